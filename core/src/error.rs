@@ -1,0 +1,100 @@
+//! What can go wrong, as a caller sees it.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// The result of every call that can fail.
+pub type Result<T, E = SdkError> = std::result::Result<T, E>;
+
+/// What a caller can act upon.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// No file, or no model, at the place given.
+    ModelNotFound,
+    /// The model's files are unreadable, broken, incomplete or of a kind that causerie does not know.
+    ModelLoad,
+    /// The conversation is generating: wait for its end or cancel it.
+    Busy,
+    /// The prompt leaves no room in the context for one token of reply.
+    PromptExceedsContext {
+        /// Tokens of the prompt.
+        needed: usize,
+        /// Tokens that the context can hold.
+        available: usize,
+    },
+    /// A generation option is out of its range; the field is named.
+    InvalidOption(&'static str),
+    /// A message cannot stand where it was given.
+    InvalidMessage,
+    /// The definition of a function breaks a rule.
+    InvalidFunction,
+    /// Functions are registered, but the model's chat template cannot offer them.
+    FunctionCallingUnsupported,
+    /// The model cannot take a content part of this kind.
+    UnsupportedContent,
+    /// The computation failed, for example on weights that hold no number.
+    Generation,
+    /// Text that should hold data of a known form does not.
+    Serialization,
+    /// A fault of causerie itself, caught before it reached the app.
+    Internal,
+}
+
+/// The error of every operation: a [kind](ErrorKind) to act upon, and one line to read.
+///
+/// ```
+/// let err = causerie::ModelRunner::load("no/such/place/model.gguf").unwrap_err();
+/// assert_eq!(err.kind(), causerie::ErrorKind::ModelNotFound);
+/// assert_eq!(err.to_string(), "no model at no/such/place/model.gguf");
+/// ```
+#[derive(Clone, Debug)]
+pub struct SdkError {
+    kind: ErrorKind,
+    message: String,
+    cause: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl SdkError {
+    /// An error of a kind. The message names the thing and the place; lower case, no full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            cause: None,
+        }
+    }
+
+    /// Keeps what led to this error as its [source](Error::source).
+    pub fn caused_by(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
+        self.cause = Some(Arc::new(cause));
+        self
+    }
+
+    /// What a caller can act upon.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// One readable line, without the text of any cause.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for SdkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for SdkError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}

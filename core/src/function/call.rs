@@ -1,0 +1,115 @@
+//! Calls as the model wrote them: delivered, mended or rejected.
+
+use crate::function::Arguments;
+
+/// A call that the model wants made. Validate the arguments before running anything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SdkFunctionCall {
+    /// The function wanted. It need not be a registered one.
+    pub name: String,
+    /// Exactly what the model wrote; arguments may be missing or of the wrong type.
+    pub arguments: Arguments,
+    /// Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+    pub call_id: String,
+    /// The text of this call as the model wrote it.
+    pub raw_text: String,
+    /// What was mended to read it, by code (`missing_brackets`, `leading_zero`, …); empty for clean calls.
+    pub repairs: Vec<Repair>,
+}
+
+/// A deviation from clean call syntax that was mended; the call was delivered all the same.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Repair {
+    /// The list's brackets were left out.
+    MissingBrackets,
+    /// Two calls stood without a comma between them.
+    MissingSeparator,
+    /// Two lists of calls stood side by side.
+    AdjacentLists,
+    /// The block was complete but its end marker was missing.
+    UnclosedBlock,
+    /// The calls were wrapped in a Markdown code fence.
+    CodeFence,
+    /// A number began with needless zeros.
+    LeadingZero,
+    /// A tuple was read as a list.
+    TupleAsList,
+    /// A set was read as a list.
+    SetAsList,
+    /// An f-string without placeholders was read as a string.
+    PlainFstring,
+    /// Neighbouring strings were joined.
+    ImplicitConcat,
+    /// `**{…}` was merged into the arguments.
+    KwargsUnpacked,
+    /// Quotes inside a string were not escaped; only one reading made sense.
+    InnerQuotes,
+    /// A dictionary key that was no string became one.
+    KeyAsString,
+    /// Half of a surrogate pair became U+FFFD.
+    LoneSurrogate,
+    /// JSON stood where Python calls were expected.
+    JsonBody,
+    /// `parameters` was read as `arguments`.
+    AliasKey,
+    /// Arguments given as JSON text were decoded once.
+    ArgumentsDecoded,
+    /// Absent arguments became an empty map.
+    MissingArguments,
+    /// A trailing comma in JSON was ignored.
+    TrailingComma,
+    /// Python literals stood inside JSON.
+    PythonLiterals,
+    /// One tag held several calls.
+    SeveralObjects,
+}
+
+/// Call text that could not be delivered as a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RejectedCall {
+    /// Why.
+    pub reason: RejectionReason,
+    /// The function's name, where it could be read.
+    pub name: Option<String>,
+    /// The refused text, complete up to the size cap of a block.
+    pub raw_text: String,
+    /// Where `raw_text` starts in its block, in bytes.
+    pub byte_offset: usize,
+    /// The call as it could be read from a cut or unbalanced block; an app may accept it deliberately.
+    pub candidate: Option<SdkFunctionCall>,
+    /// One readable line; quotes at most 120 characters of the model's text.
+    pub message: String,
+}
+
+/// Why call text was refused.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RejectionReason {
+    /// Not a list of calls.
+    MalformedSyntax,
+    /// The block was cut off.
+    IncompleteBlock,
+    /// A call without a name.
+    MissingName,
+    /// An argument without a name.
+    PositionalArgument,
+    /// One argument, or one key, given twice.
+    DuplicateArgument,
+    /// `**` before something that cannot be merged.
+    InvalidUnpacking,
+    /// A variable, an operator, a call or anything else that is no literal.
+    UnsupportedExpression,
+    /// Infinity, not-a-number, or a number too large for a float.
+    NonFiniteNumber,
+    /// The arguments are no map.
+    ArgumentsNotObject,
+    /// Unescaped quotes allow several readings, or none.
+    AmbiguousQuotes,
+    /// Brackets nest deeper than the cap.
+    NestingTooDeep,
+    /// The block exceeds the size cap.
+    TooLarge,
+    /// The block holds more calls than the cap.
+    TooManyCalls,
+}

@@ -1,0 +1,225 @@
+//! Values of arguments: JSON's kinds, with whole numbers exact at any size.
+
+use std::fmt::{self, Write};
+
+use indexmap::IndexMap;
+
+/// The arguments of a call, in the order in which the model wrote them.
+pub type Arguments = IndexMap<String, Value>;
+
+/// A value inside a call's arguments. Its `Display` is JSON text, spaced as Python's `json.dumps` spaces it.
+///
+/// ```
+/// use causerie::Value;
+/// let tags = Value::Array(vec!["a".into(), Value::Integer(3), Value::Number(2.0)]);
+/// assert_eq!(tags.to_string(), r#"["a", 3, 2.0]"#);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Null, or Python's None.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A whole number that fits 64 bits.
+    Integer(i64),
+    /// A larger whole number, exact.
+    BigInteger(BigInteger),
+    /// Any other number; finite.
+    Number(f64),
+    /// Text.
+    String(String),
+    /// A list.
+    Array(Vec<Value>),
+    /// A map, in the order written.
+    Object(Arguments),
+}
+
+/// A whole number beyond 64 bits, as its decimal digits with an optional leading minus.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BigInteger(String);
+
+impl BigInteger {
+    /// Reads decimal digits, with an optional `-` before them and no needless zeros; `None` for anything else, and for
+    /// numbers that fit an `i64`.
+    pub fn from_digits(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_number = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+        (is_number && !digits.is_empty() && text.parse::<i64>().is_err()).then(|| Self(text.to_owned()))
+    }
+
+    /// The decimal digits, with a leading `-` below zero.
+    pub fn digits(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value {
+    /// The text, when this is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number, whole or not. Numbers beyond 2^53 may round.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Integer(integer) => Some(*integer as f64), // rounding is documented
+            Self::BigInteger(integer) => integer.digits().parse().ok(),
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<serde_json::Value> for Value {
+    fn from(json: serde_json::Value) -> Self {
+        match json {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(flag) => Self::Bool(flag),
+            serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(integer), _) => Self::Integer(integer),
+                (None, Some(large)) => Self::BigInteger(BigInteger(large.to_string())),
+                (None, None) => Self::Number(number.as_f64().unwrap_or_default()),
+            },
+            serde_json::Value::String(text) => Self::String(text),
+            serde_json::Value::Array(items) => Self::Array(items.into_iter().map(Self::from).collect()),
+            serde_json::Value::Object(entries) => Self::Object(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| (key, Self::from(value)))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(flag) => write!(f, "{flag}"),
+            Self::Integer(integer) => write!(f, "{integer}"),
+            Self::BigInteger(integer) => f.write_str(integer.digits()),
+            Self::Number(number) => f.write_str(&python_float(*number)),
+            Self::String(text) => write_json_string(f, text),
+            Self::Array(items) => {
+                f.write_char('[')?;
+                for (i, item) in items.iter().enumerate() {
+                    f.write_str(if i == 0 { "" } else { ", " })?;
+                    item.fmt(f)?;
+                }
+                f.write_char(']')
+            }
+            Self::Object(entries) => {
+                f.write_char('{')?;
+                for (i, (key, value)) in entries.iter().enumerate() {
+                    f.write_str(if i == 0 { "" } else { ", " })?;
+                    write_json_string(f, key)?;
+                    f.write_str(": ")?;
+                    value.fmt(f)?;
+                }
+                f.write_char('}')
+            }
+        }
+    }
+}
+
+/// Writes JSON text of a string as Python's `json.dumps(ensure_ascii=False)` does.
+pub(crate) fn write_json_string(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    for character in text.chars() {
+        match character {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\r' => out.write_str("\\r")?,
+            '\t' => out.write_str("\\t")?,
+            '\u{8}' => out.write_str("\\b")?,
+            '\u{c}' => out.write_str("\\f")?,
+            control if control < ' ' => write!(out, "\\u{:04x}", u32::from(control))?,
+            other => out.write_char(other)?,
+        }
+    }
+    out.write_char('"')
+}
+
+/// Writes a float as Python's `repr` does: the shortest digits that read back equal, `1e16` as `1e+16`.
+pub(crate) fn python_float(number: f64) -> String {
+    if !number.is_finite() {
+        // Never in arguments; templates may meet them, and Python's json spells them so.
+        return if number.is_nan() {
+            "NaN"
+        } else if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned();
+    }
+    let scientific = format!("{number:e}"); // shortest digits, as in 1.5e-7
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>().unwrap_or(0) {
+        -4..16 => {
+            let plain = format!("{number}");
+            if plain.contains('.') { plain } else { plain + ".0" }
+        }
+        exponent => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.abs())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_print_as_in_python() {
+        for (number, expect) in [
+            (1.0, "1.0"),
+            (-0.0, "-0.0"),
+            (0.1, "0.1"),
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e+16"),
+            (1.5e-5, "1.5e-05"),
+            (0.0001, "0.0001"),
+            (1.7976931348623157e308, "1.7976931348623157e+308"),
+        ] {
+            assert_eq!(python_float(number), expect);
+        }
+    }
+
+    #[test]
+    fn json_text_is_spaced_and_escaped_as_in_python() {
+        let json: serde_json::Value = serde_json::from_str(r#"{"b": [1, null, true], "a": "é\"\u0007/</"}"#).unwrap();
+        assert_eq!(
+            Value::from(json).to_string(),
+            r#"{"b": [1, null, true], "a": "é\"\u0007/</"}"#
+        );
+    }
+
+    #[test]
+    fn only_numbers_beyond_64_bits_are_big() {
+        assert!(BigInteger::from_digits("9223372036854775807").is_none());
+        assert!(BigInteger::from_digits("9223372036854775808").is_some());
+        assert!(BigInteger::from_digits("-9223372036854775809").is_some());
+        for bad in [
+            "",
+            "-",
+            "09223372036854775808",
+            "92233720368547758080x",
+            "+92233720368547758080",
+        ] {
+            assert!(BigInteger::from_digits(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! On-device conversations with language models, with function calling.
+//!
+//! The `mod` lines below are the order of dependence: a module uses only what stands above it.
+#![forbid(unsafe_code)]
+
+// Words: the vocabulary, plain data.
+mod error;
+mod function;
+mod message;
+mod options;
+mod response;
+// Letters: text and tokens, one stage each.
+
+pub use error::{ErrorKind, Result, SdkError};
+pub use function::{
+    Arguments, BigInteger, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
+    SdkFunctionParameterType, Value,
+};
+pub use message::{ChatMessage, ChatMessageContent, Role};
+pub use options::{FunctionCallParser, GenerationOptions, Sampling, SamplingDefaults};
+pub use response::{Completion, FinishReason, GenerationStats, MessageResponse};

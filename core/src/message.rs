@@ -1,0 +1,111 @@
+//! Messages of a conversation.
+
+use crate::function::{RejectedCall, SdkFunction, SdkFunctionCall};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Sets the frame of the conversation; first or absent.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a function call.
+    Tool,
+}
+
+impl Role {
+    /// The role as chat templates and chat-completions messages spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// One part of a message.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChatMessageContent {
+    /// Text.
+    Text(String),
+    /// A JPEG or PNG file.
+    Image(Vec<u8>),
+    /// A WAV file.
+    Audio(Vec<u8>),
+}
+
+/// One message of a conversation.
+///
+/// ```
+/// use causerie::{ChatMessage, Role};
+/// let question = ChatMessage::user("What time is it?");
+/// assert_eq!((question.role, question.text().as_str()), (Role::User, "What time is it?"));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChatMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// The parts, in order. Empty for a reply that holds only calls.
+    pub content: Vec<ChatMessageContent>,
+    /// What the model thought before and while it answered.
+    pub reasoning_content: Option<String>,
+    /// On an assistant message, the calls it made, in order; `None` when it made none.
+    pub function_calls: Option<Vec<SdkFunctionCall>>,
+    /// On an assistant message, call text that could not be delivered.
+    pub rejected_calls: Vec<RejectedCall>,
+    /// On the system message, the functions registered: so a history carries its functions with it.
+    pub functions: Vec<SdkFunction>,
+    /// Whether the reply was cut short by a cancel.
+    pub incomplete: bool,
+}
+
+impl ChatMessage {
+    /// A message of one text part.
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: vec![ChatMessageContent::Text(text.into())],
+            reasoning_content: None,
+            function_calls: None,
+            rejected_calls: Vec::new(),
+            functions: Vec::new(),
+            incomplete: false,
+        }
+    }
+
+    /// A system message.
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::new(Role::System, text)
+    }
+
+    /// A message of the person.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, text)
+    }
+
+    /// A reply of the model.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, text)
+    }
+
+    /// The result of a function call; JSON text is what models are used to.
+    pub fn tool(text: impl Into<String>) -> Self {
+        Self::new(Role::Tool, text)
+    }
+
+    /// All text parts, joined.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.content {
+            if let ChatMessageContent::Text(piece) = part {
+                text.push_str(piece);
+            }
+        }
+        text
+    }
+}

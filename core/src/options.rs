@@ -1,0 +1,224 @@
+//! Options of one generation, and the values used where none are given.
+
+use crate::error::{ErrorKind, Result, SdkError};
+
+/// How one reply is generated. A field left `None` takes the model's own default, else the one named here.
+///
+/// ```
+/// use causerie::GenerationOptions;
+/// let greedy = GenerationOptions { temperature: Some(0.0), max_tokens: Some(64), ..Default::default() };
+/// assert!(greedy.check().is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct GenerationOptions {
+    /// Randomness: 0 always picks the most probable token. Default 1.0.
+    pub temperature: Option<f32>,
+    /// Nucleus sampling: keeps the most probable tokens up to this probability in sum, in (0, 1]. Default 1.0.
+    pub top_p: Option<f32>,
+    /// Keeps the k most probable tokens; 0 keeps all. Default 50.
+    pub top_k: Option<usize>,
+    /// Keeps tokens of at least this share of the best one's probability, in [0, 1]. Default 0.
+    pub min_p: Option<f32>,
+    /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+    pub repetition_penalty: Option<f32>,
+    /// The same seed, model, build and prompt give the same reply. Default: drawn anew, and reported with the reply.
+    pub seed: Option<u64>,
+    /// Tokens of reply at most. Default: until the model ends or the context is full.
+    pub max_tokens: Option<usize>,
+    /// Texts that end the reply; they are not part of it.
+    pub stop_sequences: Vec<String>,
+    /// How calls are found in the reply. `None` switches parsing off: call text arrives as chunks.
+    pub function_call_parser: Option<FunctionCallParser>,
+}
+
+/// How a model family writes its function calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FunctionCallParser {
+    /// Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`.
+    #[default]
+    DefaultFunctionCallParser,
+    /// JSON objects between `<tool_call>` and `</tool_call>`.
+    JsonStyleFunctionCallParser,
+}
+
+/// Sampling values with every default filled in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// See [`GenerationOptions::temperature`].
+    pub temperature: f32,
+    /// See [`GenerationOptions::top_p`].
+    pub top_p: f32,
+    /// See [`GenerationOptions::top_k`].
+    pub top_k: usize,
+    /// See [`GenerationOptions::min_p`].
+    pub min_p: f32,
+    /// See [`GenerationOptions::repetition_penalty`].
+    pub repetition_penalty: f32,
+}
+
+/// Sampling values that a model's own files recommend.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SamplingDefaults {
+    /// See [`GenerationOptions::temperature`].
+    pub temperature: Option<f32>,
+    /// See [`GenerationOptions::top_p`].
+    pub top_p: Option<f32>,
+    /// See [`GenerationOptions::top_k`].
+    pub top_k: Option<usize>,
+    /// See [`GenerationOptions::min_p`].
+    pub min_p: Option<f32>,
+    /// See [`GenerationOptions::repetition_penalty`].
+    pub repetition_penalty: Option<f32>,
+}
+
+impl Default for GenerationOptions {
+    fn default() -> Self {
+        Self {
+            temperature: None,
+            top_p: None,
+            top_k: None,
+            min_p: None,
+            repetition_penalty: None,
+            seed: None,
+            max_tokens: None,
+            stop_sequences: Vec::new(),
+            function_call_parser: Some(FunctionCallParser::default()),
+        }
+    }
+}
+
+impl GenerationOptions {
+    /// Checks every field; generating does the same before the first token.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] naming the field that is out of its range.
+    pub fn check(&self) -> Result<()> {
+        let in_range = |field, value: Option<f32>, is_fine: fn(f32) -> bool, range: &str| match value {
+            Some(value) if !is_fine(value) => Err(out_of_range(field, value, range)),
+            _ => Ok(()),
+        };
+        in_range(
+            "temperature",
+            self.temperature,
+            |x| x.is_finite() && 0.0 <= x,
+            "0 or more",
+        )?;
+        in_range("top_p", self.top_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
+        in_range("min_p", self.min_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
+        in_range(
+            "repetition_penalty",
+            self.repetition_penalty,
+            |x| x.is_finite() && 0.0 < x,
+            "above 0",
+        )?;
+        if self.max_tokens == Some(0) {
+            return Err(out_of_range("max_tokens", 0, "1 or more"));
+        }
+        if self.stop_sequences.iter().any(String::is_empty) {
+            return Err(out_of_range("stop_sequences", "\"\"", "texts that are not empty"));
+        }
+        Ok(())
+    }
+
+    /// The sampling values in force: these options, else the model's, else the table of the specification.
+    pub fn sampling(&self, model: &SamplingDefaults) -> Sampling {
+        Sampling {
+            temperature: self.temperature.or(model.temperature).unwrap_or(1.0),
+            top_p: self.top_p.or(model.top_p).unwrap_or(1.0),
+            top_k: self.top_k.or(model.top_k).unwrap_or(50),
+            min_p: self.min_p.or(model.min_p).unwrap_or(0.0),
+            repetition_penalty: self.repetition_penalty.or(model.repetition_penalty).unwrap_or(1.0),
+        }
+    }
+}
+
+fn out_of_range(field: &'static str, value: impl std::fmt::Display, range: &str) -> SdkError {
+    SdkError::new(
+        ErrorKind::InvalidOption(field),
+        format!("{field} is {value}, expected {range}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_come_before_the_model_and_the_model_before_the_table() {
+        let options = GenerationOptions {
+            top_k: Some(7),
+            ..Default::default()
+        };
+        let model = SamplingDefaults {
+            top_k: Some(3),
+            temperature: Some(0.3),
+            ..Default::default()
+        };
+        let expect = Sampling {
+            temperature: 0.3,
+            top_p: 1.0,
+            top_k: 7,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+        };
+        assert_eq!(options.sampling(&model), expect);
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_refused_by_name() {
+        let base = GenerationOptions::default;
+        for (options, field) in [
+            (
+                GenerationOptions {
+                    temperature: Some(f32::NAN),
+                    ..base()
+                },
+                "temperature",
+            ),
+            (
+                GenerationOptions {
+                    temperature: Some(-1.0),
+                    ..base()
+                },
+                "temperature",
+            ),
+            (
+                GenerationOptions {
+                    top_p: Some(1.1),
+                    ..base()
+                },
+                "top_p",
+            ),
+            (
+                GenerationOptions {
+                    min_p: Some(-0.1),
+                    ..base()
+                },
+                "min_p",
+            ),
+            (
+                GenerationOptions {
+                    repetition_penalty: Some(0.0),
+                    ..base()
+                },
+                "repetition_penalty",
+            ),
+            (
+                GenerationOptions {
+                    max_tokens: Some(0),
+                    ..base()
+                },
+                "max_tokens",
+            ),
+            (
+                GenerationOptions {
+                    stop_sequences: vec![String::new()],
+                    ..base()
+                },
+                "stop_sequences",
+            ),
+        ] {
+            assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption(field));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a generation yields.
+
+use std::time::Duration;
+
+use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::message::ChatMessage;
+use crate::options::Sampling;
+
+/// One event of a reply. After `Complete`, or after one error, nothing follows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MessageResponse {
+    /// Text, in whole characters.
+    Chunk(String),
+    /// Text of the model's reasoning, in whole characters.
+    ReasoningChunk(String),
+    /// Sound.
+    AudioSample {
+        /// Mono samples in -1.0..=1.0.
+        samples: Vec<f32>,
+        /// Samples per second.
+        sample_rate: u32,
+    },
+    /// Calls that the model wants made: one event for each block that it wrote.
+    FunctionCalls(Vec<SdkFunctionCall>),
+    /// Call text that could not be delivered as calls.
+    FunctionCallsRejected(Vec<RejectedCall>),
+    /// The end.
+    Complete(Box<Completion>),
+}
+
+/// How a reply ended, whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Completion {
+    /// The assembled reply, as it stands in the history.
+    pub full_message: ChatMessage,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+    /// Counts and times.
+    pub stats: GenerationStats,
+}
+
+/// Why a reply ended.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinishReason {
+    /// The model ended its turn, or a stop sequence was met.
+    Stop,
+    /// The model ended its turn, and at least one call was delivered.
+    ToolCalls,
+    /// `max_tokens` were written.
+    MaxTokens,
+    /// The context is full.
+    ExceedContext,
+    /// Cancelled.
+    Interrupted,
+}
+
+/// Counts and times of one generation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GenerationStats {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Tokens that the model wrote, those of calls and reasoning included.
+    pub completion_tokens: usize,
+    /// From the request to the first token written.
+    pub time_to_first_token: Duration,
+    /// Spent reading the prompt.
+    pub prefill_time: Duration,
+    /// Spent writing.
+    pub decode_time: Duration,
+    /// The seed that was used.
+    pub seed: u64,
+    /// The sampling values that were used.
+    pub sampling: Sampling,
+    /// Tokens that the context can hold.
+    pub context_size: usize,
+}
+
+impl GenerationStats {
+    /// Tokens of prompt and reply together.
+    pub fn total_tokens(&self) -> usize {
+        self.prompt_tokens + self.completion_tokens
+    }
+
+    /// Tokens written per second of decoding; 0 before the second token.
+    pub fn tokens_per_second(&self) -> f64 {
+        // The first token comes out of the prefill, so n tokens take n - 1 steps of decoding.
+        let steps = self.completion_tokens.saturating_sub(1) as f64;
+        if steps == 0.0 {
+            0.0
+        } else {
+            steps / self.decode_time.as_secs_f64()
+        }
+    }
+}

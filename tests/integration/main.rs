@@ -1,0 +1,3 @@
+//! Tests of the engine as its users see it, one module for each subject.
+
+mod floors;

@@ -1,0 +1,1 @@
+//! Empty: the tests are in `integration/`, the files that drive them, in every language, in `fixtures/` and `golden/`.
