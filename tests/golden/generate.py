@@ -1,0 +1,27 @@
+"""Writes every golden file and tiny model; `scripts/golden` calls it."""
+
+import os
+import pathlib
+import sys
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import torch
+import transformers
+
+import models
+
+GOLDEN = pathlib.Path(__file__).resolve().parent
+FIXTURES = GOLDEN.parent / "fixtures"
+
+
+def main():
+    torch.set_num_threads(1)
+    transformers.logging.disable_progress_bar()
+    (GOLDEN / "logits").mkdir(exist_ok=True)
+    models.write_models(FIXTURES, GOLDEN)
+
+
+sys.exit(main())

@@ -1,0 +1,62 @@
+"""The logits of transformers for a tiny model, and its greedy reply."""
+
+import json
+
+import numpy as np
+import torch
+
+from vocabulary import BOS, CONTROL, SIZE
+
+N_PROMPT, N_GREEDY = 37, 64
+# Positions whose whole row is kept: while the convolutions fill, mid-prompt, at the turn, at the end.
+KEPT = [0, 2, 18, N_PROMPT - 1, N_PROMPT, N_PROMPT + N_GREEDY - 1]
+
+
+def prompt(seed):
+    random = np.random.default_rng(seed)
+    return [BOS] + [int(id) for id in random.integers(len(CONTROL), SIZE, N_PROMPT - 1)]
+
+
+@torch.no_grad()
+def greedy(model, prompt):
+    """The reply token by token with a cache, the margin of each choice, and the logits of every position."""
+    reply, margins, rows = [], [], []
+    output = model(torch.tensor([prompt]), use_cache=True)
+    for _ in range(N_GREEDY):
+        rows.append(output.logits[0])
+        best, second = output.logits[0, -1].topk(2).values
+        margins.append(float(best - second))
+        reply.append(int(output.logits[0, -1].argmax()))
+        output = model(torch.tensor([reply[-1:]]), past_key_values=output.past_key_values, use_cache=True)
+    rows.append(output.logits[0])
+    return reply, margins, torch.cat(rows)
+
+
+@torch.no_grad()
+def reference(name, model, seed):
+    """The golden record of a model. The whole sequence in one pass and token by token must agree."""
+    ids = prompt(seed)
+    reply, margins, cached = greedy(model, ids)
+    logits = model(torch.tensor([ids + reply]), use_cache=False).logits[0]
+    deviation = float((logits - cached).abs().max())
+    assert deviation < 3e-5, f"{name}: transformers is {deviation} from itself"
+    assert min(margins) > 1e-3 and min(reply) >= len(CONTROL), f"{name}: choose another seed"
+    print(f"{name:16} self {deviation:.1e}, smallest margin {min(margins):.4f}, spread {logits.std():.2f}, distinct {len(set(reply))}")
+    rows = logits.double().numpy()
+    return {
+        "model": name,
+        "prompt": ids,
+        "greedy": reply,
+        "smallest_margin": round(min(margins), 6),
+        "best": rows.argmax(1).tolist(),
+        "largest": [round(value, 6) for value in rows.max(1).tolist()],
+        "sum": [round(value, 4) for value in rows.sum(1).tolist()],
+        "rows": [{"position": at, "logits": [round(value, 6) for value in rows[at].tolist()]} for at in KEPT],
+    }
+
+
+def write(path, record):
+    """One key, or one row, to a line."""
+    rows = ",\n    ".join(json.dumps(row) for row in record["rows"])
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in record.items() if key != "rows"]
+    path.write_text("{\n" + ",\n".join([*lines, f'  "rows": [\n    {rows}\n  ]']) + "\n}\n")
