@@ -12,6 +12,7 @@ import torch
 import transformers
 
 import models
+import tokens
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 FIXTURES = GOLDEN.parent / "fixtures"
@@ -22,6 +23,7 @@ def main():
     transformers.logging.disable_progress_bar()
     (GOLDEN / "logits").mkdir(exist_ok=True)
     models.write_models(FIXTURES, GOLDEN)
+    tokens.write_tokens(GOLDEN)
 
 
 sys.exit(main())
