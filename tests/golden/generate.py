@@ -12,6 +12,8 @@ import torch
 import transformers
 
 import models
+import prompts
+import representation
 import tokens
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
@@ -24,6 +26,8 @@ def main():
     (GOLDEN / "logits").mkdir(exist_ok=True)
     models.write_models(FIXTURES, GOLDEN)
     tokens.write_tokens(GOLDEN)
+    prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
+    representation.write_representations(GOLDEN)
 
 
 sys.exit(main())
