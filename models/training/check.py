@@ -1,0 +1,78 @@
+"""Proves, before a long training, that model, rendering and tokenizer are what other programs will see.
+
+The logits of `model.py` equal those of transformers on the exported folder; `prompt.py` writes the same bytes as Jinja2
+with `template.jinja`; and a conversation encoded piece by piece has the tokens of the whole text.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import jinja2.sandbox
+import torch
+from transformers import Lfm2ForCausalLM
+from tokenizers import Tokenizer
+
+from . import shipped
+from .export import load_checkpoint, transformers_tensors, write_folder
+from .generator import chat_group, invented_group, some_group
+from .model import Batch, Model, Shape
+from .phrases import Speaker
+from .prompt import BOS, TEMPLATE, conversation_pieces, system_block, to_json
+
+
+def jinja_template():
+    """As transformers sets its templates up."""
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment.filters["tojson"] = to_json
+    return environment.from_string(TEMPLATE.read_text())
+
+
+def check_rendering(speaker, tokenizer, count=400):
+    template = jinja_template()
+    for index in range(count):
+        make = [chat_group, some_group, lambda speaker, count: invented_group(speaker, count, False)][index % 3]
+        system, tools, conversations = make(speaker, 1)
+        messages = [message for exchange in conversations[0] for message in exchange.messages()]
+        whole = [{"role": "system", "content": system}] * bool(system) + messages
+        rendered = template.render(messages=whole, tools=tools, bos_token=BOS, add_generation_prompt=False)
+        pieces = [system_block(system, tools)] + [piece for piece, _ in conversation_pieces(messages)]
+        assert rendered == "".join(pieces), f"Jinja2:\n{rendered}\nours:\n{''.join(pieces)}"
+        parts = [token for encoding in tokenizer.encode_batch(pieces) for token in encoding.ids]
+        assert tokenizer.encode(rendered).ids == parts, rendered
+    print(f"{count} conversations: rendering and tokens equal")
+
+
+@torch.no_grad()
+def check_logits(weights, shape, tokenizer):
+    ours = Model(shape)
+    ours.load_state_dict(weights)
+    with tempfile.TemporaryDirectory() as folder:
+        write_folder(Path(folder), transformers_tensors(weights, shape), shape, tokenizer)
+        theirs = Lfm2ForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = torch.randint(14, shape.vocabulary, (3, 70), generator=torch.Generator().manual_seed(1))
+    prefix = torch.cat([torch.zeros(1, 9, dtype=torch.long), ids[:1, :30]], 1)  # padded on the left
+    ids[:, :30] = ids[0, :30]
+    batch = Batch(prefix, ids[:, 30:])
+    logits = ours(batch, torch.arange(batch.cut, len(batch.ids))).view(3, 40, -1)
+    difference = (logits - theirs(ids).logits[:, 30:]).abs().max().item()
+    print(f"logits differ by at most {difference:.1e}, their spread is {logits.std().item():.2f}")
+    assert difference < 2e-4 * max(1, logits.abs().max().item())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="folder of the training run; without a checkpoint, random weights")
+    args = parser.parse_args()
+    if (args.run / "checkpoint.pt").exists():
+        checkpoint, shape, tokenizer = load_checkpoint(args.run)
+        weights = checkpoint["average"]
+    else:
+        shape, tokenizer = Shape(), Tokenizer.from_file(str(args.run / "tokenizer.json"))
+        weights = {name: weight + 0.1 * torch.randn_like(weight) for name, weight in Model(shape).state_dict().items()}
+    check_rendering(Speaker(5), tokenizer)
+    check_logits(weights, shape, tokenizer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""One exchange of a conversation: a request, perhaps calls with their results, and the reply."""
+
+import json
+from dataclasses import dataclass, field
+
+from . import values
+
+NO_FUNCTION = "I have no function for that."
+
+
+@dataclass
+class Exchange:
+    user: str
+    reply: str
+    calls: list = field(default_factory=list)  # (name, arguments)
+    results: list = field(default_factory=list)  # one per call: a mapping, written as JSON, or a plain text
+    core: str = ""  # the request without courtesies, for joining two into one
+
+    def messages(self):
+        yield {"role": "user", "content": self.user}
+        if self.calls:
+            calls = [{"type": "function", "function": {"name": name, "arguments": given}} for name, given in self.calls]
+            yield {"role": "assistant", "content": "", "tool_calls": calls}
+            for result in self.results:
+                content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+                yield {"role": "tool", "content": content}
+        yield {"role": "assistant", "content": self.reply}
+
+
+def failure_reply(result):
+    return f"Sorry, {result['error']}."
+
+
+BEFORE = (
+    "[please |please |can you |could you |would you |will you |can you please |could you please |hey, |ok, |okay |now |hi, |"
+    "I need you to |I want you to |I'd like you to |I would like you to |go ahead and |causerie, |hey causerie, |quickly ]"
+)
+AFTER = "[ please| please|, please| for me| now| thanks|, thanks| then| right now| quickly]"
+ASIDE_BEFORE = (
+    "[so, |well, |listen, |one more thing, |before I forget, |quick question, |I am in a hurry, |hi again, |sorry to bother you, |ok so |right, |alright, |"
+    "um, |hm, |I have a question, |next, |another thing: |I'm busy, |it's important, |hello, |good morning, |hey there, |by the way, |I am in the {place}, |I am with {person}, ]"
+)
+ASIDE_AFTER = "[, I am in a hurry|, it's urgent|, I can't remember|, I'm not sure|, if you can|, thank you|, would you|, ok?|, I'm busy|, quick|, my hands are full|, I forgot]"
+NOT_IMPERATIVE = set(
+    "i i'm i'd can could please would will my the a an let let's what what's which who how is are do does did in it it's time timer current any "
+    "somebody there half twice double another and also one give we whose where when why will should has have hey hi okay ok".split()
+)
+
+
+def is_imperative(request):
+    first = request.split(" ", 1)[0].lower()
+    return first.isalpha() and first not in NOT_IMPERATIVE
+
+
+def courteous(speaker, request, question=False):
+    """The same request with courtesies, asides, casing and punctuation as people type them."""
+    if is_imperative(request) and not question:
+        if speaker.chance(0.4):
+            request = f"{speaker.expand(BEFORE)} {request}"
+        if speaker.chance(0.15):
+            request += speaker.expand(AFTER) if speaker.chance(0.8) else ", please"
+    elif not question and speaker.chance(0.1):
+        request += ", please"
+    if speaker.chance(0.06):
+        aside = speaker.phrase(ASIDE_BEFORE, place=values.word(speaker), person=values.person(speaker))
+        request = f"{aside} {request}"
+    elif speaker.chance(0.03):
+        request += speaker.expand(ASIDE_AFTER)
+    if speaker.chance(0.55):
+        request = request[0].upper() + request[1:]
+    end = speaker.pick("???" + " ") if question else speaker.pick("      ..!")
+    return request + ("" if request[-1] in ".?!" else end.strip())

@@ -1,0 +1,117 @@
+"""Puts conversations together: one system block, and several conversations that could follow it."""
+
+from . import invented, shipped, talk, values
+from .exchange import NO_FUNCTION, Exchange
+from .phrases import Speaker
+from .prompt import conversation_pieces, system_block
+
+
+def chat_conversation(speaker, tools, name):
+    """Turns of a conversation with the shipped functions, or some of them."""
+    offered = {tool["name"] for tool in tools}
+    turns = speaker.pick([1, 1, 1, 2, 2, 3])
+    exchanges = []
+    while len(exchanges) < turns:
+        roll = speaker.random.random()
+        if roll < 0.62:
+            exchanges.append(shipped.single(speaker))
+        elif roll < 0.74:
+            exchanges.append(shipped.pair(speaker))
+        elif roll < 0.80:
+            exchanges += shipped.follow_up(speaker)
+        elif roll < 0.85:
+            exchanges += shipped.missing(speaker)
+        elif roll < 0.93:
+            exchanges.append(talk.unserved(speaker))
+        else:
+            exchanges.append(talk.small_talk(speaker, name, offered))
+    if len(offered) < len(shipped.TOOLS):
+        exchanges = [shipped.without(exchange, offered) for exchange in exchanges if exchange.calls or exchange.reply == NO_FUNCTION]
+    return exchanges
+
+
+def chat_group(speaker, count):
+    """The shipped functions as `causerie chat` offers them."""
+    tools = shipped.TOOLS
+    return shipped.SYSTEM, tools, [chat_conversation(speaker, tools, "causerie") for _ in range(count)]
+
+
+def some_group(speaker, count):
+    """Some of the shipped functions, in another order, so that the model reads what is offered."""
+    tools = speaker.random.sample(shipped.TOOLS, speaker.number(0, 6))
+    system = shipped.SYSTEM if speaker.chance(0.8) else ""
+    return system, tools, [chat_conversation(speaker, tools, "causerie") for _ in range(count)]
+
+
+def invented_conversation(speaker, functions, others, name, easy):
+    if easy:
+        return [invented.exchange(speaker, speaker.pick(functions))]
+    exchanges = []
+    for _ in range(speaker.pick([1, 1, 1, 2])):
+        roll = speaker.random.random()
+        if roll < 0.72:
+            exchanges.append(invented.exchange(speaker, speaker.pick(functions)))
+        elif roll < 0.82:
+            exchanges.append(invented.pair(speaker, functions))
+        elif roll < 0.87:
+            exchanges.append(invented.missing(speaker, speaker.pick(functions)))
+        elif roll < 0.92:
+            exchanges.append(Exchange(invented.exchange(speaker, speaker.pick(others)).user, NO_FUNCTION))
+        elif roll < 0.96:
+            exchanges.append(Exchange(shipped.single(speaker).user, NO_FUNCTION))
+        else:
+            exchanges.append(talk.small_talk(speaker, name))
+    return exchanges
+
+
+def invented_group(speaker, count, easy):
+    """Functions never seen before: one simple function for a start, later up to six."""
+    functions = [invented.function(speaker, easy) for _ in range(1 if easy else speaker.pick([1, 2, 2, 3, 3, 4, 5, 6]))]
+    functions = list({function.name: function for function in functions}.values())
+    others = [invented.function(speaker) for _ in range(2)]
+    tools = [function.entry(invented.description(speaker, function)) for function in functions]
+    roll = speaker.random.random()
+    name, system = "causerie", shipped.SYSTEM
+    if roll < 0.25:
+        system = ""
+    elif roll < 0.5:
+        name = values.invented_word(speaker, (1, 2)).capitalize()
+        system = speaker.phrase(talk.SYSTEM_NAMES, name=name, word=values.word(speaker), person=values.person(speaker))
+    conversations = [invented_conversation(speaker, functions, others, name, easy) for _ in range(count)]
+    return system, tools, conversations
+
+
+class Generator:
+    """Endless training groups: tokens of a system block, and tokens with target marks of conversations after it."""
+
+    def __init__(self, tokenizer, seed):
+        self.tokenizer = tokenizer
+        self.speaker = Speaker(seed)
+
+    def group(self, kind, count, longest):
+        """`kind` is chat, some, invented or easy."""
+        while True:  # until every conversation has an exchange that fits
+            if kind in ("chat", "some"):
+                make = chat_group if kind == "chat" else some_group
+                system, tools, conversations = make(self.speaker, count)
+            else:
+                system, tools, conversations = invented_group(self.speaker, count, kind == "easy")
+            encoded = [self.encode(exchanges, longest) for exchanges in conversations]
+            encoded = [row for row in encoded if row[0]]
+            if 0.8 * count < len(encoded):
+                encoded += encoded[: count - len(encoded)]
+                return self.tokenizer.encode(system_block(system, tools)).ids, encoded
+
+    def encode(self, exchanges, longest):
+        """Token ids and marks; whole exchanges only, as many as fit."""
+        tokens, marks = [], []
+        for exchange in exchanges:
+            pieces = conversation_pieces(exchange.messages())
+            texts = self.tokenizer.encode_batch([text for text, _ in pieces])
+            ids = [encoding.ids for encoding in texts]
+            if longest < len(tokens) + sum(map(len, ids)):
+                break
+            for each, (_, said) in zip(ids, pieces):
+                tokens += each
+                marks += [said] * len(each)
+        return tokens, marks

@@ -1,0 +1,139 @@
+"""Writes `held-out.jsonl`: requests whose values, phrasings and invented functions never occur in training.
+
+Words are split by a hash of each word (`phrases.py`); phrasings are separate lists; numbers, times and units are shared.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from . import held_out_patterns, invented, patterns, shipped, talk, values
+from .exchange import Exchange
+from .phrases import Speaker
+from .prompt import HERE
+
+
+def case(category, exchanges, expect, functions="chat", system=None, until="user"):
+    """Earlier exchanges are given whole; of the last one, what comes before the model speaks."""
+    messages = [message for exchange in exchanges[:-1] for message in exchange.messages()]
+    last = list(exchanges[-1].messages())
+    messages += last[:1] if until == "user" else last[:-1]
+    made = {"category": category, "functions": functions}
+    if system is not None:
+        made["system"] = system
+    return made | {"messages": messages, "expect": expect}
+
+
+def calls(exchange):
+    return {"calls": [{"name": name, "arguments": arguments} for name, arguments in exchange.calls]}
+
+
+def contained(exchange):
+    """The values of the results, in the spelling an answer must hold."""
+    found = []
+
+    def collect(value):
+        if isinstance(value, dict):
+            for each in value.values():
+                collect(each)
+        elif isinstance(value, list):
+            for each in value:
+                collect(each)
+        else:
+            found.append(value if isinstance(value, str) else json.dumps(value))
+
+    for result in exchange.results:
+        collect(result.removesuffix(".") if isinstance(result, str) else result)
+    return {"contains": list(dict.fromkeys(found)), "calls": []}
+
+
+def shipped_cases(speaker):
+    for _ in range(240):
+        yield case("shipped", [exchange := shipped.single(speaker, held_out_patterns)], calls(exchange))
+    made = 0
+    while made < 60:
+        exchange = shipped.pair(speaker, held_out_patterns)
+        if len(exchange.calls) == 2:
+            made += 1
+            yield case("shipped, two calls", [exchange], calls(exchange))
+    made = 0
+    while made < 60:
+        exchanges = shipped.follow_up(speaker, held_out_patterns)
+        if len(exchanges) == 2:
+            made += 1
+            yield case("shipped, follow-up", exchanges, calls(exchanges[-1]))
+
+
+def invented_cases(speaker):
+    original = invented.HEADS, invented.NAMED
+    for category, count in (("unseen functions", 120), ("unseen functions, unseen phrasing", 60)):
+        if "phrasing" in category:
+            invented.HEADS, invented.NAMED = held_out_patterns.INVENTED_HEADS, held_out_patterns.INVENTED_NAMED
+        for _ in range(count):
+            functions = list({made.name: made for made in (invented.function(speaker) for _ in range(speaker.number(1, 5)))}.values())
+            tools = [{"type": "function", "function": made.entry(invented.description(speaker, made))} for made in functions]
+            exchange = invented.exchange(speaker, speaker.pick(functions))
+            yield case(category, [exchange], calls(exchange), tools, shipped.SYSTEM)
+    invented.HEADS, invented.NAMED = original
+
+
+def answer_cases(speaker):
+    for _ in range(80):
+        exchange = shipped.single(speaker, held_out_patterns)
+        if exchange.results[0] in ({"timers": []}, {"notes": []}):
+            continue
+        expect = contained(exchange)
+        if exchange.calls[0][0] == "calculate" and "result" in exchange.results[0]:
+            expect["contains"] = [json.dumps(exchange.results[0]["result"])]
+        yield case("answers from the result", [exchange], expect, until="answer")
+    for _ in range(40):
+        made = invented.function(speaker)
+        tools = [{"type": "function", "function": made.entry(invented.description(speaker, made))}]
+        exchange = invented.exchange(speaker, made)
+        yield case("answers from the result, unseen functions", [exchange], contained(exchange), tools, shipped.SYSTEM, until="answer")
+
+
+def talk_cases(speaker):
+    for index in range(80):
+        yield case("no function fits", [talk.unserved(speaker, held_out_patterns.UNSERVED[index % len(held_out_patterns.UNSERVED)])], {"refuses": True})
+    for _ in range(30):
+        exchange = shipped.single(speaker, held_out_patterns)
+        tools = [{"type": "function", "function": tool} for tool in shipped.TOOLS if tool["name"] != exchange.calls[0][0]]
+        yield case("no function fits, function withdrawn", [Exchange(exchange.user, "")], {"refuses": True}, tools, shipped.SYSTEM)
+    for text in held_out_patterns.SMALL_TALK:
+        for shown in (text, text.capitalize() + "."):
+            yield case("small talk and missing values", [Exchange(shown, "")], {"calls": []})
+    for _, pattern, question in held_out_patterns.MISSING * 3:
+        request = speaker.phrase(pattern, label=values.thing(speaker))
+        yield case("small talk and missing values", [Exchange(request, "")], {"contains": [question], "calls": []})
+
+
+def check_apart(cases):
+    """No held-out phrasing can be made from the training patterns."""
+    trained = Speaker(11)
+    for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES"):
+        seen = {trained.expand(pattern) for pattern in getattr(patterns, name) for _ in range(200)}
+        held = {trained.expand(pattern) for pattern in getattr(held_out_patterns, name) for _ in range(50)}
+        assert not seen & held, f"{name}: trained on {seen & held}"
+    seen = {trained.expand(pattern) for pattern in talk.UNSERVED for _ in range(200)}
+    held = {trained.expand(pattern) for pattern in held_out_patterns.UNSERVED for _ in range(50)}
+    assert not seen & held, seen & held
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HERE.parent / "held-out.jsonl")
+    parser.add_argument("--seed", type=int, default=2026)
+    args = parser.parse_args()
+    speaker = Speaker(args.seed, held_out=True)
+    cases = [each for make in (shipped_cases, invented_cases, answer_cases, talk_cases) for each in make(speaker)]
+    check_apart(cases)
+    args.out.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in cases))
+    counts = {}
+    for each in cases:
+        counts[each["category"]] = counts.get(each["category"], 0) + 1
+    print(json.dumps(counts, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""How training requests for the shipped functions are phrased. The held-out set has its own: `held_out_patterns.py`."""
+
+TIME_HERE = [
+    "what time is it[| now| right now| here]", "what's the time[| now| right now]", "what is the [current |]time",
+    "[do you know|do you have] [what time it is|the time]", "what's the [current |]date[| today]", "what is [today's date|the date today]",
+    "what day is it[| today]", "which day is it [today|now]", "what's today's date", "what's the day today", "is it late",
+    "how late is it", "what date is it[| today]", "what time do we have", "what month is it", "what year is it",
+    "[tell|give] me the [current |][time|date|day]", "show [me |]the [time|clock|date]", "check the [time|clock|date]",
+    "tell me what [time|day] it is", "say the time", "[time|date|clock]", "current [time|date]", "the time", "today's date",
+    "I need [to know |]the [time|date]",
+]
+TIME_CITY = [
+    "what time is it[| now| right now] in {city}", "what's the time[| now] in {city}", "what is the [current |local |]time in {city}",
+    "[do you know|can you tell me] [what time it is|the time] in {city}", "what's the [current |]date in {city}", "what day is it in {city}[| now]",
+    "how late is it in {city}", "in {city} what time is it", "what's {city}'s [time|local time]", "is it late in {city}",
+    "what time do they have in {city}", "what is the date and time in {city}", "is it [morning|night|day|evening] in {city}[| now]",
+    "what time is it over in {city}", "what's the clock [say|saying] in {city}",
+    "[tell|give] me the [current |local |][time|date|day] in {city}", "show [me |]the [time|clock|date] [in|for] {city}",
+    "check the [time|clock|date] in {city}", "tell me what [time|day] it is in {city}", "[get|look up|find] the [time|local time|date] [in|for] {city}",
+    "time in {city}", "{city} time", "current [time|date] in {city}", "[local time|the time] in {city}", "date in {city}",
+    "I need [to know |]the [time|date] in {city}",
+]
+SUMS = [  # the words, and the expression they mean
+    ("{a} times {b}", "{a} * {b}"), ("{a} times {b}", "{a} * {b}"), ("{a} multiplied by {b}", "{a} * {b}"), ("{a} x {b}", "{a} * {b}"),
+    ("{a} plus {b}", "{a} + {b}"), ("{a} plus {b}", "{a} + {b}"), ("{a} and {b} together", "{a} + {b}"), ("the sum of {a} and {b}", "{a} + {b}"),
+    ("{a} added to {b}", "{a} + {b}"), ("{a} minus {b}", "{a} - {b}"), ("{a} minus {b}", "{a} - {b}"), ("{a} less {b}", "{a} - {b}"),
+    ("the difference between {a} and {b}", "{a} - {b}"), ("{b} subtracted from {a}", "{a} - {b}"), ("{a} take away {b}", "{a} - {b}"),
+    ("the product of {a} and {b}", "{a} * {b}"), ("{a} divided by {b}", "{a} / {b}"), ("{a} divided by {b}", "{a} / {b}"),
+    ("{a} over {b}", "{a} / {b}"), ("{a} by {b}", "{a} / {b}"), ("the quotient of {a} and {b}", "{a} / {b}"),
+    ("[the |]square root of {a}", "sqrt({a})"), ("[the |]square root of {a}", "sqrt({a})"), ("[the |]root of {a}", "sqrt({a})"),
+    ("{a} squared", "{a} ^ 2"), ("{a} cubed", "{a} ^ 3"), ("the square of {a}", "{a} ^ 2"), ("the cube of {a}", "{a} ^ 3"),
+    ("{a} to the power of {b}", "{a} ^ {b}"), ("{a} to the power {b}", "{a} ^ {b}"), ("{a} raised to {b}", "{a} ^ {b}"),
+    ("{a}% of {b}", "{a}% * {b}"), ("{a} % of {b}", "{a}% * {b}"), ("{a} percent of {b}", "{a}% * {b}"), ("{a} per cent of {b}", "{a}% * {b}"),
+    ("half of {a}", "{a} / 2"), ("a third of {a}", "{a} / 3"), ("a quarter of {a}", "{a} / 4"), ("double {a}", "{a} * 2"), ("twice {a}", "{a} * 2"),
+    ("{a} plus {b} plus {c}", "{a} + {b} + {c}"), ("{a} times {b} plus {c}", "{a} * {b} + {c}"), ("{a} times {b} minus {c}", "{a} * {b} - {c}"),
+    ("{a} plus {b} times {c}", "{a} + {b} * {c}"), ("{a} times {b} times {c}", "{a} * {b} * {c}"), ("{a} minus {b} minus {c}", "{a} - {b} - {c}"),
+    ("{a} divided by {b} plus {c}", "{a} / {b} + {c}"), ("{a} plus {b} minus {c}", "{a} + {b} - {c}"), ("{a} plus {b} divided by {c}", "{a} + {b} / {c}"),
+]
+CALCULATE = [
+    "what's {sum}", "what's {sum}", "what is {sum}", "what is {sum}", "how much is {sum}", "how much is {sum}", "what does {sum} [make|give|equal]",
+    "what do you get for {sum}", "what would {sum} be", "what is the [result|value|answer] of {sum}", "do you know what {sum} is", "how many is {sum}",
+    "{sum}", "{sum}", "calculate {sum}", "calculate {sum}", "compute {sum}", "work out {sum}", "tell me [what {sum} is|{sum}]", "solve {sum}", "evaluate {sum}",
+    "[find|figure out|get|give me] {sum}", "do the maths[:|] {sum}", "calculate[:|] {sum}", "I need {sum}", "{sum} =", "{sum} equals", "result of {sum}",
+]
+TIMER = [
+    "[set|start|begin|run|make|create|put on|add|open|launch] a timer [for|of] {duration}", "[set|start|run|create|give me] a {duration} timer",
+    "[set|start] a timer[,|:|] {duration}", "[set|start] the timer [for|to] {duration}", "timer [for |of |]{duration}", "{duration} timer",
+    "a timer [for|of] {duration}", "I need a timer [for|of] {duration}", "[remind|alert|ping|tell|warn|call] me in {duration}", "time {duration}",
+    "count down {duration}", "count down from {duration}", "start a countdown [of|for] {duration}", "set {duration} on the timer", "wake me [up |]in {duration}",
+    "let me know [in|after] {duration}", "I need {duration} on the clock", "tell me when {duration} [are over|have passed|is over|are up]",
+    "start counting {duration}", "ring in {duration}", "beep [in|after] {duration}", "set timer {duration}",
+]
+TIMER_LABEL = [
+    "[set|start|begin|run|make|create|put on|add] a timer [for|of] {duration} for [the |the |my |]{label}", "[set|start|run|create] a {duration} timer for [the |the |my |]{label}",
+    "[set|start|run|create|make|begin] a timer for [the |the |my |]{label}[ for| of|,|:] {duration}", "[set|start|run|create|add] a [{label}] timer [for|of] {duration}",
+    "[set|start|add] a {label} timer[,|:|] {duration}", "{label} timer[:|,| for|] {duration}", "timer for [the |my |]{label}[:|,|] {duration}",
+    "{duration} timer for [the |my |]{label}", "{duration} for [the |the |my |]{label}", "[set|start] a timer [called|named|labelled] {label} [for|of] {duration}",
+    "[set|start] a timer [for|of] {duration} [called|named|labelled] {label}", "[set|start] a {duration} timer [called|named|labelled] {label}",
+    "time [the |my |]{label} for {duration}", "I need a timer [for|of] {duration} for [the |my |]{label}", "I need a {duration} {label} timer",
+    "[start|set|put on] the {label} timer [for|to|at] {duration}", "my {label} [takes|needs] {duration}, set a timer", "the {label} needs {duration}, start a timer",
+    "[remind|alert|tell|ping] me about [the |my |]{label} in {duration}", "the {label} [takes|needs] {duration}, remind me", "timer [called|named] {label}[,|:|] {duration}",
+    "in {duration} [remind|tell|alert] me about [the |my |]{label}", "[set|start|run] a {duration} {label} timer", "count down {duration} for [the |my |]{label}",
+    "a {duration} timer for [the |my |]{label}", "a timer for [the |my |]{label} [of|for] {duration}", "let me know about the {label} in {duration}",
+    "give [the |my |]{label} {duration}", "give me {duration} for [the |my |]{label}",
+]
+TIMER_TASK = [
+    "remind me to {label} in {duration}", "[remind|tell] me in {duration} to {label}", "in {duration} [remind|tell] me to {label}", "I [must|have to|need to] {label} in {duration}, [set a timer|remind me]",
+    "set a timer to {label} in {duration}", "set a {duration} timer to {label}", "don't let me forget to {label} in {duration}",
+]
+LIST_TIMERS = [
+    "[which|what] timers are [running|on|active|set|going]", "what timers do I have[| running| on]", "are there any timers[| running| on]",
+    "how much time is left[| on the timer| on my timers]", "how long [is left|until the timer rings|does the timer have]", "do I have [any |a |]timers[| running]",
+    "how many timers [are running|do I have|are there]", "is [a|the|any] timer [running|on|still on|still running]", "what's left on [the|my] timer[s|]",
+    "how long has the {label} timer left", "how much time is left for the {label}", "how long [until|till] the {label} [is ready|is done|timer rings]",
+    "when does the [{label} |]timer [ring|end|go off|finish]", "what about my timers", "how much longer[| for the {label}| on the timer]",
+    "[list|show|show me|check|give me|tell me|read] [the|my|all|all the|all my|the running|the active] timers", "[timers|my timers|list timers|show timers|timer list|running timers]",
+    "check [the|my] timer", "[show|tell] me [how much time is left|how long is left|the time left]", "what is still running", "timer status", "are my timers still running",
+]
+UNITS = [  # units of one kind
+    "km kilometres kilometers miles mi m metres meters feet ft yards inches cm centimetres centimeters mm millimetres".split(),
+    "miles km kilometres kilometers feet metres cm inches".split(),
+    "kg kilos kilograms pounds lb lbs ounces oz grams g stone tonnes tons".split(),
+    "litres liters l ml millilitres gallons pints cups quarts teaspoons tablespoons".split(),
+    "celsius fahrenheit kelvin Celsius Fahrenheit °C °F C F".split() + ["degrees celsius", "degrees fahrenheit"],
+    "seconds minutes hours days weeks months years".split(),
+    ["km/h", "mph", "m/s", "miles per hour", "kilometres per hour", "kph"],
+    ["acres", "hectares", "square metres", "square feet", "square miles"],
+    "kB MB GB TB bytes megabytes gigabytes bits".split(), "joules calories kcal kJ kWh".split(), "pascal bar psi hPa".split(), "degrees radians".split(),
+    "watts kilowatts horsepower".split(), "dollars euros pounds yen".split(),
+]
+SINGULAR = {
+    "miles": "mile", "kilometres": "kilometre", "kilometers": "kilometer", "metres": "metre", "inches": "inch", "yards": "yard", "pounds": "pound",
+    "ounces": "ounce", "litres": "litre", "gallons": "gallon", "pints": "pint", "cups": "cup", "hours": "hour", "days": "day", "weeks": "week", "acres": "acre",
+    "kilos": "kilo", "feet": "foot", "years": "year", "minutes": "minute", "grams": "gram", "hectares": "hectare",
+}
+CONVERT = [
+    "how many {target} [are|is] {value}", "how many {target} [are there |are |]in {value}", "how much is {value} in {target}", "what is {value} in {target}",
+    "what's {value} in {target}", "what are {value} in {target}", "how many {target} is {value}", "how many {target} [make|makes|are] {value}", "how many {target} do {value} make",
+    "{value} is how many {target}", "{value} are how many {target}", "what would {value} be in {target}", "how [far|long|heavy|big] is {value} in {target}", "what does {value} make in {target}",
+    "convert {value} [to|into] {target}", "convert {value} [to|into] {target}", "convert {value} to {target}", "change {value} [to|into] {target}", "turn {value} into {target}",
+    "{value} in {target}", "{value} to {target}", "{value} into {target}", "[give|tell|show] me {value} in {target}", "express {value} in {target}", "I need {value} in {target}",
+    "[translate|transform] {value} [to|into] {target}", "{value} as {target}", "tell me how many {target} [are|is] {value}", "work out {value} in {target}", "{value} = ? {target}",
+]
+NOTE = [
+    "note[:| that|,|] {note}", "[make|take|write|add|save|create] a note[:| that|,|] {note}", "write down[:| that|] {note}", "[jot|put] down[:| that|] {note}", "remember[:| that|] {note}",
+    "remember that {note}", "[add|save|put] to my notes[:| that|] {note}", "new note[:|,|] {note}", "save[:| this:] {note}", "write this down: {note}", "keep in mind that {note}",
+    "[add|write|save] the note {note}", "note down[:| that|] {note}", "don't forget[:| that] {note}", "I want to remember that {note}", "add a note saying {note}", "[make|take] a note saying {note}",
+    "add [this |]to my notes: {note}", "[write|put] in my notes[:| that] {note}", "for my notes: {note}", "memo: {note}", "take this down: {note}", "keep a note[:| that] {note}",
+]
+NOTE_TASK = [
+    "remember to {note}", "remember to {note}", "remind me to {note}", "remind me to {note}", "don't let me forget to {note}", "I [must|have to|need to] remember to {note}", "note to {note}",
+    "make a note to {note}", "add a note to {note}", "write down to {note}", "note to self: {note}", "to do: {note}", "todo: {note}", "put {note} on my list", "add {note} to my [notes|list]",
+    "save {note} in my notes", "put {note} in my notes", "write {note} in my notes", "don't forget to {note}", "I must not forget to {note}", "help me remember to {note}", "write {note} down",
+]
+LIST_NOTES = [
+    "what are my notes", "what notes do I have", "what did I [write down|note|save|ask you to remember|tell you to remember]", "what's [in|on] my [notes|list]", "do I have [any |]notes",
+    "which notes [do I have|are there|did I take]", "what have I [noted|written down|saved]", "what was I supposed to remember", "what do my notes say", "are there any notes", "how many notes do I have",
+    "[read|show|list|tell|give] me [my|the|all|all my] notes", "[read|show|list|open|check] [my|the|all|all my|all the] notes", "read [my |the |]notes [back|aloud|back to me|out]",
+    "[notes|my notes|list notes|show notes|notes please]", "what must I not forget", "what did I have to remember", "go through my notes",
+]
+QUESTIONS = {pattern for group in (TIME_HERE[:16], TIME_CITY[:15], CALCULATE[:12], LIST_TIMERS[:15], CONVERT[:14], LIST_NOTES[:11]) for pattern in group}
+JOINTS = [" and ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then "]
+AGAIN_CITY = ["[and |what about |and what about |how about |and how about |]in {city}[?|]", "[and |what about |how about |and what about ]{city}[?|]", "and the time in {city}[?|]"]
+AGAIN_TIMER = ["[and |]another [one |]for {duration}[, please|]", "and [one|another] for {duration}", "another {duration}", "one more for {duration}", "also one for {duration}"]
+AGAIN_TIMER_LABEL = [
+    "[and |]another [one |]for {duration} for the {label}", "and {duration} for the {label}", "and one for the {label}[,| for] {duration}", "also {duration} for the {label}",
+    "one more for the {label}, {duration}", "now {duration} for the {label}",
+]
+AGAIN_SUM = [
+    ("times {}", "*"), ("and times {}?", "*"), ("plus {}", "+"), ("and plus {}?", "+"), ("minus {}", "-"), ("divided by {}", "/"), ("Now times {}", "*"), ("Now add {}", "+"),
+    ("Now divide that by {}", "/"), ("add {}", "+"), ("multiply that by {}", "*"), ("subtract {}", "-"), ("and divided by {}?", "/"), ("take away {}", "-"),
+]
+AGAIN_VALUE = ["[and |what about |and what about |how about ]{value}[?|]", "and for {value}[?|]", "and {value}[?|]"]
+MISSING = [  # what lacks something, as pattern, and the question back
+    ("set_timer", "[set|start|make|create|run|begin] a timer", "For how long?"), ("set_timer", "[set|start|run] [a|the] timer", "For how long?"),
+    ("set_timer", "I [need|want] a timer", "For how long?"), ("set_timer", "timer", "For how long?"), ("set_timer", "[set|start|make|create] a timer for the {label}", "For how long?"),
+    ("set_timer", "[set|start] a {label} timer", "For how long?"), ("calculate", "[calculate|work out|compute] something", "What should I work out?"),
+    ("calculate", "[calculate|compute]", "What should I work out?"), ("calculate", "do [some maths|a calculation|a sum]", "What should I work out?"),
+    ("calculate", "I need [a calculator|a calculation]", "What should I work out?"), ("convert_units", "convert [something|units|a value]", "Which value, and from which unit to which?"),
+    ("convert_units", "[convert units|unit conversion|I need a conversion|convert]", "Which value, and from which unit to which?"),
+    ("add_note", "[take|make|add|write|create|save] a note", "What should I write down?"), ("add_note", "[new note|note|write something down|note something down]", "What should I write down?"),
+    ("add_note", "I want to [write something down|take a note|note something]", "What should I write down?"), ("add_note", "remember something", "What should I write down?"),
+]

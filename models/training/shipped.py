@@ -1,0 +1,313 @@
+"""Requests for the functions that ship with `causerie chat`: what is asked, the call, its result, the answer.
+
+The functions themselves are read from `server/src/chat/`, the only place that defines them.
+"""
+
+import json
+
+from . import patterns as training_patterns
+from . import values
+from .exchange import NO_FUNCTION, Exchange, courteous, failure_reply, is_imperative
+from .prompt import HERE
+
+CHAT = HERE.parents[1] / "server" / "src" / "chat"
+TOOLS = [entry["function"] for entry in json.loads((CHAT / "functions.json").read_text())]
+SYSTEM = (CHAT / "system_prompt.txt").read_text().strip()
+SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600}
+
+
+def get_time(speaker, patterns):
+    if speaker.chance(0.6):
+        city = values.city(speaker)
+        arguments = {"city": city}
+        pattern = speaker.pick(patterns.TIME_CITY)
+    else:
+        city, arguments, pattern = None, {}, speaker.pick(patterns.TIME_HERE)
+    core = speaker.phrase(pattern, city=city)
+    if city and speaker.chance(0.1):
+        result = {"error": speaker.pick(["no city named {}", "unknown city {}", "I do not know the city {}"]).format(city)}
+        reply = failure_reply(result)
+    else:
+        result = {"time": values.clock(speaker), "date": values.date(speaker)} | arguments
+        reply = f"It is {result['time']}" + (f" in {city}" if city else "") + f" on {result['date']}."
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("get_time", arguments)], [result], core)
+
+
+def spoken(speaker, number):
+    """Digits mostly, words sometimes."""
+    if isinstance(number, int) and number < 1000 and speaker.chance(0.3):
+        return values.number_words(number)
+    return str(number)
+
+
+def arithmetic(speaker, patterns):
+    """A request and its expression."""
+    a, b, c = values.amount(speaker), values.amount(speaker), values.amount(speaker)
+    roll = speaker.random.random()
+    if roll < 0.3:  # typed as an expression
+        operator = lambda: speaker.pick("+-*/*+^")
+        space = speaker.pick(["", " "])
+        form = speaker.pick(["{a}o{b}", "{a}o{b}", "{a}o{b}o{c}", "({a}o{b})o{c}", "{a}o({b}o{c})", "sqrt({a})", "sqrt({a})o{b}",
+                             "{a}o{b}o{c}o{d}", "({a}o{b})o({c}o{d})", "{a}%o{b}", "-{a}o{b}"])
+        text = form.format(a=a, b=b, c=c, d=values.amount(speaker))
+        text = "".join(f"{space}{operator()}{space}" if x == "o" else x for x in text)
+        return text, text
+    words, expression = speaker.pick(patterns.SUMS)
+    slots = {"a": a, "b": b, "c": c}
+    request = speaker.phrase(words, **{name: spoken(speaker, number) for name, number in slots.items()})
+    return request, expression.format(**slots)
+
+
+def calculate(speaker, patterns):
+    request, expression = arithmetic(speaker, patterns)
+    pattern = speaker.pick(patterns.CALCULATE)
+    core = speaker.phrase(pattern, sum=request)
+    if speaker.chance(0.06):
+        result = {"error": speaker.pick(["division by zero", "the expression is incomplete", "the number is too large",
+                                         "square root of a negative number", "cannot read the expression"])}
+        reply = failure_reply(result)
+    else:
+        result = {"expression": expression, "result": values.amount(speaker, 0.4) * speaker.pick([1, 1, 1, -1])}
+        reply = f"{expression} is {json.dumps(result['result'])}."
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("calculate", {"expression": expression})], [result], core)
+
+
+def duration(speaker):
+    """As said, and as the arguments."""
+    unit = speaker.pick(["seconds", "minutes", "minutes", "minutes", "hours"])
+    roll = speaker.random.random()
+    if roll < 0.1:
+        said, number, unit = speaker.pick([
+            ("half an hour", 0.5, "hours"), ("an hour and a half", 1.5, "hours"), ("one and a half hours", 1.5, "hours"),
+            ("a minute and a half", 1.5, "minutes"), ("two and a half hours", 2.5, "hours"), ("an hour", 1, "hours"),
+            ("three and a half minutes", 3.5, "minutes"), ("two and a half minutes", 2.5, "minutes"), ("a minute", 1, "minutes"),
+            ("half a minute", 0.5, "minutes"), ("a couple of minutes", 2, "minutes"), ("a couple of hours", 2, "hours"),
+            ("four and a half minutes", 4.5, "minutes"), ("half an hour", 0.5, "hours"), ("an hour and a half", 1.5, "hours"),
+        ])
+        return said, number, unit
+    if roll < 0.14:
+        hours, minutes = speaker.number(1, 3), speaker.pick([10, 15, 20, 30, 40, 45])
+        said = f"{hours} hour{'s' * (1 < hours)} {speaker.pick(['', 'and '])}{minutes} {speaker.pick(['minutes', 'min'])}"
+        return said, hours * 60 + minutes, "minutes"
+    number = speaker.number(1, 12) if unit == "hours" else speaker.number(1, speaker.pick([20, 60, 99, 240]))
+    if unit == "minutes" and speaker.chance(0.3):
+        number = speaker.pick([5, 10, 15, 20, 25, 30, 40, 45, 50, 60, 90])
+    if speaker.chance(0.06):
+        number = float(f"{speaker.number(1, 30)}.{speaker.number(1, 9)}")
+    name = unit if number != 1 else unit[:-1]
+    if speaker.chance(0.2):
+        short = {"seconds": ["sec", "secs", "s"], "minutes": ["min", "mins", "m", "min"], "hours": ["hr", "hrs", "h"]}[unit]
+        name = speaker.pick(short)
+        return f"{number}{speaker.pick(['', ' ', ' '])}{name}", number, unit
+    if isinstance(number, float):
+        return f"{number} {name}", number, unit
+    return f"{spoken(speaker, number)} {name}", number, unit
+
+
+def ringing(speaker, arguments):
+    """The result of `set_timer`."""
+    number, unit = arguments["duration"], arguments["unit"]
+    text = f"{number} {unit if number != 1 else unit[:-1]}"
+    if speaker.chance(0.1):
+        text = time_left(speaker)
+    label = {"timer": arguments["label"]} if "label" in arguments else {}
+    return label | {"duration": text, "rings_at": values.clock(speaker, seconds=True)}
+
+
+def timer_reply(result):
+    name = f"The {result['timer']} timer" if "timer" in result else "The timer"
+    return f"{name} is set for {result['duration']} and rings at {result['rings_at']}."
+
+
+def set_timer(speaker, patterns):
+    said, number, unit = duration(speaker)
+    arguments = {"duration": number, "unit": unit}
+    named = speaker.chance(0.6)
+    label = values.thing(speaker)
+    if named:
+        arguments["label"] = label
+    pattern = speaker.pick(patterns.TIMER_LABEL if named else patterns.TIMER)
+    if named and speaker.chance(0.12):
+        pattern, arguments["label"] = speaker.pick(patterns.TIMER_TASK), values.task(speaker)
+        label = arguments["label"]
+    core = speaker.phrase(pattern, duration=said, label=label)
+    if speaker.chance(0.04):
+        result = {"error": speaker.pick(["the duration is too long", "there are too many timers", "a timer named {} is already running"]).format(label)}
+        reply = failure_reply(result)
+    else:
+        result = ringing(speaker, arguments)
+        reply = timer_reply(result)
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("set_timer", arguments)], [result], core)
+
+
+def time_left(speaker):
+    units = [(speaker.number(1, 59), unit) for unit in ("hour", "minute", "second")]
+    parts = speaker.pick([units[1:], units[1:], units[1:2], units[2:], units[:2], units[:1], units])
+    return " ".join(f"{number} {unit}{'s' * (number != 1)}" for number, unit in parts)
+
+
+def list_timers(speaker, patterns):
+    pattern = speaker.pick(patterns.LIST_TIMERS)
+    core = speaker.phrase(pattern, label=values.thing(speaker))
+    count = speaker.pick([0, 1, 1, 1, 2, 2, 3])
+    timers = [{"timer": values.thing(speaker), "left": time_left(speaker)} for _ in range(count)]
+    for timer in timers:
+        if speaker.chance(0.15):
+            timer["timer"] = speaker.pick(["timer", f"timer {speaker.number(1, 9)}", f"{speaker.number(1, 60)} minutes"])
+        elif speaker.chance(0.1):
+            del timer["timer"]
+    if count == 0:
+        reply = "No timers are running."
+    else:
+        lines = [f"the {timer['timer']} timer has {timer['left']} left" if "timer" in timer else f"a timer has {timer['left']} left"
+                 for timer in timers]
+        reply = " and ".join(lines) + "."
+        reply = reply[0].upper() + reply[1:]
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("list_timers", {})], [{"timers": timers}], core)
+
+
+def convert_units(speaker, patterns):
+    kind = speaker.pick(patterns.UNITS)
+    source, target = speaker.pick(kind), speaker.pick(kind)
+    while source == target:
+        target = speaker.pick(kind)
+    number = values.amount(speaker, 0.25)
+    number += number == 1
+    said = spoken(speaker, number)
+    if speaker.chance(0.1) and source in patterns.SINGULAR:
+        number, said, source = 1, speaker.pick(["a", "one", "1"]), patterns.SINGULAR[source]
+        said = "an" if said == "a" and source[0] in "aeiou" else said
+    arguments = {"value": number, "from_unit": source, "to_unit": target}
+    pattern = speaker.pick(patterns.CONVERT)
+    joint = "" if said[-1].isdigit() and len(source) < 4 and speaker.chance(0.3) else " "
+    core = speaker.phrase(pattern, value=f"{said}{joint}{source}", target=target)
+    if speaker.chance(0.08):
+        error = speaker.pick(["no unit named {b}", "cannot convert {a} to {b}", "unknown unit {b}", "{a} and {b} measure different things"])
+        result = {"error": error.format(a=source, b=target)}
+        reply = failure_reply(result)
+    else:
+        long = speaker.chance(0.6)
+        result = {"value": number, "unit": speaker.pick(kind) if long else source, "result": values.amount(speaker, 0.7),
+                  "result_unit": speaker.pick(kind) if long else target}
+        reply = f"{json.dumps(number)} {result['unit']} is {json.dumps(result['result'])} {result['result_unit']}."
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("convert_units", arguments)], [result], core)
+
+
+def add_note(speaker, patterns):
+    text, task = values.note(speaker)
+    pattern = speaker.pick(patterns.NOTE_TASK if task and speaker.chance(0.5) else patterns.NOTE)
+    user = speaker.phrase(pattern, note=text)
+    if speaker.chance(0.3):
+        user = speaker.pick(["please ", "can you ", "could you ", "hey, ", "ok, "]) + user
+    core = user
+    if speaker.chance(0.55):
+        user = user[0].upper() + user[1:]
+    if speaker.chance(0.15):
+        user += "."
+    if speaker.chance(0.03):
+        result = {"error": speaker.pick(["the notes cannot be written", "the disk is full", "cannot open the notes file"])}
+        reply = failure_reply(result)
+    else:
+        result = {"saved": text, "notes": speaker.number(1, speaker.pick([9, 40]))}
+        reply = f"Noted: {text}. You have {result['notes']} note{'s' * (result['notes'] != 1)}."
+    return Exchange(user, reply, [("add_note", {"text": text})], [result], core)
+
+
+def list_notes(speaker, patterns):
+    pattern = speaker.pick(patterns.LIST_NOTES)
+    core = speaker.phrase(pattern)
+    notes = [values.note(speaker)[0] for _ in range(speaker.pick([0, 1, 1, 2, 2, 3]))]
+    reply = f"Your notes: {', '.join(notes)}." if notes else "You have no notes."
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("list_notes", {})], [{"notes": notes}], core)
+
+
+MAKERS = {
+    "get_time": (get_time, 0.15), "calculate": (calculate, 0.2), "set_timer": (set_timer, 0.25), "list_timers": (list_timers, 0.08),
+    "convert_units": (convert_units, 0.17), "add_note": (add_note, 0.15), "list_notes": (list_notes, 0.07),
+}
+
+
+def single(speaker, patterns=training_patterns):
+    makers, weights = zip(*MAKERS.values())
+    exchange = speaker.random.choices(makers, weights)[0](speaker, patterns)
+    if patterns is training_patterns and exchange.calls[0][0] != "add_note" and is_imperative(exchange.core) and speaker.chance(0.06):
+        first, *rest = exchange.core.split(" ", 1)  # an unknown verb: what follows must tell
+        if 3 < len(rest[0].split() if rest else []):
+            exchange.core = f"{values.invented_word(speaker)} {rest[0]}"
+            exchange.user = courteous(speaker, exchange.core)
+    return exchange
+
+
+def pair(speaker, patterns=training_patterns):
+    """One request that asks for two things."""
+    first, second = single(speaker, patterns), single(speaker, patterns)
+    joint = speaker.pick(patterns.JOINTS)
+    if "add_note" in first.calls[0][0]:  # a note swallows what follows, so it comes last
+        first, second = second, first
+    if "add_note" in first.calls[0][0]:
+        return first
+    user = courteous(speaker, first.core + joint + second.core)
+    return Exchange(user.rstrip("."), f"{first.reply} {second.reply}", first.calls + second.calls, first.results + second.results)
+
+
+def follow_up(speaker, patterns=training_patterns):
+    """Two exchanges, the second of which is understood only after the first."""
+    maker = speaker.pick([get_time, set_timer, calculate, convert_units])
+    first = maker(speaker, patterns)
+    name, arguments = first.calls[0]
+    if name == "get_time":
+        city = values.city(speaker)
+        again = get_time(speaker, patterns)
+        while "city" not in again.calls[0][1]:
+            again = get_time(speaker, patterns)
+        city = again.calls[0][1]["city"]
+        again.user = speaker.phrase(patterns.AGAIN_CITY, city=city)
+    elif name == "set_timer":
+        again = set_timer(speaker, patterns)
+        said, number, unit = duration(speaker)
+        given = {"duration": number, "unit": unit} | ({"label": again.calls[0][1]["label"]} if "label" in again.calls[0][1] else {})
+        result = ringing(speaker, given)
+        pattern = patterns.AGAIN_TIMER_LABEL if "label" in given else patterns.AGAIN_TIMER
+        again = Exchange(speaker.phrase(pattern, duration=said, label=given.get("label")), timer_reply(result), [(name, given)], [result])
+    elif name == "calculate" and "result" in first.results[0]:
+        words, operator = speaker.pick(patterns.AGAIN_SUM)
+        number = values.amount(speaker)
+        expression = f"{json.dumps(first.results[0]['result'])} {operator} {number}"
+        result = {"expression": expression, "result": values.amount(speaker, 0.4)}
+        again = Exchange(words.format(number), f"{expression} is {json.dumps(result['result'])}.", [(name, {"expression": expression})], [result])
+    elif name == "convert_units":
+        number = values.amount(speaker, 0.25)
+        given = arguments | {"value": number}
+        result = {"value": number, "unit": given["from_unit"], "result": values.amount(speaker, 0.7), "result_unit": given["to_unit"]}
+        reply = f"{json.dumps(number)} {result['unit']} is {json.dumps(result['result'])} {result['result_unit']}."
+        again = Exchange(speaker.phrase(patterns.AGAIN_VALUE, value=f"{number}"), reply, [(name, given)], [result])
+    else:
+        return [first]
+    return [first, again]
+
+
+def missing(speaker, patterns=training_patterns):
+    """A request without a needed value, the question back, and perhaps the value."""
+    name, request, question = speaker.pick(patterns.MISSING)
+    asking = Exchange(courteous(speaker, speaker.phrase(request, label=values.thing(speaker))), question)
+    if name == "set_timer" and "{label}" not in request and speaker.chance(0.6):
+        said, number, unit = duration(speaker)
+        given = {"duration": number, "unit": unit}
+        result = ringing(speaker, given)
+        return [asking, Exchange(speaker.pick(["{}", "{} please", "For {}"]).format(said), timer_reply(result), [(name, given)], [result])]
+    if name == "calculate" and speaker.chance(0.6):
+        answer = calculate(speaker, patterns)
+        answer.user = answer.calls[0][1]["expression"]
+        return [asking, answer]
+    if name == "add_note" and speaker.chance(0.6):
+        answer = add_note(speaker, patterns)
+        answer.user = answer.calls[0][1]["text"]
+        return [asking, answer]
+    return [asking]
+
+
+def without(exchange, offered):
+    """The same request where the function is not offered."""
+    if all(name in offered for name, _ in exchange.calls):
+        return exchange
+    return Exchange(exchange.user, NO_FUNCTION)

@@ -1,0 +1,230 @@
+"""Trains the demo model: resumable, seeded, on the CPU or a GPU.
+
+The learning rate rises over the first steps, stays, and falls to zero over the last part. How far the run is, is told by
+its steps (`--steps`) or by the time it has trained (`--minutes`).
+"""
+
+import argparse
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+
+from . import tokenizer as byte_pairs
+from .generator import Generator, chat_group, invented_group
+from .model import Batch, Model, Shape
+from .phrases import Speaker
+from .prompt import conversation_pieces, system_block
+
+WARM_UP, FALL = 60, 0.4  # steps; part of the run in which the rate falls
+OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
+AVERAGE = 0.996
+BLOCK = 16  # lengths are padded to multiples of it
+CHAT_ROWS, GROUPS, ROWS, LONGEST = 24, 3, 6, 208  # conversations and groups of conversations in a step, tokens of a conversation
+AHEAD = 12  # steps
+
+
+def make_tokenizer(seed):
+    """Trained on the text of conversations, and on some system blocks."""
+    speaker, texts = Speaker(seed), []
+    for turn in range(4000):
+        system, tools, conversations = chat_group(speaker, 4) if turn % 2 else invented_group(speaker, 4, turn % 10 == 0)
+        texts += ["".join(text for text, _ in conversation_pieces(message for exchange in each for message in exchange.messages())) for each in conversations]
+        if turn % 16 < 2:
+            texts.append(system_block(system, tools))
+    return byte_pairs.train(texts)
+
+
+def mixture(progress):
+    """Kinds of the groups of invented functions in one step: simple ones first."""
+    if progress < 0.04:
+        return ["easy"] * GROUPS
+    return [["easy", "invented"][(progress > 0.12) or index % 2] for index in range(GROUPS)]
+
+
+class Batches:
+    """Per step one batch of the shipped functions and one of invented ones.
+
+    Groups are made for several steps ahead and dealt out by length, so that little is padding.
+    """
+
+    def __init__(self, generator, random):
+        self.generator, self.random = generator, random
+        self.chat, self.others = [], []
+
+    def step(self, progress):
+        if not self.chat:
+            self.fill(mixture(progress))
+        return [self.chat.pop(), self.others.pop()]
+
+    def fill(self, kinds):
+        chat = self.generator.group("chat", CHAT_ROWS * AHEAD, LONGEST)
+        rest = self.generator.group("some", CHAT_ROWS, LONGEST)
+        rows = sorted(chat[1], key=lambda row: len(row[0]))
+        self.chat = [padded([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)] + [padded([rest])]
+        groups = [self.generator.group(kind, ROWS, LONGEST) for kind in kinds for _ in range(AHEAD + 1)]
+        groups.sort(key=lambda group: len(group[0]))
+        self.others = [padded(groups[at : at + GROUPS]) for at in range(0, len(groups), GROUPS)]
+        self.random.shuffle(self.chat)
+        self.random.shuffle(self.others)
+
+
+def padded(groups):
+    before = -(-max(len(system) for system, _ in groups) // BLOCK) * BLOCK
+    rows = [row for _, rows in groups for row in rows]
+    length = -(-max(len(tokens) for tokens, _ in rows) // BLOCK) * BLOCK
+    prefix = torch.tensor([[0] * (before - len(system)) + system for system, _ in groups])
+    after = torch.tensor([tokens + [0] * (length - len(tokens)) for tokens, _ in rows])
+    said = torch.tensor([marks + [False] * (length - len(marks)) for _, marks in rows])
+    return Batch(prefix, after), said
+
+
+def targets(batch, said, random):
+    """Rows whose next token is learned, that token, and its weight."""
+    prefix, after = batch.split(batch.ids)
+    rows, following, weights = [], [], []
+    for ids, marks, start in ((prefix, torch.zeros_like(prefix, dtype=torch.bool), 0), (after, said, batch.cut)):
+        real = (ids[:, 1:] != 0) & (ids[:, :-1] != 0)
+        other = real & (torch.rand(real.shape, generator=random) < (OTHER_SHARE if start else OTHER_SHARE / 2))
+        chosen = (marks[:, 1:] & real) | other
+        at = chosen.reshape(-1).nonzero()[:, 0]
+        rows.append(start + at // chosen.shape[1] * ids.shape[1] + at % chosen.shape[1])
+        following.append(ids[:, 1:][chosen])
+        weights.append(torch.where(marks[:, 1:][chosen], 1.0, OTHER_WEIGHT))
+    return torch.cat(rows), torch.cat(following), torch.cat(weights)
+
+
+def optimisers(model, rate):
+    matrices = [weight for name, weight in model.layers.named_parameters() if weight.dim() == 2 and not name.endswith("operator.conv")]
+    inside = {id(weight) for weight in matrices}
+    others = [weight for weight in model.parameters() if id(weight) not in inside]
+    return [
+        torch.optim.Muon(matrices, lr=rate, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+
+
+def rate_factor(step, progress):
+    return min(1, (step + 1) / WARM_UP) * min(1, max(0.01, (1 - progress) / FALL))
+
+
+class Run:
+    def __init__(self, args):
+        self.args = args
+        args.run.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(args.seed)
+        kept = args.run / "tokenizer.json"
+        if not kept.exists():
+            make_tokenizer(args.seed).save(str(kept))
+        self.tokenizer = Tokenizer.from_file(str(kept))
+        shape = Shape(layers=args.layers, hidden=args.hidden, feed_forward=args.feed_forward, heads=args.hidden // 64)
+        self.model = Model(shape).to(args.device)
+        self.average = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
+        self.optimisers = optimisers(self.model, args.rate)
+        self.step, self.tokens, self.spoken, self.seconds = 0, 0, 0, 0.0
+        self.path = args.run / "checkpoint.pt"
+        if self.path.exists():
+            self.load()
+        self.generator = Generator(self.tokenizer, args.seed * 1_000_003 + self.step)  # a resumed run continues with new data
+        self.random = torch.Generator().manual_seed(args.seed + self.step)
+        self.batches = Batches(self.generator, random.Random(args.seed + self.step))
+        parameters = sum(weight.numel() for weight in self.model.parameters())
+        print(f"{parameters:,} parameters, from step {self.step}", flush=True)
+
+    def load(self):
+        kept = torch.load(self.path, map_location=self.args.device, weights_only=True)
+        self.model.load_state_dict(kept["weights"])
+        self.average = kept["average"]
+        for optimiser, state in zip(self.optimisers, kept["optimisers"]):
+            optimiser.load_state_dict(state)
+        self.step, self.tokens, self.spoken, self.seconds = kept["step"], kept["tokens"], kept["spoken"], kept["seconds"]
+
+    def save(self):
+        kept = {
+            "shape": self.model.shape.as_dict(), "weights": self.model.state_dict(), "average": self.average, "step": self.step,
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers], "tokens": self.tokens, "spoken": self.spoken, "seconds": self.seconds,
+        }
+        fresh = self.path.with_suffix(".new")
+        torch.save(kept, fresh)
+        os.replace(fresh, self.path)
+
+    def progress(self):
+        return self.step / self.args.steps if self.args.steps else self.seconds / (self.args.minutes * 60)
+
+    def advance(self):
+        """One step; returns the loss per target token of each batch."""
+        progress = self.progress()
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = self.args.rate * rate_factor(self.step, progress)
+        made = [(batch, *targets(batch, said, self.random)) for batch, said in self.batches.step(progress)]
+        total = sum(weights.sum() for *_, weights in made)
+        losses = []
+        for batch, rows, following, weights in made:
+            for name in ("ids", "real", "prefix_mask", "after_mask"):
+                setattr(batch, name, getattr(batch, name).to(self.args.device))
+            rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
+            loss = F.cross_entropy(self.model(batch, rows), following, reduction="none")
+            ((loss * weights).sum() / total).backward()
+            spoken = weights == 1
+            losses.append(loss[spoken].mean().item())
+            self.tokens += int((batch.ids != 0).sum())
+            self.spoken += int(spoken.sum())
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimiser in self.optimisers:
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            keep = min(AVERAGE, (1 + self.step) / (10 + self.step))
+            for name, weight in self.model.named_parameters():
+                self.average[name].lerp_(weight, 1 - keep)
+        self.step += 1
+        return losses
+
+    def train(self):
+        shown, saved = [], time.monotonic()
+        while self.progress() < 1:
+            began = time.monotonic()
+            shown.append(self.advance())
+            self.seconds += time.monotonic() - began
+            if self.step % 20 == 0:
+                means = [sum(each) / len(shown) for each in zip(*shown)]
+                shown = []
+                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4)}
+                print(json.dumps(report), flush=True)
+                with (self.args.run / "log.jsonl").open("a") as log:
+                    log.write(json.dumps(report) + "\n")
+            if 120 < time.monotonic() - saved:
+                self.save()
+                saved = time.monotonic()
+        self.save()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="folder that holds the tokenizer, the checkpoint and the log")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, help="instead of --minutes")
+    parser.add_argument("--minutes", type=float, default=90)
+    parser.add_argument("--rate", type=float, default=4e-3)
+    parser.add_argument("--layers", default=Shape.layers)
+    parser.add_argument("--hidden", type=int, default=Shape.hidden)
+    parser.add_argument("--feed-forward", type=int, default=Shape.feed_forward)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--prepare", action="store_true", help="make the tokenizer and stop")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.set_flush_denormal(True)
+    run = Run(args)
+    if not args.prepare:
+        run.train()
+
+
+if __name__ == "__main__":
+    main()
