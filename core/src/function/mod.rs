@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 
 pub use call::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
 pub use value::{Arguments, BigInteger, Value};
+pub(crate) use value::{python_float, write_json_string};
 
 /// How deep parameter types may nest.
 const DEEPEST_TYPE: usize = 32;

@@ -1,0 +1,237 @@
+//! One reply, from the prompt's tokens to the last event. Read this and you have read the product.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::reply::Reply;
+use crate::engine::stream::Outlet;
+use crate::engine::{Listener, LoadedModel, ReplyNews, Request};
+use crate::error::{Result, SdkError};
+use crate::message::ChatMessage;
+use crate::model::State;
+use crate::parse::{Piece, ReplyEnd, ReplyParser};
+use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse};
+use crate::sample::{Sampler, random_seed};
+use crate::tokenizer::{TokenText, Tokenizer, Utf8Pieces};
+
+/// Prompt tokens read in one step; a cancel waits for one step at most.
+const PREFILL_CHUNK: usize = 128;
+
+/// What a turn of work brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// A step forward; another may follow at once.
+    Worked,
+    /// The reader must pull first.
+    Waiting,
+    /// The last event is sent.
+    Finished,
+}
+
+/// A reply being generated.
+pub(crate) struct Generation {
+    prompt: Vec<u32>,
+    max_tokens: usize,
+    state: State,
+    sampler: Sampler,
+    pieces: Utf8Pieces,
+    parser: ReplyParser,
+    reply: Reply,
+    outlet: Outlet,
+    /// Taken at the end, which it hears once.
+    listener: Option<Listener>,
+    /// The last event, kept until the reader has taken all before it.
+    terminal: Option<Result<MessageResponse>>,
+    has_ended: bool,
+    /// The token picked last, to be read next.
+    last: Option<u32>,
+    clock: Clock,
+    stats: GenerationStats,
+}
+
+/// When the phases of a reply began.
+struct Clock {
+    requested: Instant,
+    first_token: Option<Instant>,
+}
+
+impl Generation {
+    pub(crate) fn new(loaded: &LoadedModel, request: Request, outlet: Outlet) -> Self {
+        let seed = request.options.seed.unwrap_or_else(random_seed);
+        let room = loaded.context_size - request.prompt.len();
+        Self {
+            max_tokens: request.options.max_tokens.unwrap_or(usize::MAX),
+            state: loaded.model.start(),
+            sampler: Sampler::new(request.sampling, seed, &request.prompt),
+            pieces: Utf8Pieces::default(),
+            parser: ReplyParser::new(request.options.function_call_parser),
+            reply: Reply::new(request.options.stop_sequences),
+            outlet,
+            listener: Some(request.listener),
+            terminal: None,
+            has_ended: false,
+            last: None,
+            clock: Clock {
+                requested: Instant::now(),
+                first_token: None,
+            },
+            stats: GenerationStats {
+                prompt_tokens: request.prompt.len(),
+                completion_tokens: 0,
+                time_to_first_token: Duration::ZERO,
+                prefill_time: Duration::ZERO,
+                decode_time: Duration::ZERO,
+                seed,
+                sampling: request.sampling,
+                context_size: request.prompt.len() + room,
+            },
+            prompt: request.prompt,
+        }
+    }
+
+    /// Sends what waits, then takes one step: a stretch of the prompt, or one token.
+    pub(crate) fn advance(&mut self, loaded: &LoadedModel) -> Progress {
+        if !self.has_ended && self.outlet.is_cancelled() {
+            self.end(FinishReason::Interrupted);
+        }
+        if !self.send() {
+            return Progress::Waiting;
+        }
+        if self.has_ended {
+            return Progress::Finished;
+        }
+        if let Err(err) = self.step(loaded) {
+            self.fail(err);
+        }
+        Progress::Worked
+    }
+
+    /// Sends events in order; false when the reader must pull before all are sent.
+    fn send(&mut self) -> bool {
+        while let Some(event) = self.reply.events.pop_front() {
+            if let Some(Ok(event)) = self.outlet.send(Ok(event)) {
+                self.reply.events.push_front(event);
+                return false;
+            }
+        }
+        self.terminal = self.terminal.take().and_then(|terminal| self.outlet.send(terminal));
+        self.terminal.is_none()
+    }
+
+    fn step(&mut self, loaded: &LoadedModel) -> Result<()> {
+        let begun = Instant::now();
+        let n_read = self.state.n_tokens();
+        let logits = match self.last {
+            Some(token) => loaded.model.forward(&[token], &mut self.state)?,
+            None => {
+                let end = self.prompt.len().min(n_read + PREFILL_CHUNK);
+                let logits = loaded.model.forward(&self.prompt[n_read..end], &mut self.state)?;
+                self.stats.prefill_time += begun.elapsed();
+                if end < self.prompt.len() {
+                    return Ok(());
+                }
+                logits
+            }
+        };
+        self.pick(logits, &loaded.tokenizer)?;
+        match self.clock.first_token {
+            Some(first) => self.stats.decode_time = first.elapsed(),
+            None => {
+                self.clock.first_token = Some(Instant::now());
+                self.stats.time_to_first_token = self.clock.requested.elapsed();
+            }
+        }
+        Ok(())
+    }
+
+    fn pick(&mut self, mut logits: Vec<f32>, tokenizer: &Tokenizer) -> Result<()> {
+        logits.truncate(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
+        let token = self.sampler.pick(&mut logits)?;
+        self.last = Some(token);
+        self.stats.completion_tokens += 1;
+        if tokenizer.is_end(token) {
+            self.end(FinishReason::Stop);
+            return Ok(());
+        }
+        self.parse(token, tokenizer);
+        if self.reply.has_stopped() {
+            self.end(FinishReason::Stop);
+        } else if self.max_tokens <= self.stats.completion_tokens {
+            self.end(FinishReason::MaxTokens);
+        } else if self.stats.context_size <= self.stats.total_tokens() {
+            self.end(FinishReason::ExceedContext);
+        }
+        Ok(())
+    }
+
+    fn parse(&mut self, token: u32, tokenizer: &Tokenizer) {
+        let (text, control) = match tokenizer.text(token) {
+            Some(TokenText::Bytes(bytes)) => (self.pieces.push(bytes), None),
+            Some(TokenText::Control(spelling)) => (self.pieces.finish(), Some(spelling)),
+            None => return,
+        };
+        let reply = &mut self.reply;
+        let n_calls = reply.n_calls();
+        if !text.is_empty() {
+            self.parser.push(Piece::Text(&text), &mut |parsed| reply.push(parsed));
+        }
+        if let Some(spelling) = control {
+            self.parser
+                .push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
+        }
+        if n_calls < reply.n_calls()
+            && let Some(listener) = &mut self.listener
+        {
+            listener(ReplyNews::Called(&reply.message(false)));
+        }
+    }
+
+    fn end(&mut self, reason: FinishReason) {
+        let is_interrupted = reason == FinishReason::Interrupted;
+        let reply = &mut self.reply;
+        let rest = self.pieces.finish();
+        if !rest.is_empty() {
+            self.parser.push(Piece::Text(&rest), &mut |parsed| reply.push(parsed));
+        }
+        let end = if is_interrupted {
+            ReplyEnd::Interrupted
+        } else {
+            ReplyEnd::Ended
+        };
+        self.parser.finish(end, &mut |parsed| reply.push(parsed));
+        reply.finish();
+        let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
+        self.tell_end(Some(&full_message));
+        let finish_reason = if reason == FinishReason::Stop && has_calls {
+            FinishReason::ToolCalls
+        } else {
+            reason
+        };
+        let completion = Completion {
+            full_message,
+            finish_reason,
+            stats: self.stats,
+        };
+        self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
+        self.has_ended = true;
+    }
+
+    /// Ends with an error; what was parsed before it is still delivered.
+    pub(crate) fn fail(&mut self, err: SdkError) {
+        self.tell_end(None);
+        self.terminal = Some(Err(err));
+        self.has_ended = true;
+    }
+
+    fn tell_end(&mut self, reply: Option<&ChatMessage>) {
+        if let Some(mut listener) = self.listener.take() {
+            listener(ReplyNews::Ended(reply));
+        }
+    }
+}
+
+/// The end of a reply that is dropped unfinished, with its engine, is told as well.
+impl Drop for Generation {
+    fn drop(&mut self) {
+        self.tell_end(None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Assembles a reply: what the parser finds goes out as events and into the message at once.
+
+use std::collections::VecDeque;
+
+use crate::engine::stop::StopFinder;
+use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::parse::Parsed;
+use crate::response::MessageResponse;
+
+/// A reply in the making.
+pub(crate) struct Reply {
+    text: String,
+    reasoning: String,
+    calls: Vec<SdkFunctionCall>,
+    rejected: Vec<RejectedCall>,
+    stop: StopFinder,
+    has_stopped: bool,
+    /// Events that have not been sent.
+    pub(crate) events: VecDeque<MessageResponse>,
+}
+
+impl Reply {
+    pub(crate) fn new(stop_sequences: Vec<String>) -> Self {
+        Self {
+            text: String::new(),
+            reasoning: String::new(),
+            calls: Vec::new(),
+            rejected: Vec::new(),
+            stop: StopFinder::new(stop_sequences),
+            has_stopped: false,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Takes what the parser found. Behind a stop sequence nothing counts.
+    pub(crate) fn push(&mut self, parsed: Parsed) {
+        if self.has_stopped {
+            return;
+        }
+        match parsed {
+            Parsed::Text(text) => {
+                let (safe, found) = self.stop.push(&text);
+                self.has_stopped = found;
+                self.chunk(safe);
+            }
+            Parsed::Reasoning(text) => {
+                self.reasoning.push_str(&text);
+                self.events.push_back(MessageResponse::ReasoningChunk(text));
+            }
+            Parsed::Calls(calls) => {
+                self.release();
+                self.calls.extend_from_slice(&calls);
+                self.events.push_back(MessageResponse::FunctionCalls(calls));
+            }
+            Parsed::Rejected(rejected) => {
+                self.release();
+                self.rejected.extend_from_slice(&rejected);
+                self.events.push_back(MessageResponse::FunctionCallsRejected(rejected));
+            }
+            Parsed::Note(_) => {}
+        }
+    }
+
+    /// Text held back for a stop sequence cannot be one across a block of calls, nor at the end.
+    fn release(&mut self) {
+        let held = self.stop.finish();
+        self.chunk(held);
+    }
+
+    fn chunk(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(&text);
+        // Neighbouring chunks that wait together are sent together.
+        match self.events.back_mut() {
+            Some(MessageResponse::Chunk(waiting)) => waiting.push_str(&text),
+            _ => self.events.push_back(MessageResponse::Chunk(text)),
+        }
+    }
+
+    /// Whether a stop sequence was met.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.has_stopped
+    }
+
+    /// Calls delivered so far.
+    pub(crate) fn n_calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// The message as it stands.
+    pub(crate) fn message(&self, incomplete: bool) -> ChatMessage {
+        let content = (!self.text.is_empty()).then(|| ChatMessageContent::Text(self.text.clone()));
+        ChatMessage {
+            role: Role::Assistant,
+            content: content.into_iter().collect(),
+            reasoning_content: (!self.reasoning.is_empty()).then(|| self.reasoning.clone()),
+            function_calls: (!self.calls.is_empty()).then(|| self.calls.clone()),
+            rejected_calls: self.rejected.clone(),
+            functions: Vec::new(),
+            incomplete,
+        }
+    }
+
+    /// Gives out what was held back for a stop sequence that did not come.
+    pub(crate) fn finish(&mut self) {
+        if !self.has_stopped {
+            self.release();
+        }
+    }
+}

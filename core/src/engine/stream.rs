@@ -1,0 +1,183 @@
+//! The two ends of a reply's channel: the engine's outlet, and the stream that every door pulls.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::thread::Thread;
+
+use futures_core::Stream;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::response::MessageResponse;
+
+/// Events that may wait for the reader: enough to hide a slow paint, little enough to stop soon.
+const CAPACITY: usize = 16;
+
+/// The engine's end.
+pub(crate) struct Outlet {
+    sender: Sender<Result<MessageResponse>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Outlet {
+    /// Whether the reader has cancelled or gone.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || self.sender.is_closed()
+    }
+
+    /// True once the reader has cancelled or dropped the stream.
+    pub(crate) fn cancel_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancelled)
+    }
+
+    /// Sends an event, or gives it back when the reader must pull first. To a reader who is gone nothing is sent.
+    pub(crate) fn send(&self, event: Result<MessageResponse>) -> Option<Result<MessageResponse>> {
+        match self.sender.try_send(event) {
+            Err(TrySendError::Full(event)) => Some(event),
+            Ok(()) | Err(TrySendError::Closed(_)) => None,
+        }
+    }
+}
+
+/// Starts a reply when its stream is first pulled.
+type Start = Box<dyn FnOnce(Outlet) -> Result<Thread> + Send>;
+
+/// A reply as it is written: pull it with [`next`](Self::next), as a blocking iterator, or as a `futures` stream.
+///
+/// The stream is cold: nothing happens before the first pull. It ends with one
+/// [`Complete`](MessageResponse::Complete) or one error. Generation waits while the reader does not pull, and stops
+/// within one token when the stream is dropped or cancelled.
+pub struct ResponseStream {
+    receiver: Receiver<Result<MessageResponse>>,
+    cancel: CancelHandle,
+    start: Option<(Start, Outlet)>,
+    engine: Option<Thread>,
+    has_ended: bool,
+}
+
+/// Cancels a reply from anywhere, for example from a signal handler. Clones cancel the same reply.
+#[derive(Clone, Debug)]
+pub struct CancelHandle {
+    cancelled: Arc<AtomicBool>,
+    engine: Arc<std::sync::OnceLock<Thread>>,
+}
+
+impl CancelHandle {
+    /// Stops the reply within one token. The stream then ends with a `Complete` whose finish reason is
+    /// `Interrupted`. Calling it again, or after the end, does nothing.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        if let Some(engine) = self.engine.get() {
+            engine.unpark();
+        }
+    }
+}
+
+impl ResponseStream {
+    /// A stream that calls `start` at its first pull.
+    pub(crate) fn new(start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static) -> Self {
+        let (sender, receiver) = channel(CAPACITY);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let outlet = Outlet {
+            sender,
+            cancelled: Arc::clone(&cancelled),
+        };
+        let cancel = CancelHandle {
+            cancelled,
+            engine: Arc::default(),
+        };
+        Self {
+            receiver,
+            cancel,
+            start: Some((Box::new(start), outlet)),
+            engine: None,
+            has_ended: false,
+        }
+    }
+
+    /// A stream that ends with an error at its first pull.
+    pub(crate) fn failed(err: SdkError) -> Self {
+        Self::new(|_| Err(err))
+    }
+
+    /// The next event; `None` after the last one. Dropping the future loses no event.
+    pub async fn next(&mut self) -> Option<Result<MessageResponse>> {
+        poll_fn(|ctx| self.poll(ctx)).await
+    }
+
+    /// Stops the reply within one token; see [`CancelHandle::cancel`].
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// A handle that cancels this reply while another thread pulls the stream.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.cancel.clone()
+    }
+
+    fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<MessageResponse>>> {
+        if self.has_ended {
+            return Poll::Ready(None);
+        }
+        if let Some((start, outlet)) = self.start.take() {
+            match start(outlet) {
+                Ok(engine) => {
+                    let _ = self.cancel.engine.set(engine.clone()); // set once: the start is taken
+                    self.engine = Some(engine);
+                }
+                Err(err) => return self.end_with(Err(err)),
+            }
+        }
+        match self.receiver.poll_recv(ctx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(event)) => {
+                // The pull may have made room for what the engine holds back.
+                if let Some(engine) = &self.engine {
+                    engine.unpark();
+                }
+                match event {
+                    Ok(MessageResponse::Complete(_)) | Err(_) => self.end_with(event),
+                    Ok(_) => Poll::Ready(Some(event)),
+                }
+            }
+            Poll::Ready(None) => self.end_with(Err(SdkError::new(
+                ErrorKind::Internal,
+                "the engine ended without an answer",
+            ))),
+        }
+    }
+
+    fn end_with(&mut self, event: Result<MessageResponse>) -> Poll<Option<Result<MessageResponse>>> {
+        self.has_ended = true;
+        Poll::Ready(Some(event))
+    }
+}
+
+impl Stream for ResponseStream {
+    type Item = Result<MessageResponse>;
+
+    fn poll_next(self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll(ctx)
+    }
+}
+
+/// Blocks the calling thread until the next event.
+impl Iterator for ResponseStream {
+    type Item = Result<MessageResponse>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        pollster::block_on(poll_fn(|ctx| self.poll(ctx)))
+    }
+}
+
+impl Drop for ResponseStream {
+    fn drop(&mut self) {
+        // Closed before the engine is woken, so that it sees the reader gone.
+        self.receiver.close();
+        self.cancel.cancel();
+    }
+}

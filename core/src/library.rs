@@ -1,0 +1,159 @@
+//! The in-process calls of the local library: load, apply a chat template, generate, stream.
+//!
+//! They take a prompt as text or as tokens and return text, markers of calls included. For calls as data, hold a
+//! [`Conversation`](crate::Conversation).
+
+use std::io::Write;
+
+use crate::engine::ResponseStream;
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::message::ChatMessage;
+use crate::options::GenerationOptions;
+use crate::response::{Completion, MessageResponse};
+use crate::runner::{ModelRunner, Prompt};
+
+/// The tokenizer of a loaded model.
+#[derive(Clone)]
+pub struct Tokenizer {
+    runner: ModelRunner,
+}
+
+/// Loads a model and its tokenizer: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
+///
+/// ```no_run
+/// use causerie::{ChatMessage, GenerationOptions, generate, load};
+///
+/// let (model, tokenizer) = load("models/demo.gguf")?;
+/// let messages = [ChatMessage::user("Hello!")];
+/// let prompt = tokenizer.apply_chat_template(&messages, false, true)?;
+/// let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(64), ..Default::default() };
+/// let text = generate(&model, &tokenizer, prompt, options, false)?;
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+///
+/// # Errors
+/// As [`ModelRunner::load`].
+pub fn load(model: &str) -> Result<(ModelRunner, Tokenizer)> {
+    let runner = ModelRunner::load(model)?;
+    Ok((runner.clone(), Tokenizer { runner }))
+}
+
+impl Tokenizer {
+    /// The prompt for messages, as text or, with `tokenize`, as token ids. `add_generation_prompt` ends it where the
+    /// model's turn begins.
+    ///
+    /// In text a control token and a message that merely spells one look alike, and are read alike afterwards; as
+    /// token ids they stay apart. Prefer those, or a conversation, for text that others have written.
+    ///
+    /// # Errors
+    /// As the first event of [`generate_response`](crate::Conversation::generate_response).
+    pub fn apply_chat_template(
+        &self,
+        messages: &[ChatMessage],
+        tokenize: bool,
+        add_generation_prompt: bool,
+    ) -> Result<Prompt> {
+        if tokenize {
+            self.runner
+                .prompt_tokens(messages, add_generation_prompt)
+                .map(Prompt::Tokens)
+        } else {
+            self.runner
+                .render_prompt(messages, add_generation_prompt)
+                .map(Prompt::Text)
+        }
+    }
+}
+
+/// Generates text for a prompt. With `verbose` it is printed as it arrives, and the counts after it.
+///
+/// # Errors
+/// As [`ModelRunner::complete`]'s stream.
+pub fn generate(
+    model: &ModelRunner,
+    tokenizer: &Tokenizer,
+    prompt: impl Into<Prompt>,
+    options: GenerationOptions,
+    verbose: bool,
+) -> Result<String> {
+    let mut text = String::new();
+    let mut stream = stream_generate(model, tokenizer, prompt, options);
+    for piece in &mut stream {
+        let piece = piece?;
+        if verbose {
+            show(&piece);
+        }
+        text.push_str(&piece);
+    }
+    if let Some(completion) = stream.completion().filter(|_| verbose) {
+        let stats = &completion.stats;
+        let prefill = stats.prompt_tokens as f64 / stats.prefill_time.as_secs_f64().max(f64::EPSILON);
+        show(&format!(
+            "\n==========\nPrompt: {} tokens, {prefill:.1} tokens-per-sec\nGeneration: {} tokens, {:.1} tokens-per-sec\n",
+            stats.prompt_tokens,
+            stats.completion_tokens,
+            stats.tokens_per_second()
+        ));
+    }
+    Ok(text)
+}
+
+/// Prints at once. A closed terminal is no reason to stop generating, so nothing is made of its error.
+fn show(text: &str) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Generates text for a prompt, piece by piece.
+pub fn stream_generate(
+    model: &ModelRunner,
+    tokenizer: &Tokenizer,
+    prompt: impl Into<Prompt>,
+    options: GenerationOptions,
+) -> TextStream {
+    let options = GenerationOptions {
+        function_call_parser: None,
+        ..options
+    };
+    // The calls of the specification pass both; a model has but one tokenizer.
+    let stream = if model.is_same(&tokenizer.runner) {
+        model.complete(prompt, options)
+    } else {
+        ResponseStream::failed(SdkError::new(
+            ErrorKind::InvalidMessage,
+            "the tokenizer belongs to another model",
+        ))
+    };
+    TextStream {
+        stream,
+        completion: None,
+    }
+}
+
+/// Text pieces as they are generated; an iterator that blocks until the next.
+pub struct TextStream {
+    stream: ResponseStream,
+    completion: Option<Completion>,
+}
+
+impl TextStream {
+    /// Counts, times and the reason of the end; `None` before it.
+    pub fn completion(&self) -> Option<&Completion> {
+        self.completion.as_ref()
+    }
+}
+
+impl Iterator for TextStream {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match Iterator::next(&mut self.stream)? {
+                Ok(MessageResponse::Chunk(text)) => return Some(Ok(text)),
+                Ok(MessageResponse::Complete(completion)) => self.completion = Some(*completion),
+                Ok(_) => {}
+                Err(err) => return Some(Err(err)),
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The gated short convolution: each channel mixes its last few inputs.
+//!
+//! `[B; C; X] = in_proj(x)`, `u = B * X`, `v_t = Σ_k w_k * u_(t - window + 1 + k)`, `y = out_proj(C * v)`.
+
+use candle_core::quantized::QMatMul;
+use candle_core::{DType, Device, Module, Result as TensorResult, Tensor};
+
+use crate::error::Result;
+use crate::model::layer::LayerWeights;
+use crate::model::wrong;
+
+pub(crate) struct ShortConvolution {
+    in_proj: QMatMul,
+    /// One row for each place in the window, oldest first: `(window, hidden)`.
+    taps: Tensor,
+    out_proj: QMatMul,
+    /// The inputs before the first token: zeros, `(window - 1, hidden)`.
+    start: Tensor,
+    window: usize,
+    hidden: usize,
+}
+
+impl ShortConvolution {
+    pub(crate) fn load(weights: &LayerWeights<'_>) -> Result<Self> {
+        let hidden = weights.hidden;
+        let name = weights.name("conv.conv");
+        // GGUF files drop the middle dimension of safetensors' (hidden, 1, window).
+        let shape = weights.shape("conv.conv").unwrap_or_default().to_vec();
+        let window = match shape[..] {
+            [rows, 1, window] | [rows, window] if rows == hidden && (2..=64).contains(&window) => window,
+            _ => {
+                return Err(wrong(format!(
+                    "tensor {name} has shape {shape:?}, expected {hidden} rows of a window"
+                )));
+            }
+        };
+        if weights.weights.shape(&name.replace(".weight", ".bias")).is_some() {
+            return Err(wrong(format!("{name} has a bias, which is not supported")));
+        }
+        let failed = |err| wrong(format!("cannot load tensor {name}")).caused_by(err);
+        let taps = weights.weights.floats(&name, &shape)?.reshape((hidden, window));
+        let start = Tensor::zeros((window - 1, hidden), DType::F32, &Device::Cpu);
+        Ok(Self {
+            in_proj: weights.matrix("conv.in_proj", 3 * hidden, hidden)?,
+            taps: taps.and_then(|taps| taps.t()?.contiguous()).map_err(failed)?,
+            out_proj: weights.matrix("conv.out_proj", hidden, hidden)?,
+            start: start.map_err(failed)?,
+            window,
+            hidden,
+        })
+    }
+
+    pub(crate) fn start(&self) -> Tensor {
+        self.start.clone()
+    }
+
+    /// `x` is `(time, hidden)`; `inputs` is replaced by the last ones of this stretch, however short it is.
+    pub(crate) fn forward(&self, x: &Tensor, inputs: &mut Tensor) -> TensorResult<Tensor> {
+        let time = x.dim(0)?;
+        let projected = self.in_proj.forward(x)?; // (time, 3 * hidden)
+        let part = |i: usize| projected.narrow(1, i * self.hidden, self.hidden);
+        let gated = (part(0)? * part(2)?)?;
+        let u = Tensor::cat(&[&*inputs, &gated], 0)?; // (window - 1 + time, hidden)
+        let mut mixed = Tensor::zeros((time, self.hidden), DType::F32, x.device())?;
+        for k in 0..self.window {
+            mixed = (mixed + u.narrow(0, k, time)?.broadcast_mul(&self.taps.narrow(0, k, 1)?)?)?;
+        }
+        *inputs = u.narrow(0, time, self.window - 1)?.contiguous()?;
+        self.out_proj.forward(&(part(1)? * mixed)?)
+    }
+}

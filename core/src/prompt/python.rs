@@ -1,0 +1,207 @@
+//! Template values printed as Python prints them, since chat templates are written for Python's Jinja.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use minijinja::value::{Object, Value, ValueKind};
+use minijinja::{Error, ErrorKind};
+
+use crate::function::{BigInteger, python_float, write_json_string};
+
+/// Indents wider than this only serve to fill memory.
+const WIDEST_INDENT: usize = 16;
+
+/// A whole number too large for the template engine's own integers.
+#[derive(Debug)]
+pub(crate) struct LargeInteger(pub(crate) BigInteger);
+
+impl Object for LargeInteger {
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.digits())
+    }
+}
+
+/// Jinja's `tojson` as chat templates know it: `json.dumps(value, ensure_ascii=False, indent=indent)`.
+pub(crate) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
+    if indent.is_some_and(|indent| WIDEST_INDENT < indent) {
+        return Err(refused("the indent is too wide"));
+    }
+    let mut out = String::new();
+    write_json(&mut out, value, indent, 0)?;
+    Ok(out)
+}
+
+fn write_json(out: &mut String, value: &Value, indent: Option<usize>, level: usize) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::None => out.push_str("null"),
+        ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
+        ValueKind::String => write_json_string(out, value.as_str().unwrap_or_default())?,
+        ValueKind::Seq | ValueKind::Iterable => {
+            write_items(out, ['[', ']'], value.try_iter()?, indent, level, |out, item| {
+                write_json(out, &item, indent, level + 1)
+            })?;
+        }
+        ValueKind::Map => {
+            write_items(out, ['{', '}'], value.try_iter()?, indent, level, |out, key| {
+                let text = if key.kind() == ValueKind::String {
+                    key.to_string()
+                } else {
+                    json(&key, None)?
+                };
+                write_json_string(out, &text)?;
+                out.push_str(": ");
+                write_json(out, &value.get_item(&key)?, indent, level + 1)
+            })?;
+        }
+        _ => match number(value) {
+            Some(number) => out.push_str(&number),
+            None => return Err(refused(&format!("a value of kind {} is no JSON", value.kind()))),
+        },
+    }
+    Ok(())
+}
+
+fn write_items<T>(
+    out: &mut String,
+    brackets: [char; 2],
+    items: impl Iterator<Item = T>,
+    indent: Option<usize>,
+    level: usize,
+    mut write: impl FnMut(&mut String, T) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let line = |out: &mut String, level: usize| {
+        if let Some(indent) = indent {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent * level));
+        }
+    };
+    out.push(brackets[0]);
+    let mut is_empty = true;
+    for item in items {
+        if !is_empty {
+            out.push_str(if indent.is_some() { "," } else { ", " });
+        }
+        is_empty = false;
+        line(out, level + 1);
+        write(out, item)?;
+    }
+    if !is_empty {
+        line(out, level);
+    }
+    out.push(brackets[1]);
+    Ok(())
+}
+
+/// Python's `str(value)`: strings as they are, all else as `repr` writes it.
+pub(crate) fn text(value: &Value) -> Result<String, Error> {
+    match value.kind() {
+        ValueKind::String => Ok(value.to_string()),
+        ValueKind::Undefined => Ok(String::new()),
+        _ => {
+            let mut out = String::new();
+            write_repr(&mut out, value)?;
+            Ok(out)
+        }
+    }
+}
+
+fn write_repr(out: &mut String, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::None => out.push_str("None"),
+        ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
+        ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
+        ValueKind::Seq | ValueKind::Iterable => {
+            write_items(out, ['[', ']'], value.try_iter()?, None, 0, |out, item| {
+                write_repr(out, &item)
+            })?;
+        }
+        ValueKind::Map => {
+            write_items(out, ['{', '}'], value.try_iter()?, None, 0, |out, key| {
+                write_repr(out, &key)?;
+                out.push_str(": ");
+                write_repr(out, &value.get_item(&key)?)
+            })?;
+        }
+        _ => match number(value) {
+            Some(number) => out.push_str(&number),
+            None => write!(out, "{value}")?,
+        },
+    }
+    Ok(())
+}
+
+/// Python prefers single quotes, and double ones for text that holds only single ones.
+fn write_string_repr(out: &mut String, text: &str) -> fmt::Result {
+    let quote = if text.contains('\'') && !text.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
+    out.push(quote);
+    for character in text.chars() {
+        match character {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' || control == '\u{7f}' => write!(out, "\\x{:02x}", u32::from(control))?,
+            other if other == quote => out.extend(['\\', other]),
+            other => out.push(other),
+        }
+    }
+    out.push(quote);
+    Ok(())
+}
+
+fn number(value: &Value) -> Option<String> {
+    if let Some(large) = value.downcast_object_ref::<LargeInteger>() {
+        return Some(large.0.digits().to_owned());
+    }
+    match value.kind() {
+        ValueKind::Number if value.is_integer() => Some(value.to_string()),
+        ValueKind::Number => f64::try_from(value.clone()).ok().map(python_float),
+        _ => None,
+    }
+}
+
+fn refused(reason: &str) -> Error {
+    Error::new(ErrorKind::InvalidOperation, reason.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Value {
+        let list: Value = [Value::from(1), 2.0.into(), ().into(), true.into(), "it's".into()]
+            .into_iter()
+            .collect();
+        Value::from_pairs([("a", list), ("b", minijinja::context! {}), ("c", "x\"y'\n".into())])
+    }
+
+    #[test]
+    fn str_prints_as_python_does() {
+        assert_eq!(
+            text(&sample()).unwrap(),
+            r#"{'a': [1, 2.0, None, True, "it's"], 'b': {}, 'c': 'x"y\'\n'}"#
+        );
+        assert_eq!(text(&Value::from("it's")).unwrap(), "it's");
+    }
+
+    #[test]
+    fn json_prints_as_python_does() {
+        assert_eq!(
+            json(&sample(), None).unwrap(),
+            r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#
+        );
+        assert_eq!(
+            json(
+                &Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]),
+                Some(2)
+            )
+            .unwrap(),
+            "[\n  [\n    1\n  ],\n  []\n]"
+        );
+        assert!(json(&sample(), Some(1_000_000_000)).is_err());
+    }
+}

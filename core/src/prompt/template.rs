@@ -1,0 +1,175 @@
+//! The chat template of a model, compiled in a sandbox: bounded steps, bounded output, no clock of its own.
+
+use std::io;
+
+use jiff::Zoned;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind};
+use minijinja_contrib::pycompat::unknown_method_callback;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::prompt::python;
+
+/// Steps of the template engine; a conversation of 1,000 messages takes about 100,000.
+const FUEL: u64 = 20_000_000;
+const LONGEST_PROMPT: usize = 64 << 20;
+const NAME: &str = "chat_template";
+
+/// A compiled chat template.
+pub(crate) struct ChatTemplate {
+    environment: Environment<'static>,
+}
+
+impl ChatTemplate {
+    pub(crate) fn compile(source: &str) -> Result<Self> {
+        let mut environment = Environment::new();
+        environment.set_syntax(whitespace());
+        environment.set_fuel(Some(FUEL));
+        environment.set_unknown_method_callback(unknown_method_callback);
+        environment.set_formatter(|out, _, value| Ok(out.write_str(&python::text(value)?)?));
+        environment.add_filter("tojson", tojson);
+        environment.add_filter("string", |value: &Value| python::text(value));
+        environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
+            Err(Error::new(TemplateErrorKind::InvalidOperation, message))
+        });
+        environment
+            .add_template_owned(NAME, without_generation_tags(source))
+            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))?;
+        Ok(Self { environment })
+    }
+
+    /// Renders with the variables given. `now` is the time that the template sees.
+    pub(crate) fn render(&self, variables: Value, now: &Zoned) -> Result<String> {
+        let failed = |err: Error| SdkError::new(ErrorKind::InvalidMessage, "the chat template refuses").caused_by(err);
+        let template = self.environment.get_template(NAME).map_err(failed)?;
+        let mut output = Bounded { text: Vec::new() };
+        let now = now.clone();
+        let strftime_now = Value::from_function(move |format: String| {
+            jiff::fmt::strtime::format(&format, &now)
+                .map_err(|err| Error::new(TemplateErrorKind::InvalidOperation, "bad date format").with_source(err))
+        });
+        let variables = minijinja::context! { strftime_now, ..variables };
+        template.render_captured_to(variables, &mut output).map_err(failed)?;
+        String::from_utf8(output.text)
+            .map_err(|err| SdkError::new(ErrorKind::Internal, "the template made invalid UTF-8").caused_by(err))
+    }
+}
+
+/// Lines that hold only a tag leave nothing behind, as transformers sets Jinja.
+fn whitespace() -> SyntaxConfig {
+    SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+        .unwrap_or_default()
+}
+
+fn tojson(value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
+    let indent = indent.or(options.get::<Option<usize>>("indent")?);
+    let _: Option<bool> = options.get("ensure_ascii")?; // chat templates only ever switch it off, where it is already
+    options.assert_all_used()?;
+    Ok(Value::from(python::json(value, indent)?))
+}
+
+/// Templates mark the model's own turns with `{% generation %}` for training; for a prompt the tag means nothing.
+/// It is replaced by a condition that holds, which keeps the tag's control of white space.
+fn without_generation_tags(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find("{%") {
+        let (before, tag) = rest.split_at(start);
+        let length = tag.find("%}").map_or(tag.len(), |end| end + 2);
+        let word = tag[2..].trim_start_matches(['-', '+']).trim_start();
+        let name = word
+            .split(|character: char| !character.is_alphanumeric() && character != '_')
+            .next();
+        out.push_str(before);
+        out.push_str(&match name {
+            Some("generation") => tag[..length].replacen("generation", "if true", 1),
+            Some("endgeneration") => tag[..length].replacen("endgeneration", "endif", 1),
+            _ => tag[..length].to_owned(),
+        });
+        rest = &tag[length..];
+    }
+    out + rest
+}
+
+/// Collects output up to a cap.
+struct Bounded {
+    text: Vec<u8>,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if LONGEST_PROMPT < self.text.len() + bytes.len() {
+            return Err(io::Error::other("the prompt is longer than 64 MiB"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minijinja::context;
+
+    fn render(source: &str) -> Result<String> {
+        let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
+        ChatTemplate::compile(source)?.render(context! { x => vec![1, 2], flag => true }, &now)
+    }
+
+    #[test]
+    fn values_print_as_in_python() {
+        assert_eq!(
+            render("{{ x }} {{ flag }} {{ none }} {{ flag | string }}").unwrap(),
+            "[1, 2] True None True"
+        );
+    }
+
+    #[test]
+    fn the_generation_tag_is_transparent() {
+        assert_eq!(render("a {%- generation -%} b {%- endgeneration %} c").unwrap(), "ab c");
+    }
+
+    #[test]
+    fn the_clock_is_the_callers() {
+        assert_eq!(render("{{ strftime_now('%Y-%m-%d') }}").unwrap(), "2026-11-20");
+    }
+
+    #[test]
+    fn endless_work_ends_in_an_error() {
+        for source in [
+            "{% for a in range(9999) %}{% for b in range(9999) %}{{ a }}{% endfor %}{% endfor %}",
+            "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+            "{% for a in range(9999) %}{{ 'x' * 9999999 }}{% endfor %}",
+            "{{ x | tojson(indent=1000000000000) }}",
+        ] {
+            assert_eq!(
+                render(source).unwrap_err().kind(),
+                ErrorKind::InvalidMessage,
+                "{source}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_template_raises_is_shown() {
+        assert!(
+            render("{{ raise_exception('only two roles') }}")
+                .unwrap_err()
+                .to_string()
+                .contains("only two roles")
+        );
+    }
+
+    #[test]
+    fn a_broken_template_fails_at_load() {
+        assert_eq!(render("{% if %}").unwrap_err().kind(), ErrorKind::ModelLoad);
+    }
+}

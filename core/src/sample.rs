@@ -1,0 +1,276 @@
+//! From logits to the next token.
+//!
+//! The order is fixed, and that of transformers: repetition penalty, temperature, top-k, top-p, min-p, then one draw.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::options::Sampling;
+
+/// Picks tokens for one reply.
+pub(crate) struct Sampler {
+    sampling: Sampling,
+    random: Random,
+    /// Tokens of the prompt and of the reply; kept only when a penalty needs them.
+    seen: HashSet<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Candidate {
+    id: u32,
+    logit: f32,
+}
+
+impl Sampler {
+    pub(crate) fn new(sampling: Sampling, seed: u64, prompt: &[u32]) -> Self {
+        let mut sampler = Self {
+            sampling,
+            random: Random::new(seed),
+            seen: HashSet::new(),
+        };
+        prompt.iter().for_each(|id| sampler.note(*id));
+        sampler
+    }
+
+    /// The next token. `logits` has one for each token of the vocabulary.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Generation`] when no logit is a number, or one is not-a-number or infinite above.
+    pub(crate) fn pick(&mut self, logits: &mut [f32]) -> Result<u32> {
+        if logits.iter().any(|logit| logit.is_nan() || *logit == f32::INFINITY) {
+            return Err(SdkError::new(
+                ErrorKind::Generation,
+                "the model computed a logit that is no finite number",
+            ));
+        }
+        self.penalise(logits);
+        let candidates = logits
+            .iter()
+            .zip(0..)
+            .map(|(logit, id)| Candidate { id, logit: *logit });
+        let candidates = candidates.filter(|candidate| candidate.logit != f32::NEG_INFINITY);
+        let chosen = if self.sampling.temperature == 0.0 {
+            candidates.min_by(most_probable_first)
+        } else {
+            self.draw(candidates.collect())
+        };
+        let id = chosen
+            .ok_or_else(|| SdkError::new(ErrorKind::Generation, "the model excludes every token"))?
+            .id;
+        self.note(id);
+        Ok(id)
+    }
+
+    fn note(&mut self, id: u32) {
+        if self.sampling.repetition_penalty != 1.0 {
+            self.seen.insert(id);
+        }
+    }
+
+    /// Keskar et al. 2019, <https://arxiv.org/abs/1909.05858>: positive logits are divided, negative ones multiplied.
+    fn penalise(&self, logits: &mut [f32]) {
+        let penalty = self.sampling.repetition_penalty;
+        for id in &self.seen {
+            if let Some(logit) = logits.get_mut(*id as usize) {
+                *logit = if *logit < 0.0 {
+                    *logit * penalty
+                } else {
+                    *logit / penalty
+                };
+            }
+        }
+    }
+
+    fn draw(&mut self, mut candidates: Vec<Candidate>) -> Option<Candidate> {
+        let Sampling {
+            temperature,
+            top_p,
+            top_k,
+            min_p,
+            ..
+        } = self.sampling;
+        if 0 < top_k && top_k < candidates.len() {
+            candidates.select_nth_unstable_by(top_k - 1, most_probable_first);
+            candidates.truncate(top_k);
+        }
+        candidates.sort_unstable_by(most_probable_first);
+        let best = f64::from(candidates.first()?.logit);
+        let weight = |candidate: &Candidate| ((f64::from(candidate.logit) - best) / f64::from(temperature)).exp();
+        let mut weights: Vec<f64> = candidates.iter().map(weight).collect();
+        weights.truncate(nucleus(&weights, top_p));
+        // Weights are shares of the best one's, whose weight is 1; so min-p compares them as they are.
+        let n_likely = weights.iter().take_while(|weight| f64::from(min_p) <= **weight).count();
+        weights.truncate(n_likely.max(1));
+        let mut left = self.random.unit() * weights.iter().sum::<f64>();
+        let drawn = weights.iter().position(|weight| {
+            left -= weight;
+            left < 0.0
+        });
+        candidates.get(drawn.unwrap_or(weights.len() - 1)).copied()
+    }
+}
+
+/// Higher logits first; of equal ones the lower id, so that a choice never depends on order.
+fn most_probable_first(a: &Candidate, b: &Candidate) -> Ordering {
+    b.logit.total_cmp(&a.logit).then(a.id.cmp(&b.id))
+}
+
+/// How many of the most probable make up `top_p` of all; at least one.
+fn nucleus(weights: &[f64], top_p: f32) -> usize {
+    if 1.0 <= top_p {
+        return weights.len();
+    }
+    let wanted = f64::from(top_p) * weights.iter().sum::<f64>();
+    let mut sum = 0.0;
+    let enough = weights.iter().position(|weight| {
+        sum += weight;
+        wanted <= sum
+    });
+    enough.map_or(weights.len(), |at| at + 1)
+}
+
+/// A seed for a reply whose caller gave none.
+pub(crate) fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    // The standard library seeds each hasher's keys from the system's randomness.
+    RandomState::new().hash_one("seed")
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): the same numbers from the same seed on every platform.
+struct Random {
+    state: u64,
+}
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Evenly spread in 0.0..1.0.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64 // 53 bits are exact in f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Sampling = Sampling {
+        temperature: 1.0,
+        top_p: 1.0,
+        top_k: 0,
+        min_p: 0.0,
+        repetition_penalty: 1.0,
+    };
+
+    /// The tokens that 1,000 draws choose.
+    #[track_caller]
+    fn check(sampling: Sampling, logits: &[f32], expect: &[u32]) {
+        let mut sampler = Sampler::new(sampling, 7, &[]);
+        let drawn: HashSet<u32> = (0..1000).map(|_| sampler.pick(&mut logits.to_vec()).unwrap()).collect();
+        assert_eq!(drawn, expect.iter().copied().collect());
+    }
+
+    #[test]
+    fn temperature_0_takes_the_best_and_of_equals_the_first() {
+        check(
+            Sampling {
+                temperature: 0.0,
+                ..PLAIN
+            },
+            &[1.0, 3.0, 3.0],
+            &[1],
+        );
+    }
+
+    #[test]
+    fn top_k_keeps_the_k_best() {
+        check(Sampling { top_k: 2, ..PLAIN }, &[1.0, 1.1, 0.9], &[0, 1]);
+        check(Sampling { top_k: 99, ..PLAIN }, &[1.0, 1.1, 0.9], &[0, 1, 2]);
+    }
+
+    #[test]
+    fn top_p_keeps_the_fewest_that_make_up_p() {
+        let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
+        check(Sampling { top_p: 0.4, ..PLAIN }, &logits, &[0]);
+        check(Sampling { top_p: 0.7, ..PLAIN }, &logits, &[0, 1]);
+        check(Sampling { top_p: 0.0, ..PLAIN }, &logits, &[0]);
+    }
+
+    #[test]
+    fn min_p_keeps_what_is_near_the_best() {
+        let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
+        check(Sampling { min_p: 0.5, ..PLAIN }, &logits, &[0, 1]);
+        check(Sampling { min_p: 1.0, ..PLAIN }, &logits, &[0]);
+    }
+
+    #[test]
+    fn a_tiny_temperature_picks_one_valid_token() {
+        check(
+            Sampling {
+                temperature: 1e-40,
+                ..PLAIN
+            },
+            &[1.0, 2.0],
+            &[1],
+        );
+    }
+
+    #[test]
+    fn a_penalty_holds_for_prompt_and_reply_on_both_sides_of_zero() {
+        let sampling = Sampling {
+            temperature: 0.0,
+            repetition_penalty: 2.0,
+            ..PLAIN
+        };
+        let mut sampler = Sampler::new(sampling, 0, &[0]);
+        assert_eq!(sampler.pick(&mut [1.0, 0.6, -1.0]).unwrap(), 1);
+        assert_eq!(sampler.pick(&mut [-1.0, -1.1, -1.5]).unwrap(), 2);
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities() {
+        let mut sampler = Sampler::new(PLAIN, 1, &[]);
+        let n = 20_000;
+        let ones = (0..n)
+            .filter(|_| sampler.pick(&mut [0.25f32.ln(), 0.75f32.ln()]).unwrap() == 1)
+            .count();
+        // Five standard deviations of a binomial distribution of n draws: 0.0153.
+        assert!((ones as f64 / f64::from(n) - 0.75).abs() < 0.0153, "{ones}");
+    }
+
+    #[test]
+    fn a_seed_repeats_its_draws() {
+        let draws = |seed| {
+            let mut sampler = Sampler::new(PLAIN, seed, &[]);
+            (0..50)
+                .map(|_| sampler.pick(&mut [0.0; 100]).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(draws(3), draws(3));
+        assert_ne!(draws(3), draws(4));
+    }
+
+    #[test]
+    fn logits_that_are_no_numbers_are_errors() {
+        for logits in [
+            vec![f32::NAN, 1.0],
+            vec![f32::INFINITY; 2],
+            vec![f32::NEG_INFINITY; 2],
+            vec![],
+        ] {
+            let err = Sampler::new(PLAIN, 0, &[]).pick(&mut logits.clone()).unwrap_err();
+            assert_eq!(err.kind(), ErrorKind::Generation);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Hugging Face folders: config.json, tokenizer.json, safetensors in one file or in several, chat template.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use candle_core::quantized::{GgmlDType, QMatMul};
+use candle_core::{Device, Tensor};
+use causerie_backend::MappedFile;
+use safetensors::{Dtype, SafeTensors};
+use serde_json::Value as Json;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::weights::tensors::{floats_from_bytes, loading};
+
+/// Text files beside the weights; real ones hold a few MiB.
+const LONGEST_TEXT: u64 = 64 << 20;
+
+/// An open folder whose weights' headers have been checked.
+pub(crate) struct Folder {
+    path: PathBuf,
+    config: Json,
+    files: Vec<MappedFile>,
+    tensors: HashMap<String, Entry>,
+}
+
+struct Entry {
+    file: usize,
+    dtype: GgmlDType,
+    shape: Vec<usize>,
+    bytes: std::ops::Range<usize>,
+}
+
+impl Folder {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let config = read_json(&path.join("config.json"))?.ok_or_else(|| {
+            SdkError::new(
+                ErrorKind::ModelNotFound,
+                format!("no config.json in {}", path.display()),
+            )
+        })?;
+        let mut folder = Self {
+            path: path.to_owned(),
+            config,
+            files: Vec::new(),
+            tensors: HashMap::new(),
+        };
+        for file in weight_files(path)? {
+            folder.add(&file)?;
+        }
+        Ok(folder)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let place = || path.display().to_string();
+        let file = MappedFile::open(path)
+            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", place())).caused_by(err))?;
+        let (header, metadata) = SafeTensors::read_metadata(file.bytes())
+            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, place()).caused_by(err))?;
+        let start = header + size_of::<u64>(); // the header's own length stands before it
+        for (name, info) in metadata.tensors() {
+            let dtype = match info.dtype {
+                Dtype::F32 => GgmlDType::F32,
+                Dtype::F16 => GgmlDType::F16,
+                Dtype::BF16 => GgmlDType::BF16,
+                // Buffers of integers are no weights; a weight among them is then reported as missing.
+                _ => continue,
+            };
+            let bytes = start + info.data_offsets.0..start + info.data_offsets.1;
+            let entry = Entry {
+                file: self.files.len(),
+                dtype,
+                shape: info.shape.clone(),
+                bytes,
+            };
+            if self.tensors.insert(name.clone(), entry).is_some() {
+                return Err(SdkError::new(
+                    ErrorKind::ModelLoad,
+                    format!("tensor {name} stands twice, also in {}", place()),
+                ));
+            }
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    pub(crate) fn config(&self) -> &Json {
+        &self.config
+    }
+
+    /// A JSON file of the folder, if it is there.
+    pub(crate) fn json(&self, name: &str) -> Result<Option<Json>> {
+        read_json(&self.path.join(name))
+    }
+
+    /// A text file of the folder, if it is there.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
+        read_text(&self.path.join(name))
+    }
+
+    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|entry| entry.shape.as_slice())
+    }
+
+    /// A tensor as f32.
+    pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
+        let missing = || SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is missing"));
+        let entry = self.tensors.get(name).ok_or_else(missing)?;
+        let bytes = &self.files[entry.file].bytes()[entry.bytes.clone()];
+        let floats = floats_from_bytes(entry.dtype, bytes).ok_or_else(missing)?;
+        Tensor::from_vec(floats, entry.shape.as_slice(), &Device::Cpu).map_err(loading(name))
+    }
+
+    pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
+        Ok(QMatMul::Tensor(self.floats(name)?))
+    }
+}
+
+/// The one safetensors file of a folder, or those that its index lists.
+fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let Some(index) = read_json(&folder.join("model.safetensors.index.json"))? else {
+        let single = folder.join("model.safetensors");
+        return match single.exists() {
+            true => Ok(vec![single]),
+            false => Err(SdkError::new(
+                ErrorKind::ModelNotFound,
+                format!("no model.safetensors in {}", folder.display()),
+            )),
+        };
+    };
+    let wrong = |rule: &str| {
+        SdkError::new(
+            ErrorKind::ModelLoad,
+            format!("model.safetensors.index.json in {}: {rule}", folder.display()),
+        )
+    };
+    let map = index
+        .get("weight_map")
+        .and_then(Json::as_object)
+        .ok_or_else(|| wrong("no weight_map"))?;
+    let mut names: Vec<&str> = map.values().filter_map(Json::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    // An index from outside must not lead out of its folder.
+    let is_plain = |name: &&str| {
+        matches!(
+            Path::new(*name).components().collect::<Vec<_>>()[..],
+            [Component::Normal(_)]
+        )
+    };
+    match names.iter().find(|name| !is_plain(name)) {
+        Some(name) => Err(wrong(&format!("{name:?} is no file name"))),
+        None => Ok(names.iter().map(|name| folder.join(name)).collect()),
+    }
+}
+
+fn read_json(path: &Path) -> Result<Option<Json>> {
+    let Some(text) = read_text(path)? else { return Ok(None) };
+    let json = serde_json::from_str(&text);
+    json.map(Some).map_err(|err| {
+        SdkError::new(ErrorKind::ModelLoad, format!("{} is no valid JSON", path.display())).caused_by(err)
+    })
+}
+
+fn read_text(path: &Path) -> Result<Option<String>> {
+    let unreadable =
+        |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", path.display())).caused_by(err);
+    let size = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => return Err(unreadable(std::io::Error::other("not an ordinary file"))),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(err) => return Err(unreadable(err)),
+    };
+    if LONGEST_TEXT < size {
+        return Err(unreadable(std::io::Error::other(format!("{size} bytes are too many"))));
+    }
+    fs::read_to_string(path).map(Some).map_err(unreadable)
+}

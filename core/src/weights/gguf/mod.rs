@@ -1,0 +1,198 @@
+//! GGUF files: metadata and tensors in one file.
+
+mod header;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
+use candle_core::{Device, Tensor};
+use causerie_backend::MappedFile;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::weights::tensors::{floats_from_bytes, loading};
+
+use header::{Cursor, Header, TensorEntry, ValueType, broken, width};
+
+/// An open GGUF file whose header has been checked.
+pub(crate) struct GgufFile {
+    content: Content,
+    header: Header,
+}
+
+enum Content {
+    Mapped(MappedFile),
+    InMemory(Cow<'static, [u8]>),
+}
+
+impl Content {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(file) => file.bytes(),
+            Self::InMemory(bytes) => bytes,
+        }
+    }
+}
+
+impl GgufFile {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = MappedFile::open(path).map_err(|err| {
+            SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", path.display())).caused_by(err)
+        })?;
+        Self::read(Content::Mapped(file))
+            .map_err(|err| SdkError::new(err.kind(), path.display().to_string()).caused_by(err))
+    }
+
+    pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
+        Self::read(Content::InMemory(bytes))
+    }
+
+    fn read(content: Content) -> Result<Self> {
+        let header = Header::read(content.bytes())?;
+        Ok(Self { content, header })
+    }
+
+    /// A whole number of any width, if the key is there.
+    pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>> {
+        self.value(key, "a whole number", |value_type, cursor| {
+            read_integer(value_type, cursor)
+        })
+    }
+
+    /// A count or id, if the key is there.
+    pub(crate) fn count(&self, key: &str) -> Result<Option<usize>> {
+        let count = self.integer(key)?.map(usize::try_from).transpose();
+        count.map_err(|_| broken(format!("metadata {key} is negative")))
+    }
+
+    pub(crate) fn float(&self, key: &str) -> Result<Option<f32>> {
+        self.value(key, "a number", |value_type, cursor| match value_type {
+            ValueType::F32 => Ok(Some(f32::from_bits(cursor.u32()?))),
+            ValueType::F64 => Ok(Some(f64::from_bits(cursor.u64()?) as f32)), // rounding is fine for settings
+            _ => Ok(None),
+        })
+    }
+
+    pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>> {
+        self.value(key, "true or false", |value_type, cursor| match value_type {
+            ValueType::Bool => Ok(Some(cursor.take(1)? != [0])),
+            _ => Ok(None),
+        })
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+        self.value(key, "UTF-8 text", |value_type, cursor| match value_type {
+            ValueType::String => Ok(std::str::from_utf8(cursor.string()?).ok()),
+            _ => Ok(None),
+        })
+    }
+
+    /// Whole numbers of any width, one or an array of them.
+    pub(crate) fn integers(&self, key: &str) -> Result<Option<Vec<i64>>> {
+        self.value(key, "whole numbers", |value_type, cursor| match value_type {
+            ValueType::Array => read_array(cursor, read_integer),
+            single => Ok(read_integer(single, cursor)?.map(|integer| vec![integer])),
+        })
+    }
+
+    /// The byte strings of an array. Vocabularies may hold tokens that are no UTF-8.
+    pub(crate) fn byte_strings(&self, key: &str) -> Result<Option<Vec<&[u8]>>> {
+        self.value(key, "an array of texts", |value_type, cursor| match value_type {
+            ValueType::Array => read_array(cursor, |element, cursor| match element {
+                ValueType::String => cursor.string().map(Some),
+                _ => Ok(None),
+            }),
+            _ => Ok(None),
+        })
+    }
+
+    fn value<'a, T>(
+        &'a self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(ValueType, &mut Cursor<'a>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let Some(entry) = self.header.values.get(key) else {
+            return Ok(None);
+        };
+        let mut cursor = Cursor::new(&self.content.bytes()[entry.bytes.clone()]);
+        match read(entry.value_type, &mut cursor)? {
+            Some(value) => Ok(Some(value)),
+            None => Err(broken(format!("metadata {key} is not {expected}"))),
+        }
+    }
+
+    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.header.tensors.get(name).map(|tensor| tensor.shape.as_slice())
+    }
+
+    /// A tensor as f32.
+    pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
+        let (tensor, bytes) = self.tensor(name)?;
+        match floats_from_bytes(tensor.dtype, bytes) {
+            Some(floats) => Tensor::from_vec(floats, tensor.shape.as_slice(), &Device::Cpu).map_err(loading(name)),
+            None => self.blocks(name)?.dequantize(&Device::Cpu).map_err(loading(name)),
+        }
+    }
+
+    /// A matrix, quantised as it stands in the file.
+    pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
+        let (tensor, _) = self.tensor(name)?;
+        match tensor.dtype {
+            GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => Ok(QMatMul::Tensor(self.floats(name)?)),
+            _ => QMatMul::from_qtensor(self.blocks(name)?).map_err(loading(name)),
+        }
+    }
+
+    fn tensor(&self, name: &str) -> Result<(&TensorEntry, &[u8])> {
+        let tensor = self
+            .header
+            .tensors
+            .get(name)
+            .ok_or_else(|| broken(format!("tensor {name} is missing")))?;
+        Ok((tensor, &self.content.bytes()[tensor.bytes.clone()]))
+    }
+
+    fn blocks(&self, name: &str) -> Result<QTensor> {
+        let (tensor, bytes) = self.tensor(name)?;
+        // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
+        let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
+        let bytes = if is_aligned(bytes) {
+            Cow::Borrowed(bytes)
+        } else {
+            Cow::Owned(bytes.to_vec())
+        };
+        if !is_aligned(&bytes) {
+            return Err(SdkError::new(
+                ErrorKind::Internal,
+                format!("tensor {name} cannot be aligned"),
+            ));
+        }
+        QStorage::from_data(bytes, &Device::Cpu, tensor.dtype)
+            .and_then(|storage| QTensor::new(storage, tensor.shape.as_slice()))
+            .map_err(loading(name))
+    }
+}
+
+fn read_integer(value_type: ValueType, cursor: &mut Cursor<'_>) -> Result<Option<i64>> {
+    use ValueType::{I8, I16, I32, I64, U8, U16, U32, U64};
+    if !matches!(value_type, U8 | I8 | U16 | I16 | U32 | I32 | U64 | I64) {
+        return Ok(None);
+    }
+    let taken = cursor.take(width(value_type).unwrap_or_default())?;
+    let is_negative = matches!(value_type, I8 | I16 | I32 | I64) && taken.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut bytes = [if is_negative { 0xFF } else { 0 }; 8];
+    bytes[..taken.len()].copy_from_slice(taken);
+    let integer = i64::from_le_bytes(bytes);
+    Ok((value_type != U64 || 0 <= integer).then_some(integer))
+}
+
+fn read_array<'a, T>(
+    cursor: &mut Cursor<'a>,
+    read: impl Fn(ValueType, &mut Cursor<'a>) -> Result<Option<T>>,
+) -> Result<Option<Vec<T>>> {
+    let (element, length) = cursor.array_head()?;
+    (0..length).map(|_| read(element, cursor)).collect()
+}

@@ -1,0 +1,182 @@
+use super::*;
+
+/// Writes just enough of the format to break it on purpose.
+struct Writer {
+    bytes: Vec<u8>,
+}
+
+const U32: u32 = 4;
+const TEXT: u32 = 8;
+const ARRAY: u32 = 9;
+
+impl Writer {
+    fn new(n_tensors: u64, n_values: u64) -> Self {
+        let mut writer = Self {
+            bytes: b"GGUF".to_vec(),
+        };
+        writer.u32(3).u64(n_tensors).u64(n_values);
+        writer
+    }
+
+    fn u32(&mut self, number: u32) -> &mut Self {
+        self.bytes.extend(number.to_le_bytes());
+        self
+    }
+
+    fn u64(&mut self, number: u64) -> &mut Self {
+        self.bytes.extend(number.to_le_bytes());
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.u64(text.len() as u64).bytes.extend(text.bytes());
+        self
+    }
+
+    fn tensor(&mut self, name: &str, dims: &[u64], dtype: u32, offset: u64) -> &mut Self {
+        self.text(name).u32(dims.len() as u32);
+        dims.iter().for_each(|dim| drop(self.u64(*dim)));
+        self.u32(dtype).u64(offset)
+    }
+
+    fn weights(&mut self, count: usize) -> &mut Self {
+        let start = self.bytes.len().next_multiple_of(32);
+        self.bytes.resize(start + count, 0);
+        self
+    }
+}
+
+fn read(writer: &Writer) -> Result<GgufFile> {
+    GgufFile::from_bytes(writer.bytes.clone().into())
+}
+
+#[track_caller]
+fn check_refused(writer: &Writer, expect: &str) {
+    let err = read(writer).err().expect("the file is refused");
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert!(err.message().contains(expect), "{err}");
+}
+
+#[test]
+fn what_is_no_gguf_file_is_refused() {
+    for bytes in [&b""[..], b"G", b"GGUF", b"FUGG\x03\0\0\0", b"GGUF\x03\0\0\0\0\0"] {
+        assert!(GgufFile::from_bytes(bytes.to_vec().into()).is_err());
+    }
+    for version in [0, 1, 4, u32::MAX, 3 << 24] {
+        let mut writer = Writer::new(0, 0);
+        writer.bytes[4..8].copy_from_slice(&version.to_le_bytes());
+        check_refused(&writer, &format!("GGUF version {version} is unknown"));
+    }
+}
+
+#[test]
+fn counts_and_lengths_beyond_the_file_are_refused() {
+    check_refused(&Writer::new(1 << 63, 0), "ends early");
+    check_refused(&Writer::new(0, 1 << 32), "ends early");
+    for length in [u64::MAX, u64::MAX - 8, 33] {
+        check_refused(Writer::new(0, 1).u64(length), "ends early");
+    }
+    check_refused(Writer::new(0, 1).text("a").u32(ARRAY).u32(U32).u64(1 << 62), "too long");
+}
+
+#[test]
+fn nested_arrays_are_refused_beyond_the_cap() {
+    let mut writer = Writer::new(0, 1);
+    writer.text("a").u32(ARRAY);
+    (0..100_000).for_each(|_| drop(writer.u32(ARRAY).u64(1)));
+    check_refused(&writer, "nest too deep");
+}
+
+#[test]
+fn alignment_is_a_small_power_of_two() {
+    for alignment in [0, 3, 1 << 31] {
+        let mut writer = Writer::new(0, 1);
+        writer.text("general.alignment").u32(U32).u32(alignment);
+        check_refused(&writer, "general.alignment is");
+    }
+    check_refused(
+        Writer::new(0, 1).text("general.alignment").u32(TEXT).text("32"),
+        "expected U32",
+    );
+}
+
+#[test]
+fn shapes_that_overflow_or_break_blocks_are_refused() {
+    for dims in [
+        &[1 << 40, 1 << 40][..],
+        &[1 << 63, 2],
+        &[(1 << 42) + 1, 1 << 22],
+        &[0, 4],
+    ] {
+        check_refused(Writer::new(1, 0).tensor("t", dims, 0, 0), "does not make whole");
+    }
+    check_refused(Writer::new(1, 0).tensor("t", &[], 0, 0), "0 dimensions");
+    check_refused(Writer::new(1, 0).tensor("t", &[1; 5], 0, 0), "5 dimensions");
+    check_refused(
+        Writer::new(1, 0).tensor("t", &[33, 32], 8, 0),
+        "does not make whole Q8_0 blocks",
+    );
+}
+
+#[test]
+fn tensors_lie_in_the_file_aligned_and_apart() {
+    check_refused(
+        Writer::new(1, 0).tensor("t", &[8], 0, 64).weights(64),
+        "beyond the file's end",
+    );
+    check_refused(
+        Writer::new(1, 0).tensor("t", &[8], 0, u64::MAX - 31).weights(64),
+        "beyond the file's end",
+    );
+    check_refused(Writer::new(1, 0).tensor("t", &[4], 0, 16).weights(64), "not aligned");
+    check_refused(
+        Writer::new(2, 0)
+            .tensor("t", &[16], 0, 0)
+            .tensor("u", &[8], 0, 32)
+            .weights(64),
+        "overlaps",
+    );
+    check_refused(
+        Writer::new(2, 0)
+            .tensor("t", &[8], 0, 0)
+            .tensor("t", &[8], 0, 32)
+            .weights(64),
+        "stands twice",
+    );
+}
+
+#[test]
+fn unknown_types_are_named() {
+    check_refused(
+        Writer::new(1, 0).tensor("t", &[32], 16, 0).weights(64),
+        "tensor t has quantisation type 16",
+    );
+    check_refused(Writer::new(0, 1).text("a").u32(13), "metadata type 13 is unknown");
+}
+
+#[test]
+fn keys_are_text_and_stand_once() {
+    check_refused(Writer::new(0, 1).text("").u32(U32).u32(1), "empty or no UTF-8");
+    check_refused(Writer::new(0, 1).text("a\0").u32(U32).u32(1), "empty or no UTF-8");
+    check_refused(
+        Writer::new(0, 2).text("a").u32(U32).u32(1).text("a").u32(U32).u32(1),
+        "stands twice",
+    );
+}
+
+#[test]
+fn values_are_read_in_their_own_type_or_refused() {
+    let mut writer = Writer::new(0, 3);
+    writer.text("n").u32(5).u32(-7i32 as u32).text("s").u32(TEXT).text("x");
+    writer.text("l").u32(ARRAY).u32(U32).u64(2).u32(0).u32(8);
+    let file = read(&writer).unwrap();
+    assert_eq!(file.integer("n").unwrap(), Some(-7));
+    assert_eq!(file.text("s").unwrap(), Some("x"));
+    assert_eq!(file.integers("l").unwrap(), Some(vec![0, 8]));
+    assert_eq!(file.integer("absent").unwrap(), None);
+    assert_eq!(
+        file.integer("s").unwrap_err().message(),
+        "metadata s is not a whole number"
+    );
+    assert!(file.count("n").is_err());
+}

@@ -1,0 +1,106 @@
+//! Model files: a GGUF file, or a Hugging Face folder. Their headers are checked before anything trusts them.
+
+mod folder;
+mod gguf;
+mod location;
+mod tensors;
+
+use std::borrow::Cow;
+
+use candle_core::Tensor;
+use candle_core::quantized::QMatMul;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::options::SamplingDefaults;
+
+pub(crate) use folder::Folder;
+pub(crate) use gguf::GgufFile;
+
+/// An open model, of either form. Tensors are asked for by the name that the form uses.
+pub(crate) enum Weights {
+    Gguf(GgufFile),
+    Folder(Folder),
+}
+
+impl Weights {
+    /// Opens what `model` names: a GGUF file, a folder, or `<namespace>/<name>` in the local cache.
+    pub(crate) fn open(model: &str) -> Result<Self> {
+        let path = location::locate(model)?;
+        if path.is_dir() {
+            Folder::open(&path).map(Self::Folder)
+        } else {
+            GgufFile::open(&path).map(Self::Gguf)
+        }
+    }
+
+    /// Opens a GGUF file held in memory.
+    pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
+        GgufFile::from_bytes(bytes).map(Self::Gguf)
+    }
+
+    /// The shape of a tensor, outermost first; `None` when there is no such tensor.
+    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
+        match self {
+            Self::Gguf(file) => file.shape(name),
+            Self::Folder(folder) => folder.shape(name),
+        }
+    }
+
+    /// A tensor as f32, of the shape expected.
+    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        self.expect(name, shape)?;
+        match self {
+            Self::Gguf(file) => file.floats(name),
+            Self::Folder(folder) => folder.floats(name),
+        }
+    }
+
+    /// A matrix of the shape expected, `(outputs, inputs)`, in the precision of the file.
+    pub(crate) fn matrix(&self, name: &str, shape: (usize, usize)) -> Result<QMatMul> {
+        self.expect(name, &[shape.0, shape.1])?;
+        match self {
+            Self::Gguf(file) => file.matrix(name),
+            Self::Folder(folder) => folder.matrix(name),
+        }
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<()> {
+        match self.shape(name) {
+            Some(found) if found == shape => Ok(()),
+            Some(found) => Err(SdkError::new(
+                ErrorKind::ModelLoad,
+                format!("tensor {name} has shape {found:?}, expected {shape:?}"),
+            )),
+            None => Err(SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is missing"))),
+        }
+    }
+
+    /// The sampling values that the model's files recommend: `generation_config.json`, or `general.sampling.*`.
+    pub(crate) fn sampling_defaults(&self) -> Result<SamplingDefaults> {
+        match self {
+            Self::Gguf(file) => Ok(SamplingDefaults {
+                temperature: file.float("general.sampling.temp")?,
+                top_p: file.float("general.sampling.top_p")?,
+                top_k: file.count("general.sampling.top_k")?,
+                min_p: file.float("general.sampling.min_p")?,
+                repetition_penalty: file.float("general.sampling.penalty_repeat")?,
+            }),
+            Self::Folder(folder) => {
+                let config = folder.json("generation_config.json")?.unwrap_or_default();
+                let number = |key: &str| config.get(key)?.as_f64().map(|number| number as f32); // settings may round
+                let is_greedy = config.get("do_sample").and_then(|flag| flag.as_bool()) == Some(false);
+                Ok(SamplingDefaults {
+                    // Files without any sampling value say do_sample = false by default, not by choice.
+                    temperature: number("temperature").map(|temperature| if is_greedy { 0.0 } else { temperature }),
+                    top_p: number("top_p"),
+                    top_k: config
+                        .get("top_k")
+                        .and_then(|k| k.as_u64())
+                        .and_then(|k| usize::try_from(k).ok()),
+                    min_p: number("min_p"),
+                    repetition_penalty: number("repetition_penalty"),
+                })
+            }
+        }
+    }
+}
