@@ -1,1 +1,46 @@
-fn main() {}
+//! The command `causerie`: chat with a model on this device, or complete a prompt.
+
+mod arguments;
+mod chat;
+mod functions;
+mod generate;
+mod interrupt;
+mod model;
+
+use std::process::ExitCode;
+
+use anstream::eprintln;
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = interrupt::install().and_then(|()| match &arguments.command {
+        Command::Chat(chat) => chat::run(chat),
+        Command::Generate(generate) => generate::run(generate),
+    });
+    match done {
+        Ok(()) if interrupt::was_pressed() => ExitCode::from(130), // as shells report a command that Ctrl-C ended
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("causerie: {}", failure.0);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why the command failed: one line for the person.
+struct Failure(String);
+
+impl From<causerie::SdkError> for Failure {
+    fn from(err: causerie::SdkError) -> Self {
+        Self(err.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(err: std::io::Error) -> Self {
+        Self(err.to_string())
+    }
+}

@@ -1,0 +1,146 @@
+//! What can be typed behind `causerie`.
+
+use std::path::PathBuf;
+
+use causerie::GenerationOptions;
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+/// Conversations with language models, on this device.
+#[derive(Parser)]
+#[command(name = "causerie", version, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  causerie chat
+  causerie chat \"Set a timer for 12 minutes for the pasta\"
+  causerie chat --functions tools.json --model LFM2-1.2B-Q4_K_M.gguf
+  causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\" --max-tokens 64";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Talk with a model that can call functions: clock, calculator, timers, units, notes.
+    Chat(Chat),
+    /// Complete one prompt.
+    Generate(Generate),
+}
+
+#[derive(Args)]
+#[command(after_help = CHAT_EXAMPLES)]
+pub(crate) struct Chat {
+    /// Answer this and end; without it, talk until Ctrl-D.
+    pub(crate) prompt: Option<String>,
+    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache [default: the embedded demo model].
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What the model is told about itself [default: a short text].
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Offer the functions of this file (chat-completions `tools`) instead of the built-in ones. Their calls are
+    /// printed; you type the results.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) functions: Option<PathBuf>,
+    /// Show each call and its result.
+    #[arg(long, action = ArgAction::Set, num_args = 0..=1, default_value_t = true, default_missing_value = "true")]
+    pub(crate) show_calls: bool,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+}
+
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  causerie chat
+  causerie chat \"How many kilometres are 26 miles?\"
+  causerie chat --functions tools.json \"Dim the lamp in the hall to 40 percent\"
+
+Notes and timers are kept in the user's data folder; set CAUSERIE_HOME to keep them elsewhere.
+Ctrl-C cancels a reply and keeps the conversation.";
+
+#[derive(Args)]
+#[command(after_help = GENERATE_EXAMPLES)]
+pub(crate) struct Generate {
+    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: String,
+    /// The text to reply to.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: String,
+    /// Continue the prompt as it stands, without the model's chat template.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Print token counts and speeds at the end.
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+}
+
+const GENERATE_EXAMPLES: &str = "\
+Examples:
+  causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\"
+  causerie generate --model ./LFM2-350M --prompt \"Once upon a time\" --raw --temperature 0.8 --seed 7";
+
+/// Sampling options. Without one of them, the model's own default holds, else the one named.
+#[derive(Args)]
+pub(crate) struct Sampling {
+    /// Tokens of reply at most [default: until the model ends].
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+    /// Randomness; 0 always takes the most probable token [default: the model's, else 1.0].
+    #[arg(long, value_name = "X")]
+    temperature: Option<f32>,
+    /// Keep the most probable tokens up to this probability in sum [default: the model's, else 1.0].
+    #[arg(long, value_name = "X")]
+    top_p: Option<f32>,
+    /// Keep the k most probable tokens; 0 keeps all [default: the model's, else 50].
+    #[arg(long, value_name = "K")]
+    top_k: Option<usize>,
+    /// Keep tokens of at least this share of the best one's probability [default: the model's, else 0].
+    #[arg(long, value_name = "X")]
+    min_p: Option<f32>,
+    /// Above 1, makes repeated tokens less probable [default: the model's, else 1.0].
+    #[arg(long, value_name = "X")]
+    repetition_penalty: Option<f32>,
+    /// The same seed gives the same reply [default: drawn anew].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl Sampling {
+    pub(crate) fn options(&self) -> GenerationOptions {
+        GenerationOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            top_k: self.top_k,
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            ..Default::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn calls_are_shown_unless_told_otherwise() {
+        let shows = |line: &[&str]| match Arguments::parse_from(line).command {
+            Command::Chat(chat) => chat.show_calls,
+            Command::Generate(_) => unreachable!("chat was typed"),
+        };
+        assert!(shows(&["causerie", "chat"]));
+        assert!(!shows(&["causerie", "chat", "--show-calls", "false"]));
+    }
+}

@@ -1,0 +1,156 @@
+//! `causerie chat`: the five steps of a function call, over and over.
+
+mod terminal;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use causerie::{
+    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkFunction,
+    SdkFunctionCall, functions_from_json,
+};
+use directories::ProjectDirs;
+use jiff::Zoned;
+
+use crate::arguments::Chat;
+use crate::functions::{Functions, definitions};
+use crate::{Failure, interrupt, model};
+
+use terminal::{Terminal, ring};
+
+/// Rounds of calls that one message may lead to, so that a model cannot call without end.
+const MOST_ROUNDS: usize = 8;
+
+pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
+    let options = arguments.sampling.options();
+    options.check()?;
+    let offered = match &arguments.functions {
+        Some(file) => read_functions(file)?,
+        None => definitions()?,
+    };
+    let runner = model::load(arguments.model.as_deref())?;
+    let system = arguments.system.as_deref().unwrap_or(include_str!("system_prompt.txt"));
+    let conversation = runner.create_conversation(system);
+    for function in offered {
+        conversation.register_function(function)?;
+    }
+    let functions = arguments
+        .functions
+        .is_none()
+        .then(|| Functions::new(&data_folder(), Zoned::now))
+        .map(Arc::new);
+    let mut chat = Session {
+        conversation,
+        functions,
+        options,
+        terminal: Terminal::new(arguments.show_calls),
+    };
+    match &arguments.prompt {
+        Some(prompt) => chat.reply_to(prompt),
+        None => chat.converse(),
+    }
+}
+
+fn read_functions(file: &PathBuf) -> Result<Vec<SdkFunction>, Failure> {
+    let text = fs::read_to_string(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
+    functions_from_json(&text).map_err(|err| Failure(format!("{}: {err}", file.display())))
+}
+
+/// Where notes and timers are kept.
+fn data_folder() -> PathBuf {
+    let chosen = std::env::var_os("CAUSERIE_HOME")
+        .filter(|folder| !folder.is_empty())
+        .map(PathBuf::from);
+    let usual = || Some(ProjectDirs::from("", "", "causerie")?.data_dir().to_owned());
+    chosen.or_else(usual).unwrap_or_else(|| PathBuf::from(".causerie"))
+}
+
+struct Session {
+    conversation: Conversation,
+    /// `None` when the person gives the results.
+    functions: Option<Arc<Functions>>,
+    options: GenerationOptions,
+    terminal: Terminal,
+}
+
+impl Session {
+    fn converse(&mut self) -> Result<(), Failure> {
+        self.terminal.greet(&self.conversation.functions());
+        if let Some(functions) = &self.functions {
+            ring(Arc::clone(functions), self.terminal.printer());
+        }
+        while let Some(line) = self.terminal.read_line()? {
+            if line.trim().is_empty() {
+                continue;
+            }
+            // What goes wrong with one message is told, and the conversation goes on.
+            if let Err(failure) = self.reply_to(&line) {
+                self.terminal.complain(&failure.0);
+            }
+        }
+        Ok(())
+    }
+
+    fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
+        let mut reply = self
+            .conversation
+            .generate_response(ChatMessage::user(text), self.options.clone());
+        for _ in 0..MOST_ROUNDS {
+            let calls = self.show(&mut reply)?;
+            if calls.is_empty() {
+                return Ok(());
+            }
+            for call in &calls {
+                let result = self.result_of(call)?;
+                self.conversation.append_to_history(ChatMessage::tool(result))?;
+            }
+            reply = self.conversation.continue_response(self.options.clone());
+        }
+        Err(Failure(format!(
+            "the model called functions {MOST_ROUNDS} times without an answer"
+        )))
+    }
+
+    /// Prints a reply as it comes, and returns the calls it made.
+    fn show(&mut self, reply: &mut ResponseStream) -> Result<Vec<SdkFunctionCall>, Failure> {
+        interrupt::cancels(reply);
+        let mut calls = Vec::new();
+        while let Some(event) = Iterator::next(reply) {
+            match event {
+                Ok(MessageResponse::Chunk(text)) => self.terminal.text(&text)?,
+                Ok(MessageResponse::ReasoningChunk(text)) => self.terminal.reasoning(&text)?,
+                Ok(MessageResponse::FunctionCallsRejected(rejected)) => self.terminal.rejected(&rejected)?,
+                Ok(MessageResponse::Complete(completion)) => {
+                    self.terminal.end_line()?;
+                    match completion.finish_reason {
+                        FinishReason::Interrupted => self.terminal.complain("cancelled"),
+                        FinishReason::MaxTokens => self.terminal.complain("cut off: the token limit is reached"),
+                        FinishReason::ExceedContext => self.terminal.complain("cut off: the context is full"),
+                        _ => calls = completion.full_message.function_calls.unwrap_or_default(),
+                    }
+                }
+                Ok(_) => {}
+                Err(err) => {
+                    self.terminal.end_line()?;
+                    interrupt::ends();
+                    return Err(err.into());
+                }
+            }
+        }
+        interrupt::ends();
+        Ok(calls)
+    }
+
+    fn result_of(&mut self, call: &SdkFunctionCall) -> Result<String, Failure> {
+        self.terminal.call(call, self.functions.is_none())?;
+        match &self.functions {
+            Some(functions) => {
+                let result = functions.run(call);
+                self.terminal.result(&result)?;
+                Ok(result)
+            }
+            None => self.terminal.ask_result(&call.name),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `causerie generate`: one prompt, one reply.
+
+use std::io::Write;
+
+use anstream::eprintln;
+use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+
+use crate::arguments::Generate;
+use crate::{Failure, interrupt, model};
+
+pub(crate) fn run(arguments: &Generate) -> Result<(), Failure> {
+    let options = GenerationOptions {
+        function_call_parser: None,
+        ..arguments.sampling.options()
+    };
+    options.check()?;
+    let runner = model::load(Some(&arguments.model))?;
+    let mut reply = if arguments.raw {
+        runner.complete(arguments.prompt.as_str(), options)
+    } else {
+        let conversation = runner.create_conversation("");
+        conversation.generate_response(ChatMessage::user(&arguments.prompt), options)
+    };
+    interrupt::cancels(&reply);
+    let mut out = std::io::stdout();
+    while let Some(event) = Iterator::next(&mut reply) {
+        match event? {
+            MessageResponse::Chunk(text) | MessageResponse::ReasoningChunk(text) => {
+                out.write_all(text.as_bytes())?;
+                out.flush()?;
+            }
+            MessageResponse::Complete(completion) => {
+                out.write_all(b"\n")?;
+                let stats = &completion.stats;
+                if arguments.verbose {
+                    eprintln!(
+                        "prompt: {} tokens in {:.2} s; reply: {} tokens, {:.1} a second; first after {:.2} s; seed {}",
+                        stats.prompt_tokens,
+                        stats.prefill_time.as_secs_f64(),
+                        stats.completion_tokens,
+                        stats.tokens_per_second(),
+                        stats.time_to_first_token.as_secs_f64(),
+                        stats.seed
+                    );
+                }
+                if completion.finish_reason == FinishReason::ExceedContext {
+                    eprintln!("the context of {} tokens is full", stats.context_size);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
