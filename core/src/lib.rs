@@ -10,6 +10,7 @@ mod message;
 mod options;
 mod response;
 // Letters: text and tokens, one stage each.
+mod parse;
 
 pub use error::{ErrorKind, Result, SdkError};
 pub use function::{
@@ -18,4 +19,5 @@ pub use function::{
 };
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{FunctionCallParser, GenerationOptions, Sampling, SamplingDefaults};
+pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, Strictness, read_json, render_calls, render_json_calls};
 pub use response::{Completion, FinishReason, GenerationStats, MessageResponse};
