@@ -1,5 +1,6 @@
 //! A conversation: a history that grows by messages and replies. It holds no state of the model.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
@@ -66,8 +67,25 @@ struct Generating {
     reply: Option<ChatMessage>,
 }
 
+impl ModelRunner {
+    /// A conversation that begins with a system prompt; with an empty one, without.
+    pub fn create_conversation(&self, system_prompt: &str) -> Conversation {
+        let history = if system_prompt.is_empty() {
+            Vec::new()
+        } else {
+            vec![ChatMessage::system(system_prompt)]
+        };
+        self.create_conversation_from_history(history)
+    }
+
+    /// A conversation that goes on from a history. Functions come with it: its system message carries them.
+    pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Conversation {
+        Conversation::new(self.clone(), history)
+    }
+}
+
 impl Conversation {
-    pub(crate) fn new(runner: ModelRunner, history: Vec<ChatMessage>) -> Self {
+    fn new(runner: ModelRunner, history: Vec<ChatMessage>) -> Self {
         let state = Mutex::new(State {
             history,
             generating: None,
@@ -249,4 +267,12 @@ fn turn(message: ChatMessage, last: Option<&ChatMessage>) -> Result<Option<ChatM
 
 fn busy() -> SdkError {
     SdkError::new(ErrorKind::Busy, "the conversation is generating a reply")
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation")
+            .field("history", &self.history())
+            .finish_non_exhaustive()
+    }
 }

@@ -10,20 +10,20 @@ mod message;
 mod options;
 mod response;
 // Letters: text and tokens, one stage each.
+mod schema;
 mod parse;
 mod prompt;
 mod sample;
-mod schema;
 // Matter: files and tensors.
-mod model;
-mod tokenizer;
 mod weights;
+mod tokenizer;
+mod model;
 // The loop.
 mod engine;
 // Face: what users hold.
+mod runner;
 mod conversation;
 mod library;
-mod runner;
 
 pub use conversation::Conversation;
 pub use engine::{CancelHandle, ResponseStream};
@@ -35,6 +35,7 @@ pub use function::{
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{FunctionCallParser, GenerationOptions, Sampling, SamplingDefaults};
+pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, Strictness, read_json, render_calls, render_json_calls};
 pub use response::{Completion, FinishReason, GenerationStats, MessageResponse};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json};

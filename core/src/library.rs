@@ -13,7 +13,7 @@ use crate::response::{Completion, MessageResponse};
 use crate::runner::{ModelRunner, Prompt};
 
 /// The tokenizer of a loaded model.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Tokenizer {
     runner: ModelRunner,
 }
@@ -131,6 +131,7 @@ pub fn stream_generate(
 }
 
 /// Text pieces as they are generated; an iterator that blocks until the next.
+#[derive(Debug)]
 pub struct TextStream {
     stream: ResponseStream,
     completion: Option<Completion>,

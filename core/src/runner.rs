@@ -1,12 +1,12 @@
 //! The model runner: a loaded model, from which conversations are made.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::conversation::Conversation;
 use crate::engine::{Engine, Listener, LoadedModel, Outlet, Request, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
@@ -99,21 +99,6 @@ impl ModelRunner {
         })
     }
 
-    /// A conversation that begins with a system prompt; with an empty one, without.
-    pub fn create_conversation(&self, system_prompt: &str) -> Conversation {
-        let history = if system_prompt.is_empty() {
-            Vec::new()
-        } else {
-            vec![ChatMessage::system(system_prompt)]
-        };
-        self.create_conversation_from_history(history)
-    }
-
-    /// A conversation that goes on from a history. Functions come with it: its system message carries them.
-    pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Conversation {
-        Conversation::new(self.clone(), history)
-    }
-
     /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
     /// is put before it when missing.
     pub fn complete(&self, prompt: impl Into<Prompt>, options: GenerationOptions) -> ResponseStream {
@@ -145,7 +130,7 @@ impl ModelRunner {
     /// The prompt that the model would read for these messages, as one text.
     ///
     /// # Errors
-    /// As [`Conversation::generate_response`], before its first token.
+    /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
         Ok(joined(&self.render(messages, add_generation_prompt, &Zoned::now())?))
     }
@@ -243,5 +228,13 @@ impl From<&str> for Prompt {
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
         Self::Text(text)
+    }
+}
+
+impl fmt::Debug for ModelRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelRunner")
+            .field("context_size", &self.context_size())
+            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! The two ends of a reply's channel: the engine's outlet, and the stream that every door pulls.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -179,5 +180,13 @@ impl Drop for ResponseStream {
         // Closed before the engine is woken, so that it sees the reader gone.
         self.receiver.close();
         self.cancel.cancel();
+    }
+}
+
+impl fmt::Debug for ResponseStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseStream")
+            .field("has_ended", &self.has_ended)
+            .finish_non_exhaustive()
     }
 }

@@ -113,3 +113,95 @@ pub enum RejectionReason {
     /// The block holds more calls than the cap.
     TooManyCalls,
 }
+
+impl Repair {
+    /// Every repair.
+    pub const ALL: [Self; 21] = [
+        Self::MissingBrackets,
+        Self::MissingSeparator,
+        Self::AdjacentLists,
+        Self::UnclosedBlock,
+        Self::CodeFence,
+        Self::LeadingZero,
+        Self::TupleAsList,
+        Self::SetAsList,
+        Self::PlainFstring,
+        Self::ImplicitConcat,
+        Self::KwargsUnpacked,
+        Self::InnerQuotes,
+        Self::KeyAsString,
+        Self::LoneSurrogate,
+        Self::JsonBody,
+        Self::AliasKey,
+        Self::ArgumentsDecoded,
+        Self::MissingArguments,
+        Self::TrailingComma,
+        Self::PythonLiterals,
+        Self::SeveralObjects,
+    ];
+
+    /// Its name in every language and in JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::MissingBrackets => "missing_brackets",
+            Self::MissingSeparator => "missing_separator",
+            Self::AdjacentLists => "adjacent_lists",
+            Self::UnclosedBlock => "unclosed_block",
+            Self::CodeFence => "code_fence",
+            Self::LeadingZero => "leading_zero",
+            Self::TupleAsList => "tuple_as_list",
+            Self::SetAsList => "set_as_list",
+            Self::PlainFstring => "plain_fstring",
+            Self::ImplicitConcat => "implicit_concat",
+            Self::KwargsUnpacked => "kwargs_unpacked",
+            Self::InnerQuotes => "inner_quotes",
+            Self::KeyAsString => "key_as_string",
+            Self::LoneSurrogate => "lone_surrogate",
+            Self::JsonBody => "json_body",
+            Self::AliasKey => "alias_key",
+            Self::ArgumentsDecoded => "arguments_decoded",
+            Self::MissingArguments => "missing_arguments",
+            Self::TrailingComma => "trailing_comma",
+            Self::PythonLiterals => "python_literals",
+            Self::SeveralObjects => "several_objects",
+        }
+    }
+}
+
+impl RejectionReason {
+    /// Every reason.
+    pub const ALL: [Self; 13] = [
+        Self::MalformedSyntax,
+        Self::IncompleteBlock,
+        Self::MissingName,
+        Self::PositionalArgument,
+        Self::DuplicateArgument,
+        Self::InvalidUnpacking,
+        Self::UnsupportedExpression,
+        Self::NonFiniteNumber,
+        Self::ArgumentsNotObject,
+        Self::AmbiguousQuotes,
+        Self::NestingTooDeep,
+        Self::TooLarge,
+        Self::TooManyCalls,
+    ];
+
+    /// Its name in every language and in JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::MalformedSyntax => "malformed_syntax",
+            Self::IncompleteBlock => "incomplete_block",
+            Self::MissingName => "missing_name",
+            Self::PositionalArgument => "positional_argument",
+            Self::DuplicateArgument => "duplicate_argument",
+            Self::InvalidUnpacking => "invalid_unpacking",
+            Self::UnsupportedExpression => "unsupported_expression",
+            Self::NonFiniteNumber => "non_finite_number",
+            Self::ArgumentsNotObject => "arguments_not_object",
+            Self::AmbiguousQuotes => "ambiguous_quotes",
+            Self::NestingTooDeep => "nesting_too_deep",
+            Self::TooLarge => "too_large",
+            Self::TooManyCalls => "too_many_calls",
+        }
+    }
+}

@@ -11,7 +11,7 @@ use minijinja::value::Value as TemplateValue;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::parse::{END_MARKER, START_MARKER, render_calls};
+use crate::parse::render_calls;
 use crate::schema::function_schema;
 
 pub(crate) use control::{ControlTokens, Segment};
@@ -114,10 +114,8 @@ impl PromptRenderer {
             if self.capabilities.calls {
                 entries.insert("tool_calls", calls.iter().map(|call| tool_call(call, marker)).collect());
             } else {
-                content = format!(
-                    "{START_MARKER}{}{END_MARKER}{content}",
-                    marker.mark(&render_calls(calls))
-                );
+                let calls = render_calls(calls);
+                content = format!("<|tool_call_start|>{}<|tool_call_end|>{content}", marker.mark(&calls));
             }
         }
         if let Some(reasoning) = message

@@ -134,7 +134,8 @@ impl Terminal {
     }
 
     pub(crate) fn rejected(&mut self, rejected: &[RejectedCall]) -> Result<(), Failure> {
-        for call in rejected.iter().filter(|_| self.show_calls) {
+        let shown = if self.show_calls { rejected } else { &[] };
+        for call in shown {
             self.write(&format!("{WARNING}✗ {}{WARNING:#}\n", call.message))?;
         }
         Ok(())

@@ -1,0 +1,59 @@
+//! Skips over brackets and strings without reading what they hold: how to get past a call that cannot be read.
+
+use crate::parse::python::string;
+
+/// How far a skip came.
+pub(super) struct Skipped {
+    /// Behind the stretch when it is balanced, else where the trouble is.
+    pub(super) end: usize,
+    pub(super) is_balanced: bool,
+    /// The most brackets that were open at once.
+    pub(super) depth: usize,
+}
+
+/// Skips the bracket that opens at `open`, up to and with its partner.
+pub(super) fn skip_group(text: &str, open: usize) -> Skipped {
+    skip(text, open, true)
+}
+
+/// Skips to the next comma or closing bracket that belongs to no bracket opened on the way.
+pub(super) fn skip_item(text: &str, from: usize) -> Skipped {
+    skip(text, from, false)
+}
+
+fn skip(text: &str, from: usize, stops_behind_group: bool) -> Skipped {
+    let mut partners = Vec::new();
+    let mut depth = 0;
+    let mut at = from;
+    // Brackets, quotes and commas are ASCII, so bytes do: none is ever part of another character.
+    while let Some(&byte) = text.as_bytes().get(at) {
+        let mut next = at + 1;
+        let is_sound = match byte {
+            b'\'' | b'"' => string::skip(text, at).map(|end| next = end).is_some(),
+            b'(' | b'[' | b'{' => {
+                partners.push(if byte == b'(' { b')' } else { byte + 2 });
+                depth = depth.max(partners.len());
+                true
+            }
+            b',' | b')' | b']' | b'}' if partners.is_empty() => break,
+            b')' | b']' | b'}' => partners.pop() == Some(byte),
+            _ => true,
+        };
+        if !is_sound {
+            return Skipped {
+                end: at,
+                is_balanced: false,
+                depth,
+            };
+        }
+        at = next;
+        if stops_behind_group && partners.is_empty() {
+            break;
+        }
+    }
+    Skipped {
+        end: at,
+        is_balanced: partners.is_empty(),
+        depth,
+    }
+}

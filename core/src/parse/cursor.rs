@@ -1,0 +1,71 @@
+//! A place in a text that is being read.
+
+/// Reads a text from left to right. Copied to look ahead.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    pub(super) text: &'a str,
+    /// Bytes read; always between two characters.
+    pub(super) at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Reads `wanted`, if it stands here.
+    pub(super) fn eat(&mut self, wanted: &str) -> bool {
+        let is_here = self.rest().starts_with(wanted);
+        if is_here {
+            self.at += wanted.len();
+        }
+        is_here
+    }
+
+    /// Reads characters as long as they belong.
+    pub(super) fn eat_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|character| !belongs(character)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        self.eat_while(char::is_whitespace);
+    }
+
+    /// Reads an identifier; empty if none stands here.
+    pub(super) fn word(&mut self) -> &'a str {
+        if self.peek().is_some_and(starts_word) {
+            self.eat_while(continues_word)
+        } else {
+            ""
+        }
+    }
+
+    /// Reads identifiers joined by dots; empty if none stands here.
+    pub(super) fn dotted_word(&mut self) -> &'a str {
+        let start = self.at;
+        let mut end = start;
+        while !self.word().is_empty() {
+            end = self.at;
+            if !self.eat(".") {
+                break;
+            }
+        }
+        self.at = end;
+        &self.text[start..end]
+    }
+}
+
+pub(super) fn starts_word(character: char) -> bool {
+    character == '_' || character.is_alphabetic()
+}
+
+pub(super) fn continues_word(character: char) -> bool {
+    character == '_' || character.is_alphanumeric()
+}

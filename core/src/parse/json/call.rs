@@ -1,0 +1,179 @@
+//! Calls as JSON writes them: `{"name": "get_weather", "arguments": {"city": "Oslo"}}`.
+
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::parse::DEEPEST;
+use crate::parse::cursor::Cursor;
+use crate::parse::escape::Repairs;
+use crate::parse::fault::Fault;
+use crate::parse::json::Json;
+use crate::parse::list::{self, List, Notation};
+use crate::parse::python::literal::{Keys, Literals};
+
+/// Objects around the arguments: the call, its `function`, and the arguments themselves.
+const WRAPPERS: usize = 3;
+
+/// Reads the calls between `from` and the end of `text`.
+pub(in crate::parse) fn read(text: &str, from: usize) -> List {
+    list::read(&mut Calls {
+        cursor: Cursor { text, at: from },
+    })
+}
+
+/// The name in the text of a call that could not be read.
+pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
+    const KEY: &str = "\"name\"";
+    let mut cursor = Cursor {
+        text,
+        at: text.find(KEY)? + KEY.len(),
+    };
+    cursor.skip_space();
+    cursor.eat(":").then(|| cursor.skip_space())?;
+    Json::new(cursor, 0).string().ok().filter(|name| !name.is_empty())
+}
+
+struct Calls<'a> {
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Notation<'a> for Calls<'a> {
+    fn cursor(&mut self) -> &mut Cursor<'a> {
+        &mut self.cursor
+    }
+
+    fn starts_call(&self, cursor: Cursor<'a>) -> bool {
+        cursor.peek() == Some('{')
+    }
+
+    fn group_of(&self, cursor: Cursor<'a>) -> usize {
+        cursor.at
+    }
+
+    fn call(&mut self) -> Result<SdkFunctionCall, Fault> {
+        let start = self.cursor.at;
+        let (object, mut repairs) = self.object()?;
+        let mut call = to_call(object, &mut repairs).map_err(|reason| Fault::new(reason, start))?;
+        call.repairs = repairs.into_sorted();
+        Ok(call)
+    }
+
+    fn name_of(&self, raw_text: &str) -> Option<String> {
+        name_of(raw_text)
+    }
+
+    fn stops_at_fault(&self) -> bool {
+        false
+    }
+}
+
+impl Calls<'_> {
+    /// Reads an object as JSON, and failing that, as Python would.
+    fn object(&mut self) -> Result<(Value, Repairs), Fault> {
+        let deepest = DEEPEST + WRAPPERS;
+        let mut json = Json::new(self.cursor, deepest);
+        let fault = match json.value(0) {
+            Ok(object) => {
+                self.cursor = json.cursor;
+                return Ok((object, json.repairs));
+            }
+            Err(fault) => fault,
+        };
+        if fault.reason != RejectionReason::MalformedSyntax {
+            return Err(fault);
+        }
+        let mut literals = Literals::new(self.cursor, deepest);
+        literals.repairs.add(Repair::PythonLiterals);
+        match literals.braces(0, Keys::Any) {
+            Ok(object) => {
+                self.cursor = literals.cursor;
+                Ok((object, literals.repairs))
+            }
+            Err(python_fault) => Err(more_telling(fault, python_fault)),
+        }
+    }
+}
+
+/// Which fault to report when text is neither JSON nor Python.
+fn more_telling(json: Fault, python: Fault) -> Fault {
+    match python.reason {
+        RejectionReason::UnsupportedExpression | RejectionReason::MalformedSyntax => json,
+        _ => python,
+    }
+}
+
+fn to_call(object: Value, repairs: &mut Repairs) -> Result<SdkFunctionCall, RejectionReason> {
+    let Value::Object(mut outer) = object else {
+        return Err(RejectionReason::MalformedSyntax);
+    };
+    let has_name = outer.contains_key("name");
+    let outer_id = outer.shift_remove("id");
+    let mut call = match outer.get_mut("function") {
+        Some(Value::Object(inner)) if !has_name => std::mem::take(inner),
+        _ => outer,
+    };
+    let name = match call.shift_remove("name") {
+        Some(Value::String(name)) if !name.is_empty() => name,
+        _ => return Err(RejectionReason::MissingName),
+    };
+    let call_id = match outer_id.or_else(|| call.shift_remove("id")) {
+        Some(Value::String(id)) => id,
+        _ => String::new(), // numbered later
+    };
+    let arguments = to_arguments(&mut call, repairs)?;
+    Ok(SdkFunctionCall {
+        name,
+        arguments,
+        call_id,
+        ..SdkFunctionCall::default()
+    })
+}
+
+fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments, RejectionReason> {
+    let mut given = call.shift_remove("arguments").unwrap_or(Value::Null);
+    if given == Value::Null
+        && let Some(alias) = call.shift_remove("parameters")
+    {
+        repairs.add(Repair::AliasKey);
+        given = alias;
+    }
+    if let Value::String(text) = &given {
+        given = decode(text, repairs)?;
+    }
+    match given {
+        Value::Null => {
+            repairs.add(Repair::MissingArguments);
+            Ok(Arguments::new())
+        }
+        Value::Object(arguments) if arguments.values().any(|value| is_deeper(value, DEEPEST)) => {
+            Err(RejectionReason::NestingTooDeep)
+        }
+        Value::Object(arguments) => Ok(arguments),
+        _ => Err(RejectionReason::ArgumentsNotObject),
+    }
+}
+
+/// Reads arguments that were given as JSON text.
+fn decode(text: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
+    let mut json = Json::new(Cursor { text, at: 0 }, DEEPEST + 1);
+    let value = match json.value(0) {
+        Ok(object @ Value::Object(_)) => object,
+        Err(Fault { reason, .. }) if reason != RejectionReason::MalformedSyntax => return Err(reason),
+        _ => return Err(RejectionReason::ArgumentsNotObject),
+    };
+    json.cursor.skip_space();
+    if !json.cursor.rest().is_empty() {
+        return Err(RejectionReason::ArgumentsNotObject);
+    }
+    repairs.add(Repair::ArgumentsDecoded);
+    repairs.add_all(&json.repairs);
+    Ok(value)
+}
+
+/// Whether more than `depth` brackets are open at once in a value.
+fn is_deeper(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if depth == 0 => true,
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, depth - 1)),
+        Value::Object(entries) => entries.values().any(|entry| is_deeper(entry, depth - 1)),
+        _ => false,
+    }
+}

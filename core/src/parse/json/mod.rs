@@ -1,0 +1,186 @@
+//! JSON values, with whole numbers exact at any size.
+
+mod call;
+
+use crate::function::{Arguments, RejectionReason, Repair, Value};
+use crate::parse::cursor::Cursor;
+use crate::parse::escape::{Repairs, utf16};
+use crate::parse::fault::Fault;
+use crate::parse::python::number;
+
+pub(super) use call::{name_of, read};
+
+/// How deep the values of [`read_json`] may nest.
+const DEEPEST_VALUE: usize = 128;
+
+/// Reads JSON text into a value: whole numbers are exact at any size, and entries keep their order. `None` for anything
+/// that is no JSON, for keys given twice, and for values nested deeper than 128.
+///
+/// ```
+/// use causerie::read_json;
+/// let value = read_json("[9007199254740993, -0.0]").unwrap();
+/// assert_eq!(value.to_string(), "[9007199254740993, -0.0]");
+/// ```
+pub fn read_json(text: &str) -> Option<Value> {
+    let mut json = Json::new(Cursor { text, at: 0 }, DEEPEST_VALUE);
+    json.is_lenient = false;
+    let value = json.value(0).ok()?;
+    json.cursor.skip_space();
+    json.cursor.rest().is_empty().then_some(value)
+}
+
+/// Reads JSON. A comma behind the last item is mended, and raw control characters in strings are kept.
+struct Json<'a> {
+    cursor: Cursor<'a>,
+    repairs: Repairs,
+    deepest: usize,
+    is_lenient: bool,
+}
+
+impl<'a> Json<'a> {
+    fn new(cursor: Cursor<'a>, deepest: usize) -> Self {
+        Self {
+            cursor,
+            repairs: Repairs::default(),
+            deepest,
+            is_lenient: true,
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.cursor.skip_space();
+        match self.cursor.peek() {
+            Some('{') => self.object(depth),
+            Some('[') => self.array(depth),
+            Some('"') => self.string().map(Value::String),
+            Some('-' | '0'..='9') => self.number(),
+            _ if self.cursor.eat("true") => Ok(Value::Bool(true)),
+            _ if self.cursor.eat("false") => Ok(Value::Bool(false)),
+            _ if self.cursor.eat("null") => Ok(Value::Null),
+            _ => Err(self.fault(RejectionReason::MalformedSyntax)),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+        let mut entries = Arguments::new();
+        let mut goes_on = self.open("}", depth)?;
+        while goes_on {
+            self.cursor.skip_space();
+            let start = self.cursor.at;
+            let key = self.string()?;
+            self.cursor.skip_space();
+            if !self.cursor.eat(":") {
+                return Err(self.fault(RejectionReason::MalformedSyntax));
+            }
+            if entries.contains_key(&key) {
+                return Err(Fault::new(RejectionReason::DuplicateArgument, start));
+            }
+            entries.insert(key, self.value(depth + 1)?);
+            goes_on = self.comma_or("}")?;
+        }
+        Ok(Value::Object(entries))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+        let mut items = Vec::new();
+        let mut goes_on = self.open("]", depth)?;
+        while goes_on {
+            items.push(self.value(depth + 1)?);
+            goes_on = self.comma_or("]")?;
+        }
+        Ok(Value::Array(items))
+    }
+
+    /// Takes an opening bracket; tells whether anything stands behind it but its partner, which is taken too.
+    fn open(&mut self, close: &str, depth: usize) -> Result<bool, Fault> {
+        if depth >= self.deepest {
+            return Err(self.fault(RejectionReason::NestingTooDeep));
+        }
+        self.cursor.at += 1;
+        self.cursor.skip_space();
+        Ok(!self.cursor.eat(close))
+    }
+
+    /// Takes a comma, or the closing bracket; tells whether another item follows.
+    fn comma_or(&mut self, close: &str) -> Result<bool, Fault> {
+        self.cursor.skip_space();
+        if self.cursor.eat(close) {
+            return Ok(false);
+        }
+        if !self.cursor.eat(",") {
+            return Err(self.fault(RejectionReason::MalformedSyntax));
+        }
+        self.cursor.skip_space();
+        if self.is_lenient && self.cursor.eat(close) {
+            self.repairs.add(Repair::TrailingComma);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn string(&mut self) -> Result<String, Fault> {
+        if !self.cursor.eat("\"") {
+            return Err(self.fault(RejectionReason::MalformedSyntax));
+        }
+        let mut text = String::new();
+        loop {
+            let is_plain = |character: char| character != '"' && character != '\\';
+            let plain = self.cursor.eat_while(is_plain);
+            if !self.is_lenient && plain.contains(|character| character < ' ') {
+                return Err(self.fault(RejectionReason::MalformedSyntax));
+            }
+            text.push_str(plain);
+            if self.cursor.eat("\"") {
+                return Ok(text);
+            }
+            let escaped = self
+                .escape()
+                .ok_or_else(|| self.fault(RejectionReason::MalformedSyntax))?;
+            text.push(escaped);
+        }
+    }
+
+    fn escape(&mut self) -> Option<char> {
+        let rest = self.cursor.rest().strip_prefix('\\')?;
+        let (character, length) = match rest.chars().next()? {
+            plain @ ('"' | '\\' | '/') => (plain, 1),
+            'b' => ('\u{8}', 1),
+            'f' => ('\u{c}', 1),
+            'n' => ('\n', 1),
+            'r' => ('\r', 1),
+            't' => ('\t', 1),
+            'u' => utf16(&rest[1..], &mut self.repairs).map(|(character, length)| (character, length + 1))?,
+            _ => return None,
+        };
+        self.cursor.at += 1 + length;
+        Some(character)
+    }
+
+    fn number(&mut self) -> Result<Value, Fault> {
+        let start = self.cursor.at;
+        let is_negative = self.cursor.eat("-");
+        let whole = self.digits();
+        let is_integer = !self.cursor.rest().starts_with(['.', 'e', 'E']);
+        let has_fraction = !self.cursor.eat(".") || !self.digits().is_empty();
+        let has_exponent = !(self.cursor.eat("e") || self.cursor.eat("E")) || {
+            let _signed = self.cursor.eat("+") || self.cursor.eat("-");
+            !self.digits().is_empty()
+        };
+        let has_whole = whole == "0" || !whole.is_empty() && !whole.starts_with('0');
+        if !(has_whole && has_fraction && has_exponent) {
+            return Err(Fault::new(RejectionReason::MalformedSyntax, start));
+        }
+        if is_integer {
+            return Ok(number::integer(whole, is_negative));
+        }
+        number::float(&self.cursor.text[start..self.cursor.at]).map_err(|reason| Fault::new(reason, start))
+    }
+
+    fn digits(&mut self) -> &'a str {
+        self.cursor.eat_while(|character| character.is_ascii_digit())
+    }
+
+    fn fault(&self, reason: RejectionReason) -> Fault {
+        Fault::new(reason, self.cursor.at)
+    }
+}

@@ -1,0 +1,217 @@
+//! Lists of calls: brackets, commas and what stands around them, whatever the notation of a single call.
+//!
+//! A call that cannot be read is skipped over, and the others are read, as long as the brackets match.
+
+use std::ops::Range;
+
+use crate::function::{RejectionReason, SdkFunctionCall};
+use crate::parse::MOST_CALLS;
+use crate::parse::brackets::{Skipped, skip_group, skip_item};
+use crate::parse::cursor::Cursor;
+use crate::parse::fault::Fault;
+use crate::parse::python::expression;
+
+/// How single calls are written.
+pub(super) trait Notation<'a> {
+    fn cursor(&mut self) -> &mut Cursor<'a>;
+    /// Whether a call starts where `cursor` is.
+    fn starts_call(&self, cursor: Cursor<'a>) -> bool;
+    /// Where the bracket opens that closes at the end of the call whose start is at `cursor`.
+    fn group_of(&self, cursor: Cursor<'a>) -> usize;
+    /// Reads the call that starts here.
+    fn call(&mut self) -> Result<SdkFunctionCall, Fault>;
+    /// The name in the text of a call that could not be read.
+    fn name_of(&self, raw_text: &str) -> Option<String>;
+    /// Whether nothing is read behind the first fault.
+    fn stops_at_fault(&self) -> bool;
+}
+
+/// What was found in a list.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    pub(super) items: Vec<Item>,
+    /// Whether every bracket and every string was closed.
+    pub(super) is_balanced: bool,
+    pub(super) has_brackets: bool,
+    /// Whether a comma was missing between two calls.
+    pub(super) lacks_separator: bool,
+    /// Whether another list stood beside the first.
+    pub(super) has_neighbour: bool,
+    /// Where text begins that follows the calls.
+    pub(super) trailing: Option<usize>,
+}
+
+/// A call, or what stood in the place of one.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) span: Range<usize>,
+    pub(super) name: Option<String>,
+    pub(super) call: Result<SdkFunctionCall, Fault>,
+}
+
+impl List {
+    /// Whether everything could be read.
+    pub(super) fn is_sound(&self) -> bool {
+        self.is_balanced && self.items.iter().all(|item| item.call.is_ok())
+    }
+}
+
+/// Reads one or more lists, to the end of the text.
+pub(super) fn read<'a>(notation: &mut impl Notation<'a>) -> List {
+    let mut list = List {
+        is_balanced: true,
+        ..List::default()
+    };
+    notation.cursor().skip_space();
+    list.has_brackets = notation.cursor().eat("[");
+    read_items(notation, &mut list);
+    while list.goes_on(notation) {
+        let behind = notation.cursor().at;
+        notation.cursor().skip_space();
+        match notation.cursor().peek() {
+            None => break,
+            Some(')' | ']' | '}') => list.is_balanced = false,
+            Some(_) if list.has_brackets && eat_neighbour(notation) => {
+                list.has_neighbour = true;
+                read_items(notation, &mut list);
+            }
+            Some(_) => {
+                list.trailing = Some(behind);
+                break;
+            }
+        }
+    }
+    list
+}
+
+impl List {
+    fn goes_on<'a>(&self, notation: &impl Notation<'a>) -> bool {
+        let is_bad = notation.stops_at_fault() && self.items.last().is_some_and(|item| item.call.is_err());
+        self.is_balanced && self.items.len() <= MOST_CALLS && !is_bad
+    }
+}
+
+/// Takes the opening bracket of another list, and a comma before it.
+fn eat_neighbour<'a>(notation: &mut impl Notation<'a>) -> bool {
+    let mut cursor = *notation.cursor();
+    if cursor.eat(",") {
+        cursor.skip_space();
+    }
+    if !cursor.eat("[") {
+        return false;
+    }
+    let inside = cursor;
+    cursor.skip_space();
+    let is_list = cursor.peek() == Some(']') || notation.starts_call(cursor);
+    if is_list {
+        *notation.cursor() = inside;
+    }
+    is_list
+}
+
+/// Reads calls up to the closing bracket, or without brackets as long as calls follow.
+fn read_items<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
+    while list.goes_on(notation) {
+        notation.cursor().skip_space();
+        match notation.cursor().peek() {
+            None => {
+                list.is_balanced = !list.has_brackets;
+                return;
+            }
+            Some(']') if list.has_brackets => {
+                notation.cursor().eat("]");
+                return;
+            }
+            Some(_) => read_item(notation, list),
+        }
+        if !list.goes_on(notation) {
+            return;
+        }
+        let behind = notation.cursor().at;
+        notation.cursor().skip_space();
+        let here = *notation.cursor();
+        match here.peek() {
+            None | Some(']') if list.has_brackets => {}
+            None => return,
+            Some(',') => {
+                notation.cursor().eat(",");
+            }
+            Some(_) if notation.starts_call(here) => list.lacks_separator = true,
+            Some(next) if !list.has_brackets => {
+                list.is_balanced = !expression::is_operator(next);
+                notation.cursor().at = behind;
+                return;
+            }
+            Some(next) => spoil_last(notation, list, next),
+        }
+    }
+}
+
+fn read_item<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
+    let start = *notation.cursor();
+    if !notation.starts_call(start) {
+        return skip_stranger(notation, list);
+    }
+    let call = notation.call();
+    if call.is_err() && !notation.stops_at_fault() {
+        let Skipped { end, is_balanced, .. } = skip_group(start.text, notation.group_of(start));
+        list.is_balanced = is_balanced;
+        notation.cursor().at = if is_balanced { end } else { start.text.len() };
+    }
+    let span = start.at..notation.cursor().at;
+    let raw_text = &start.text[span.clone()];
+    let (name, call) = match call {
+        Ok(call) => (
+            Some(call.name.clone()),
+            Ok(SdkFunctionCall {
+                raw_text: raw_text.to_owned(),
+                ..call
+            }),
+        ),
+        Err(fault) => (notation.name_of(raw_text), Err(fault)),
+    };
+    list.items.push(Item { span, name, call });
+}
+
+/// Skips something that is no call.
+fn skip_stranger<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
+    let start = *notation.cursor();
+    let Skipped {
+        end,
+        is_balanced,
+        depth,
+    } = skip_item(start.text, start.at);
+    let reason = match start.peek() {
+        _ if depth > crate::parse::DEEPEST => RejectionReason::NestingTooDeep,
+        Some('(') => RejectionReason::MissingName,
+        _ => RejectionReason::MalformedSyntax,
+    };
+    notation.cursor().at = end;
+    list.is_balanced = is_balanced;
+    list.items.push(Item {
+        span: start.at..end,
+        name: None,
+        call: Err(Fault::new(reason, start.at)),
+    });
+}
+
+/// Something that starts with `next` follows a call: both are refused together, up to the next comma.
+fn spoil_last<'a>(notation: &mut impl Notation<'a>, list: &mut List, next: char) {
+    let here = *notation.cursor();
+    let Skipped { end, is_balanced, .. } = skip_item(here.text, here.at);
+    let goes_on = here.text[end..].starts_with([',', ']']);
+    if !is_balanced || !goes_on {
+        list.is_balanced = false;
+        return;
+    }
+    notation.cursor().at = end;
+    let reason = if expression::is_operator(next) {
+        RejectionReason::UnsupportedExpression
+    } else {
+        RejectionReason::MalformedSyntax
+    };
+    if let Some(item) = list.items.last_mut() {
+        item.span.end = end;
+        item.call = Err(Fault::new(reason, here.at));
+    }
+}

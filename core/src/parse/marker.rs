@@ -1,0 +1,95 @@
+//! Markers in text that arrives in pieces.
+
+use crate::options::FunctionCallParser;
+
+/// What separates text, reasoning and calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    BlockStart,
+    BlockEnd,
+    ReasoningStart,
+    ReasoningEnd,
+}
+
+/// Bytes of the longest marker at least.
+pub(super) const LONGEST: usize = 20;
+
+/// A marker's spelling.
+pub(super) type Spelling = (&'static str, Marker);
+
+const REASONING_START: Spelling = ("<think>", Marker::ReasoningStart);
+const REASONING_END: Spelling = ("</think>", Marker::ReasoningEnd);
+const PYTHON_START: Spelling = ("<|tool_call_start|>", Marker::BlockStart);
+const PYTHON_END: Spelling = ("<|tool_call_end|>", Marker::BlockEnd);
+pub(super) const JSON_START: Spelling = ("<tool_call>", Marker::BlockStart);
+pub(super) const JSON_END: Spelling = ("</tool_call>", Marker::BlockEnd);
+
+/// All markers of a parser.
+pub(super) fn spellings(parser: FunctionCallParser) -> [Spelling; 4] {
+    match parser {
+        FunctionCallParser::DefaultFunctionCallParser => [PYTHON_START, PYTHON_END, REASONING_START, REASONING_END],
+        FunctionCallParser::JsonStyleFunctionCallParser => [JSON_START, JSON_END, REASONING_START, REASONING_END],
+    }
+}
+
+/// The marker that a control token is, by its spelling.
+pub(super) fn of_control(parser: FunctionCallParser, spelling: &str) -> Option<Marker> {
+    spellings(parser)
+        .into_iter()
+        .find(|(known, _)| *known == spelling)
+        .map(|(_, marker)| marker)
+}
+
+/// The markers that text can spell. The control tokens around Python calls are not among them: text that looks like
+/// one was typed.
+pub(super) fn in_text(parser: FunctionCallParser) -> &'static [Spelling] {
+    match parser {
+        FunctionCallParser::DefaultFunctionCallParser => &[REASONING_START, REASONING_END],
+        FunctionCallParser::JsonStyleFunctionCallParser => &[JSON_START, JSON_END, REASONING_START, REASONING_END],
+    }
+}
+
+/// The markers that count inside reasoning: its end, and what looks like the start of a block.
+pub(super) fn in_reasoning(parser: FunctionCallParser) -> &'static [Spelling] {
+    match parser {
+        FunctionCallParser::DefaultFunctionCallParser => &[REASONING_END],
+        FunctionCallParser::JsonStyleFunctionCallParser => &[REASONING_END, JSON_START],
+    }
+}
+
+/// The markers that text can spell inside a block.
+pub(super) fn in_block(parser: FunctionCallParser) -> &'static [Spelling] {
+    match parser {
+        FunctionCallParser::DefaultFunctionCallParser => &[],
+        FunctionCallParser::JsonStyleFunctionCallParser => &[JSON_START, JSON_END],
+    }
+}
+
+/// The end marker of a block, when text can spell it.
+pub(super) fn end_in_text(parser: FunctionCallParser) -> Option<&'static str> {
+    in_block(parser)
+        .iter()
+        .find(|(_, marker)| *marker == Marker::BlockEnd)
+        .map(|(spelling, _)| *spelling)
+}
+
+/// What stands at the start of a text.
+pub(super) enum Start {
+    Marker(Marker, &'static str),
+    /// The text may grow into a marker.
+    Prefix,
+    Plain,
+}
+
+/// Looks for one of `spellings` at the start of `text`.
+pub(super) fn at_start(text: &str, spellings: &[Spelling]) -> Start {
+    let marker = spellings.iter().find(|(spelling, _)| text.starts_with(spelling));
+    if let Some((spelling, marker)) = marker {
+        return Start::Marker(*marker, spelling);
+    }
+    if spellings.iter().any(|(spelling, _)| spelling.starts_with(text)) {
+        Start::Prefix
+    } else {
+        Start::Plain
+    }
+}

@@ -1,0 +1,481 @@
+//! The reply of a model, taken apart into text, reasoning and function calls while it is being written.
+//!
+//! [`ReplyParser`] is a push machine over pieces of text and control tokens. Outside of blocks it passes text on at
+//! once, holding back only what may be the beginning of a [`marker`]. A [`block`] is collected up to its end and then
+//! [`reading`] tells calls from text, over a [`list`] of single calls that [`python`] or [`json`] reads. Behind a block
+//! an [`echo`] of it is looked for. Nothing here fails: what is no call is text, or rejected with a reason.
+
+mod block;
+mod brackets;
+mod cursor;
+mod echo;
+mod escape;
+mod fault;
+mod json;
+mod list;
+mod marker;
+mod python;
+mod reading;
+mod render;
+
+use std::collections::HashSet;
+
+use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::options::FunctionCallParser;
+use block::Block;
+use echo::{Compared, Echo};
+use marker::{JSON_END, Marker, Start};
+use reading::{Ending, Reading};
+
+pub use json::read_json;
+pub use render::{render_calls, render_json_calls};
+
+/// Brackets that may be open at once in an argument.
+const DEEPEST: usize = 64;
+/// Bytes of a block's body at most.
+const LARGEST_BLOCK: usize = 1 << 20;
+/// Calls in one block at most.
+const MOST_CALLS: usize = 128;
+
+/// Turns the pieces of a reply into text, reasoning and calls. However the reply is cut into pieces, the result is the
+/// same, but for where text and reasoning are cut.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// let mut calls = Vec::new();
+/// let mut emit = |parsed| {
+///     if let Parsed::Calls(found) = parsed {
+///         calls.extend(found);
+///     }
+/// };
+/// parser.push(Piece::Control("<|tool_call_start|>"), &mut emit);
+/// parser.push(Piece::Text("[get_weather(city="), &mut emit);
+/// parser.push(Piece::Text("'Oslo')]"), &mut emit);
+/// parser.push(Piece::Control("<|tool_call_end|>"), &mut emit);
+/// parser.finish(ReplyEnd::Ended, &mut emit);
+/// assert_eq!(calls[0].name, "get_weather");
+/// assert_eq!(calls[0].arguments["city"], "Oslo".into());
+/// ```
+#[derive(Debug)]
+pub struct ReplyParser {
+    parser: Option<FunctionCallParser>,
+    strictness: Strictness,
+    state: State,
+    /// The beginning of what may be a marker; holds no other.
+    held: String,
+    /// Whether a block outgrew its cap, so that its end marker is still to come.
+    has_open_end: bool,
+    /// Whether the text was read before, with quotes that proved to be wrong.
+    is_replaying: bool,
+    call_ids: CallIds,
+}
+
+/// A piece of a reply.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// Text, in whole characters.
+    Text(&'a str),
+    /// One control token, known by its id, with its spelling.
+    Control(&'a str),
+}
+
+/// What a reply consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parsed {
+    /// Text.
+    Text(String),
+    /// Text of the model's reasoning.
+    Reasoning(String),
+    /// The calls of one block.
+    Calls(Vec<SdkFunctionCall>),
+    /// What one block held that could not be delivered as calls.
+    Rejected(Vec<RejectedCall>),
+    /// Something that was left out, or looked odd.
+    Note(Note),
+}
+
+/// Something about a reply that changes neither its text nor its calls.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Note {
+    /// A block without calls.
+    EmptyBlock,
+    /// An end marker without a start was dropped.
+    StrayMarker,
+    /// A repetition of the block before was dropped.
+    EchoRemoved,
+    /// Reasoning held the start of a block; it stayed reasoning.
+    CallInReasoning,
+    /// Text stood in a block, behind its calls; it became text.
+    TrailingText,
+}
+
+/// How a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyEnd {
+    /// The model stopped, or met a stop sequence or a limit of tokens.
+    Ended,
+    /// Cancelled, or broken off by an error.
+    Interrupted,
+}
+
+/// What becomes of calls that had to be mended to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are delivered, with their repairs named.
+    #[default]
+    Recover,
+    /// They are rejected, with the mended call as candidate.
+    Strict,
+}
+
+#[derive(Debug)]
+enum State {
+    Text,
+    Reasoning,
+    Block(Block),
+    Echo(Echo),
+}
+
+type Emit<'a> = &'a mut dyn FnMut(Parsed);
+
+impl Note {
+    /// Its name in every language and in JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::EmptyBlock => "empty_block",
+            Self::StrayMarker => "stray_marker",
+            Self::EchoRemoved => "echo_removed",
+            Self::CallInReasoning => "call_in_reasoning",
+            Self::TrailingText => "trailing_text",
+        }
+    }
+}
+
+impl ReplyParser {
+    /// A parser for one reply. With `None`, everything is text.
+    pub fn new(parser: Option<FunctionCallParser>) -> Self {
+        Self {
+            parser,
+            strictness: Strictness::default(),
+            state: State::Text,
+            held: String::new(),
+            has_open_end: false,
+            is_replaying: false,
+            call_ids: CallIds::default(),
+        }
+    }
+
+    /// The same, with another strictness.
+    pub fn strictness(self, strictness: Strictness) -> Self {
+        Self { strictness, ..self }
+    }
+
+    /// The same for a reply whose reasoning was opened by the prompt.
+    pub fn starting_in_reasoning(self) -> Self {
+        Self {
+            state: State::Reasoning,
+            ..self
+        }
+    }
+
+    /// Takes the next piece of the reply.
+    pub fn push(&mut self, piece: Piece<'_>, emit: &mut impl FnMut(Parsed)) {
+        match (self.parser, piece) {
+            (None, Piece::Text(text) | Piece::Control(text)) => emit_text(text, emit),
+            (Some(parser), Piece::Text(text)) => self.push_text(parser, text, emit),
+            (Some(parser), Piece::Control(spelling)) => self.push_control(parser, spelling, emit),
+        }
+    }
+
+    /// Ends the reply.
+    pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
+        let Some(parser) = self.parser else { return };
+        self.release_held(parser, emit);
+        if let State::Block(block) = std::mem::replace(&mut self.state, State::Text) {
+            let ending = match end {
+                ReplyEnd::Ended => Ending::Stopped,
+                ReplyEnd::Interrupted => Ending::Cut,
+            };
+            if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
+                return self.finish(end, emit);
+            }
+            let reading = reading::read(parser, self.strictness, &block.body, ending);
+            self.emit_reading(reading, &block.body, end == ReplyEnd::Ended, emit);
+        }
+    }
+
+    fn push_text(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) {
+        let mut at = 0;
+        while at < text.len() {
+            at += self.step(parser, &text[at..], emit);
+        }
+    }
+
+    /// Takes some of a text that is not empty; returns how many bytes.
+    fn step(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+        if let State::Echo(echo) = &mut self.state {
+            return match echo.push(text) {
+                Compared::Held => text.len(),
+                Compared::Completes(length) => {
+                    emit(Parsed::Note(Note::EchoRemoved));
+                    length
+                }
+                Compared::Differs(held) => {
+                    self.state = State::Text;
+                    self.push_text(parser, &held, emit);
+                    0
+                }
+            };
+        }
+        if !self.held.is_empty() {
+            return self.continue_held(parser, text, emit);
+        }
+        let angle = match &mut self.state {
+            State::Block(_) if marker::in_block(parser).is_empty() => None,
+            State::Block(block) => block.next_angle(text),
+            _ => text.find('<'),
+        };
+        let plain = &text[..angle.unwrap_or(text.len())];
+        let taken = self.take_plain(plain, emit);
+        if taken < plain.len() || angle.is_none() {
+            return taken;
+        }
+        taken + self.take_angle(parser, &text[taken..], emit)
+    }
+
+    /// Takes what starts with `<`: a marker, the beginning of one, or the `<` alone.
+    fn take_angle(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+        match marker::at_start(text, self.markers(parser)) {
+            Start::Marker(marker, spelling) => {
+                self.meet(parser, marker, spelling, emit);
+                spelling.len()
+            }
+            Start::Prefix => {
+                self.held.push_str(text);
+                text.len()
+            }
+            Start::Plain => self.take_plain(&text[..1], emit),
+        }
+    }
+
+    /// Continues the beginning of a marker.
+    fn continue_held(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+        let n_held = self.held.len();
+        self.held.push_str(&text[..text.floor_char_boundary(marker::LONGEST)]);
+        match marker::at_start(&self.held, self.markers(parser)) {
+            Start::Marker(marker, spelling) => {
+                self.held.clear();
+                self.meet(parser, marker, spelling, emit);
+                spelling.len() - n_held
+            }
+            Start::Prefix => text.len(),
+            Start::Plain => {
+                self.held.truncate(n_held);
+                let held = std::mem::take(&mut self.held);
+                self.add_plain(&held, emit);
+                0
+            }
+        }
+    }
+
+    /// The markers that text can spell here.
+    fn markers(&self, parser: FunctionCallParser) -> &'static [marker::Spelling] {
+        match self.state {
+            State::Text | State::Echo(_) => marker::in_text(parser),
+            State::Reasoning => marker::in_reasoning(parser),
+            State::Block(_) => marker::in_block(parser),
+        }
+    }
+
+    fn push_control(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        let Some(marker) = marker::of_control(parser, spelling) else {
+            return;
+        };
+        if let State::Echo(echo) = &mut self.state
+            && marker == Marker::BlockEnd
+            && echo.ends_here()
+        {
+            return emit(Parsed::Note(Note::EchoRemoved));
+        }
+        self.release_held(parser, emit);
+        self.meet(parser, marker, spelling, emit);
+    }
+
+    /// Does what a marker demands.
+    fn meet(&mut self, parser: FunctionCallParser, marker: Marker, spelling: &str, emit: Emit<'_>) {
+        match (&mut self.state, marker) {
+            (State::Reasoning, Marker::ReasoningEnd) => self.state = State::Text,
+            (State::Reasoning, _) => {
+                emit(Parsed::Reasoning(spelling.to_owned()));
+                if marker == Marker::BlockStart {
+                    emit(Parsed::Note(Note::CallInReasoning));
+                }
+            }
+            (State::Block(_), Marker::BlockEnd) => self.close_block(parser, emit),
+            (State::Block(block), Marker::ReasoningStart | Marker::ReasoningEnd) => {
+                block.read_over(spelling);
+                self.add_plain(spelling, emit);
+            }
+            (State::Block(block), Marker::BlockStart) => {
+                let body = std::mem::take(&mut block.body);
+                let reading = reading::read(parser, self.strictness, &body, Ending::Cut);
+                self.emit_reading(reading, &body, true, emit);
+                self.open_block();
+            }
+            (State::Text | State::Echo(_), Marker::BlockStart) => self.open_block(),
+            (State::Text | State::Echo(_), Marker::ReasoningStart) => self.state = State::Reasoning,
+            (State::Text | State::Echo(_), Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
+            (State::Text | State::Echo(_), Marker::BlockEnd | Marker::ReasoningEnd) => {
+                emit(Parsed::Note(Note::StrayMarker));
+            }
+        }
+    }
+
+    /// Takes text that is part of no marker; returns how much, which is less than all if it breaks a block's cap.
+    fn take_plain(&mut self, text: &str, emit: Emit<'_>) -> usize {
+        match &mut self.state {
+            State::Block(block) => {
+                let n_added = block.add(text);
+                if n_added < text.len() {
+                    self.give_block_up(emit);
+                }
+                return n_added;
+            }
+            State::Reasoning if !text.is_empty() => emit(Parsed::Reasoning(text.to_owned())),
+            State::Reasoning => {}
+            State::Text | State::Echo(_) => emit_text(text, emit),
+        }
+        text.len()
+    }
+
+    /// Takes all of a text that is part of no marker.
+    fn add_plain(&mut self, text: &str, emit: Emit<'_>) {
+        let taken = self.take_plain(text, emit);
+        if taken < text.len() {
+            self.take_plain(&text[taken..], emit); // a block was given up, so the rest is text
+        }
+    }
+
+    /// Releases what is held: nothing that could complete it follows.
+    fn release_held(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+        // Released text may hold another block, and the beginning of its echo: shorter than half, so this ends.
+        while let State::Echo(echo) = &mut self.state {
+            let held = echo.take_held();
+            self.state = State::Text;
+            self.push_text(parser, &held, emit);
+        }
+        let held = std::mem::take(&mut self.held);
+        self.add_plain(&held, emit);
+    }
+
+    fn open_block(&mut self) {
+        self.has_open_end = false;
+        self.state = State::Block(Block::new(self.is_replaying));
+    }
+
+    fn close_block(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+        let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
+            return;
+        };
+        let reading = reading::read(parser, self.strictness, &block.body, Ending::Closed);
+        if reading.is_broken && self.replays_without_quotes(parser, &block, emit) {
+            return self.push_text(parser, JSON_END.0, emit);
+        }
+        self.emit_reading(reading, &block.body, true, emit);
+        if !block.body.trim().is_empty() {
+            self.state = State::Echo(Echo::new(&block.body, marker::end_in_text(parser)));
+        }
+    }
+
+    /// Ends a block that outgrew the cap: it becomes text, and so does what follows.
+    fn give_block_up(&mut self, emit: Emit<'_>) {
+        let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
+            return;
+        };
+        let Some(parser) = self.parser else { return };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return;
+        }
+        self.has_open_end = true;
+        emit(Parsed::Rejected(vec![reading::too_large(parser, &block.body)]));
+        emit_text(&block.body, emit);
+    }
+
+    /// Reads a block again when its quotes proved to be wrong and hid an end marker; tells whether it did.
+    fn replays_without_quotes(&mut self, parser: FunctionCallParser, block: &Block, emit: Emit<'_>) -> bool {
+        let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
+        if block.ignores_quotes() || !hides_end {
+            return false;
+        }
+        self.is_replaying = true;
+        self.open_block();
+        self.push_text(parser, &block.body, emit);
+        self.is_replaying = false;
+        true
+    }
+
+    fn emit_reading(&mut self, mut reading: Reading, body: &str, releases_text: bool, emit: Emit<'_>) {
+        let candidates = reading
+            .rejected
+            .iter_mut()
+            .filter_map(|rejected| rejected.candidate.as_mut());
+        reading
+            .calls
+            .iter_mut()
+            .chain(candidates)
+            .for_each(|call| self.call_ids.give(call));
+        let Reading {
+            calls,
+            rejected,
+            trailing,
+            ..
+        } = reading;
+        let (n_calls, n_rejected) = (calls.len(), rejected.len());
+        if n_calls > 0 {
+            emit(Parsed::Calls(calls));
+        }
+        if n_rejected > 0 {
+            emit(Parsed::Rejected(rejected));
+        }
+        if n_calls + n_rejected == 0 {
+            emit(Parsed::Note(Note::EmptyBlock));
+        }
+        if n_calls == 0 && n_rejected > 0 {
+            // Apps that know nothing of rejections lose no text.
+            if releases_text {
+                emit_text(body, emit);
+            }
+        } else if let Some(at) = trailing {
+            emit(Parsed::Note(Note::TrailingText));
+            emit_text(&body[at..], emit);
+        }
+    }
+}
+
+/// Gives every call of a message an id of its own.
+#[derive(Debug, Default)]
+struct CallIds {
+    given: HashSet<String>,
+    n_calls: usize,
+}
+
+impl CallIds {
+    fn give(&mut self, call: &mut SdkFunctionCall) {
+        let mut id = std::mem::take(&mut call.call_id);
+        while id.is_empty() || self.given.contains(&id) {
+            id = format!("call_{}", self.n_calls);
+            self.n_calls += 1;
+        }
+        self.given.insert(id.clone());
+        call.call_id = id;
+    }
+}
+
+fn emit_text(text: &str, emit: Emit<'_>) {
+    if !text.is_empty() {
+        emit(Parsed::Text(text.to_owned()));
+    }
+}

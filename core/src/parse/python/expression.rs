@@ -1,0 +1,66 @@
+//! Tells a Python expression, which calls may not hold, from text whose quotes went wrong.
+
+use crate::parse::brackets;
+use crate::parse::cursor::{Cursor, starts_word};
+use crate::parse::python::string;
+
+/// The longer of two operators that start alike stands first.
+const OPERATORS: [&str; 18] = [
+    "**", "//", "==", "!=", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^",
+];
+const WORD_OPERATORS: [&str; 7] = ["if", "else", "and", "or", "in", "is", "not"];
+
+/// Whether a character could carry on an expression behind a value.
+pub(in crate::parse) fn is_operator(character: char) -> bool {
+    "+-*/%<>!&|^@~.[({?".contains(character)
+}
+
+/// Whether operators and operands follow up to where a value may end, as in `'a' + b` after the `'a'`.
+pub(super) fn continues(mut cursor: Cursor<'_>) -> bool {
+    loop {
+        cursor.skip_space();
+        match cursor.peek() {
+            None | Some(',' | ')' | ']' | '}' | ':') => return true,
+            _ => {}
+        }
+        let goes_on = postfix(&mut cursor) || operator(&mut cursor) && operand(&mut cursor);
+        if !goes_on {
+            return false;
+        }
+    }
+}
+
+/// `.name`, `(…)` or `[…]`.
+fn postfix(cursor: &mut Cursor<'_>) -> bool {
+    match cursor.peek() {
+        Some('(' | '[') => group(cursor),
+        Some('.') => cursor.eat(".") && !cursor.word().is_empty(),
+        _ => false,
+    }
+}
+
+fn operator(cursor: &mut Cursor<'_>) -> bool {
+    OPERATORS.iter().any(|operator| cursor.eat(operator)) || WORD_OPERATORS.contains(&cursor.word())
+}
+
+fn operand(cursor: &mut Cursor<'_>) -> bool {
+    cursor.skip_space();
+    if string::Opening::read(cursor.rest()).is_some() {
+        let quote = cursor.rest().find(['\'', '"']).unwrap_or(0);
+        return string::skip(cursor.text, cursor.at + quote)
+            .map(|end| cursor.at = end)
+            .is_some();
+    }
+    match cursor.peek() {
+        Some('(' | '[' | '{') => group(cursor),
+        Some(first) if starts_word(first) => !cursor.word().is_empty(),
+        Some('0'..='9' | '-') => !crate::parse::python::number::lexeme(cursor).is_empty(),
+        _ => false,
+    }
+}
+
+fn group(cursor: &mut Cursor<'_>) -> bool {
+    let skipped = brackets::skip_group(cursor.text, cursor.at);
+    cursor.at = skipped.end;
+    skipped.is_balanced
+}

@@ -1,0 +1,163 @@
+//! Calls as Python writes them: `[get_weather(city="Oslo", days=3), ping()]`, with literals as arguments.
+
+pub(super) mod expression;
+pub(super) mod literal;
+pub(super) mod number;
+mod quotes;
+pub(super) mod string;
+
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::parse::DEEPEST;
+use crate::parse::cursor::{Cursor, starts_word};
+use crate::parse::escape::Repairs;
+use crate::parse::fault::Fault;
+use crate::parse::list::{self, List, Notation};
+use crate::parse::python::literal::{Keys, Literals, Place};
+use crate::parse::python::quotes::Closings;
+
+pub(super) use quotes::recover;
+
+/// Reads the calls between `from` and the end of `text`.
+pub(super) fn read(text: &str, from: usize) -> List {
+    read_with(text, from, None).0
+}
+
+/// Reads calls, with the closing quotes that `closings` chooses, and tells how far it came.
+fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List, usize) {
+    let mut calls = Calls {
+        literals: Literals {
+            closings,
+            ..Literals::new(Cursor { text, at: from }, DEEPEST)
+        },
+    };
+    let list = list::read(&mut calls);
+    (list, calls.literals.cursor.at)
+}
+
+/// The name of the call that starts the text.
+pub(super) fn name_of(text: &str) -> Option<String> {
+    let name = Cursor { text, at: 0 }.dotted_word();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Whether a text is an identifier.
+pub(super) fn is_word(text: &str) -> bool {
+    !text.is_empty() && Cursor { text, at: 0 }.word() == text
+}
+
+struct Calls<'a, 'c> {
+    literals: Literals<'a, 'c>,
+}
+
+impl<'a> Notation<'a> for Calls<'a, '_> {
+    fn cursor(&mut self) -> &mut Cursor<'a> {
+        &mut self.literals.cursor
+    }
+
+    fn starts_call(&self, mut cursor: Cursor<'a>) -> bool {
+        let name = cursor.dotted_word();
+        cursor.skip_space();
+        !name.is_empty() && cursor.peek() == Some('(')
+    }
+
+    fn group_of(&self, mut cursor: Cursor<'a>) -> usize {
+        cursor.dotted_word();
+        cursor.skip_space();
+        cursor.at
+    }
+
+    fn call(&mut self) -> Result<SdkFunctionCall, Fault> {
+        self.literals.repairs = Repairs::default();
+        let name = self.literals.cursor.dotted_word().to_owned();
+        let arguments = self.arguments()?;
+        let repairs = std::mem::take(&mut self.literals.repairs).into_sorted();
+        Ok(SdkFunctionCall {
+            name,
+            arguments,
+            repairs,
+            ..SdkFunctionCall::default()
+        })
+    }
+
+    fn name_of(&self, raw_text: &str) -> Option<String> {
+        name_of(raw_text)
+    }
+
+    fn stops_at_fault(&self) -> bool {
+        self.literals.closings.is_some()
+    }
+}
+
+impl Calls<'_, '_> {
+    fn arguments(&mut self) -> Result<Arguments, Fault> {
+        let mut arguments = Arguments::new();
+        self.literals.cursor.skip_space();
+        self.literals.cursor.eat("(");
+        self.literals.cursor.skip_space();
+        while !self.literals.cursor.eat(")") {
+            self.argument(&mut arguments)?;
+            self.literals.cursor.skip_space();
+            if !self.literals.comma_or(")")? {
+                break;
+            }
+        }
+        Ok(arguments)
+    }
+
+    fn argument(&mut self, arguments: &mut Arguments) -> Result<(), Fault> {
+        let start = self.literals.cursor;
+        if self.literals.cursor.eat("**") {
+            return self.unpacked(arguments);
+        }
+        if !quotes::starts_argument(start) {
+            return Err(Fault::new(unnamed_fault(start), start.at));
+        }
+        let name = self.literals.cursor.word();
+        if arguments.contains_key(name) {
+            return Err(Fault::new(RejectionReason::DuplicateArgument, start.at));
+        }
+        self.literals.cursor.skip_space();
+        self.literals.cursor.eat("=");
+        arguments.insert(name.to_owned(), self.literals.value(0, Place::Argument)?);
+        Ok(())
+    }
+
+    /// Merges the dictionary behind `**`.
+    fn unpacked(&mut self, arguments: &mut Arguments) -> Result<(), Fault> {
+        self.literals.cursor.skip_space();
+        let invalid = self.literals.fault(RejectionReason::InvalidUnpacking);
+        if self.literals.cursor.peek() != Some('{') {
+            return Err(invalid);
+        }
+        let Value::Object(entries) = self.literals.braces(0, Keys::Names)? else {
+            return Err(invalid);
+        };
+        for (name, value) in entries {
+            if arguments.insert(name, value).is_some() {
+                return Err(Fault {
+                    reason: RejectionReason::DuplicateArgument,
+                    ..invalid
+                });
+            }
+        }
+        self.literals.repairs.add(Repair::KwargsUnpacked);
+        Ok(())
+    }
+}
+
+/// What is wrong with an argument that does not start with `name=`.
+fn unnamed_fault(mut cursor: Cursor<'_>) -> RejectionReason {
+    match cursor.peek() {
+        Some('*') => RejectionReason::InvalidUnpacking,
+        Some('\'' | '"' | '0'..='9' | '+' | '-' | '.' | '(' | '[' | '{') => RejectionReason::PositionalArgument,
+        Some(first) if starts_word(first) => {
+            cursor.word();
+            cursor.skip_space();
+            match cursor.peek() {
+                Some(':') => RejectionReason::MalformedSyntax,
+                _ => RejectionReason::PositionalArgument,
+            }
+        }
+        _ => RejectionReason::MalformedSyntax,
+    }
+}
