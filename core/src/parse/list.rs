@@ -205,6 +205,7 @@ fn spoil_last<'a>(notation: &mut impl Notation<'a>, list: &mut List, next: char)
         return;
     }
     notation.cursor().at = end;
+    notation.cursor().eat(",");
     let reason = if expression::is_operator(next) {
         RejectionReason::UnsupportedExpression
     } else {

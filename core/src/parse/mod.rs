@@ -17,6 +17,7 @@ mod marker;
 mod python;
 mod reading;
 mod render;
+mod work;
 
 use std::collections::HashSet;
 
@@ -193,6 +194,9 @@ impl ReplyParser {
     /// Ends the reply.
     pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
         let Some(parser) = self.parser else { return };
+        if matches!(self.state, State::Block(_)) {
+            self.held.clear(); // the beginning of a marker, which is never shown
+        }
         self.release_held(parser, emit);
         if let State::Block(block) = std::mem::replace(&mut self.state, State::Text) {
             let ending = match end {
@@ -319,12 +323,7 @@ impl ReplyParser {
                 block.read_over(spelling);
                 self.add_plain(spelling, emit);
             }
-            (State::Block(block), Marker::BlockStart) => {
-                let body = std::mem::take(&mut block.body);
-                let reading = reading::read(parser, self.strictness, &body, Ending::Cut);
-                self.emit_reading(reading, &body, true, emit);
-                self.open_block();
-            }
+            (State::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
             (State::Text | State::Echo(_), Marker::BlockStart) => self.open_block(),
             (State::Text | State::Echo(_), Marker::ReasoningStart) => self.state = State::Reasoning,
             (State::Text | State::Echo(_), Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
@@ -390,6 +389,19 @@ impl ReplyParser {
         }
     }
 
+    /// Ends a block inside of which another one starts.
+    fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
+            return;
+        };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return self.meet(parser, Marker::BlockStart, spelling, emit);
+        }
+        let reading = reading::read(parser, self.strictness, &block.body, Ending::Cut);
+        self.emit_reading(reading, &block.body, true, emit);
+        self.open_block();
+    }
+
     /// Ends a block that outgrew the cap: it becomes text, and so does what follows.
     fn give_block_up(&mut self, emit: Emit<'_>) {
         let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
@@ -406,6 +418,7 @@ impl ReplyParser {
 
     /// Reads a block again when its quotes proved to be wrong and hid an end marker; tells whether it did.
     fn replays_without_quotes(&mut self, parser: FunctionCallParser, block: &Block, emit: Emit<'_>) -> bool {
+        work::count(block.body.len());
         let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
         if block.ignores_quotes() || !hides_end {
             return false;

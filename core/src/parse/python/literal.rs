@@ -83,13 +83,13 @@ impl<'a> Literals<'a, '_> {
         let start = self.cursor.at;
         let lexeme = number::lexeme(&mut self.cursor);
         let unsigned = lexeme.trim_start_matches(['+', '-']);
-        let reason = match unsigned.chars().next() {
-            Some(first) if starts_word(first) => word_fault(unsigned),
-            Some('0'..='9' | '.') if unsigned != "." => match number::read(lexeme, &mut self.repairs) {
+        let digits = unsigned.trim_start_matches('.');
+        let reason = match digits.chars().next() {
+            Some('0'..='9') => match number::read(lexeme, &mut self.repairs) {
                 Ok(number) => return Ok(number),
                 Err(reason) => reason,
             },
-            _ => RejectionReason::UnsupportedExpression,
+            _ => word_fault(unsigned),
         };
         Err(Fault::new(reason, start))
     }
@@ -250,9 +250,11 @@ impl<'a> Literals<'a, '_> {
         let Some(next) = self.cursor.peek().filter(|next| !",)]}:".contains(*next)) else {
             return Ok(());
         };
-        let is_expression = expression::continues(self.cursor);
+        // While quotes are tried out, only the first fault counts, not its kind.
+        let is_expression = self.closings.is_none() && expression::continues(self.cursor);
         let is_next_argument = behind < self.cursor.at && starts_argument(self.cursor);
-        let reason = if (expression::is_operator(next) || starts_word(next)) && !is_next_argument {
+        let is_unsupported = is_expression || expression::is_operator(next) || starts_word(next);
+        let reason = if is_unsupported && !is_next_argument {
             RejectionReason::UnsupportedExpression
         } else {
             RejectionReason::MalformedSyntax
