@@ -2,11 +2,11 @@
 
 use crate::function::{Arguments, RejectionReason, Repair, Value};
 use crate::parse::cursor::{Cursor, starts_word};
-use crate::parse::escape::Repairs;
 use crate::parse::fault::Fault;
 use crate::parse::python::quotes::{self, Closings, starts_argument};
 use crate::parse::python::string::{self, Opening};
 use crate::parse::python::{expression, number};
+use crate::parse::repairs::Repairs;
 
 /// Where a value stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -194,8 +194,12 @@ impl<'a> Literals<'a, '_> {
                 return Ok(text);
             }
             self.repairs.add(Repair::ImplicitConcat);
-            // When the second one never ends, its quote may have been meant as part of the first.
-            text.push_str(&self.string(place).map_err(Fault::about_quotes)?);
+            let neighbour = self.string(place).map_err(|fault| match fault.reason {
+                // It never ends: its quote may have been meant as part of the string before.
+                RejectionReason::MalformedSyntax => fault.about_quotes(),
+                _ => fault,
+            });
+            text.push_str(&neighbour?);
         }
     }
 

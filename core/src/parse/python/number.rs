@@ -2,7 +2,7 @@
 
 use crate::function::{BigInteger, RejectionReason, Repair, Value};
 use crate::parse::cursor::Cursor;
-use crate::parse::escape::Repairs;
+use crate::parse::repairs::Repairs;
 use crate::parse::work;
 
 /// Digits at most of a whole number written in base 2, 8 or 16: converting takes time quadratic in them.

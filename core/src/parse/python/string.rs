@@ -1,7 +1,8 @@
 //! String literals of Python: where one ends, and what it says.
 
 use crate::function::{RejectionReason, Repair};
-use crate::parse::escape::{Repairs, hexadecimal, utf16};
+use crate::parse::escape::{hexadecimal, utf16};
+use crate::parse::repairs::Repairs;
 use crate::parse::work;
 
 /// What stands before the text of a string: its prefix and its opening quote.
@@ -74,8 +75,8 @@ pub(super) fn closing(text: &str, from: usize, quote: char, is_triple: bool) -> 
         work::count(found.unwrap_or(text.len() - at) + 1);
         at += found?;
         let rest = &text[at..];
-        if rest.starts_with('\\') {
-            at += 1 + rest[1..].chars().next()?.len_utf8();
+        if let Some(escaped) = rest.strip_prefix('\\') {
+            at += 1 + escaped.chars().next()?.len_utf8();
         } else if is_triple && !self::is_triple(rest) {
             at += 1;
         } else {
