@@ -108,7 +108,7 @@ pub enum RejectionReason {
     AmbiguousQuotes,
     /// Brackets nest deeper than the cap.
     NestingTooDeep,
-    /// The block exceeds the size cap.
+    /// The block, or a number in it, exceeds the size cap.
     TooLarge,
     /// The block holds more calls than the cap.
     TooManyCalls,

@@ -1,6 +1,6 @@
 //! A block of calls while it is being written: text between its start and its end.
 
-use crate::parse::LARGEST_BLOCK;
+use crate::parse::{LARGEST_BLOCK, work};
 
 /// Collects a block's body.
 #[derive(Debug, Default)]
@@ -44,6 +44,7 @@ impl Block {
             return text.find('<');
         }
         for (at, byte) in text.bytes().enumerate() {
+            work::count(1);
             if self.string == InString::No && byte == b'<' {
                 return Some(at);
             }

@@ -1,6 +1,7 @@
 //! Skips over brackets and strings without reading what they hold: how to get past a call that cannot be read.
 
 use crate::parse::python::string;
+use crate::parse::work;
 
 /// How far a skip came.
 pub(super) struct Skipped {
@@ -27,6 +28,7 @@ fn skip(text: &str, from: usize, stops_behind_group: bool) -> Skipped {
     let mut at = from;
     // Brackets, quotes and commas are ASCII, so bytes do: none is ever part of another character.
     while let Some(&byte) = text.as_bytes().get(at) {
+        work::count(1);
         let mut next = at + 1;
         let is_sound = match byte {
             b'\'' | b'"' => string::skip(text, at).map(|end| next = end).is_some(),

@@ -1,5 +1,7 @@
 //! A place in a text that is being read.
 
+use crate::parse::work;
+
 /// Reads a text from left to right. Copied to look ahead.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
@@ -31,6 +33,7 @@ impl<'a> Cursor<'a> {
         let rest = self.rest();
         let end = rest.find(|character| !belongs(character)).unwrap_or(rest.len());
         self.at += end;
+        work::count(end + 1);
         &rest[..end]
     }
 

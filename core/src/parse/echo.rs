@@ -1,5 +1,7 @@
 //! Finds the echo of a block: its body written once more behind its end, as some models do.
 
+use crate::parse::work;
+
 /// Compares what follows a block with the block's body.
 #[derive(Debug)]
 pub(super) struct Echo {
@@ -38,6 +40,7 @@ impl Echo {
 
     pub(super) fn push(&mut self, text: &str) -> Compared {
         for (at, character) in text.char_indices() {
+            work::count(1);
             if !self.matches(character) {
                 return Compared::Differs(std::mem::take(&mut self.held));
             }

@@ -1,6 +1,7 @@
 //! Code points written in hexadecimal digits, as in `\u00e9`.
 
 use crate::function::Repair;
+use crate::parse::repairs::Repairs;
 
 /// Reads `count` hexadecimal digits at the start of `text`.
 pub(super) fn hexadecimal(text: &str, count: usize) -> Option<u32> {
@@ -23,26 +24,4 @@ pub(super) fn utf16(text: &str, repairs: &mut Repairs) -> Option<(char, usize)> 
     }
     repairs.add(Repair::LoneSurrogate);
     Some((char::REPLACEMENT_CHARACTER, 4))
-}
-
-/// What was mended so far, each thing once.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Repairs(Vec<Repair>);
-
-impl Repairs {
-    pub(super) fn add(&mut self, repair: Repair) {
-        if !self.0.contains(&repair) {
-            self.0.push(repair);
-        }
-    }
-
-    pub(super) fn add_all(&mut self, others: &Self) {
-        others.0.iter().for_each(|repair| self.add(*repair));
-    }
-
-    /// In one fixed order.
-    pub(super) fn into_sorted(mut self) -> Vec<Repair> {
-        self.0.sort_unstable();
-        self.0
-    }
 }

@@ -9,7 +9,6 @@ use crate::parse::MOST_CALLS;
 use crate::parse::brackets::{Skipped, skip_group, skip_item};
 use crate::parse::cursor::Cursor;
 use crate::parse::fault::Fault;
-use crate::parse::python::expression;
 
 /// How single calls are written.
 pub(super) trait Notation<'a> {
@@ -22,6 +21,8 @@ pub(super) trait Notation<'a> {
     fn call(&mut self) -> Result<SdkFunctionCall, Fault>;
     /// The name in the text of a call that could not be read.
     fn name_of(&self, raw_text: &str) -> Option<String>;
+    /// Whether a character behind a call makes an expression of it, which is no call.
+    fn makes_expression(&self, next: char) -> bool;
     /// Whether nothing is read behind the first fault.
     fn stops_at_fault(&self) -> bool;
 }
@@ -138,7 +139,7 @@ fn read_items<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
             }
             Some(_) if notation.starts_call(here) => list.lacks_separator = true,
             Some(next) if !list.has_brackets => {
-                list.is_balanced = !expression::is_operator(next);
+                list.is_balanced = !notation.makes_expression(next);
                 notation.cursor().at = behind;
                 return;
             }
@@ -205,7 +206,8 @@ fn spoil_last<'a>(notation: &mut impl Notation<'a>, list: &mut List, next: char)
         return;
     }
     notation.cursor().at = end;
-    let reason = if expression::is_operator(next) {
+    notation.cursor().eat(",");
+    let reason = if notation.makes_expression(next) {
         RejectionReason::UnsupportedExpression
     } else {
         RejectionReason::MalformedSyntax

@@ -7,9 +7,11 @@
 
 mod block;
 mod brackets;
+mod call_ids;
 mod cursor;
 mod echo;
 mod escape;
+mod event;
 mod fault;
 mod json;
 mod list;
@@ -17,16 +19,17 @@ mod marker;
 mod python;
 mod reading;
 mod render;
+mod repairs;
+mod work;
 
-use std::collections::HashSet;
-
-use crate::function::{RejectedCall, SdkFunctionCall};
 use crate::options::FunctionCallParser;
 use block::Block;
+use call_ids::CallIds;
 use echo::{Compared, Echo};
 use marker::{JSON_END, Marker, Start};
 use reading::{Ending, Reading};
 
+pub use event::{Note, Parsed, Piece, ReplyEnd, Strictness};
 pub use json::read_json;
 pub use render::{render_calls, render_json_calls};
 
@@ -39,6 +42,9 @@ const MOST_CALLS: usize = 128;
 
 /// Turns the pieces of a reply into text, reasoning and calls. However the reply is cut into pieces, the result is the
 /// same, but for where text and reasoning are cut.
+///
+/// A block of calls may have 1 MiB and 128 calls, and 64 brackets may be open in an argument; what exceeds that is
+/// rejected. Memory is bounded, and time is linear in the reply.
 ///
 /// ```
 /// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
@@ -72,65 +78,6 @@ pub struct ReplyParser {
     call_ids: CallIds,
 }
 
-/// A piece of a reply.
-#[derive(Clone, Copy, Debug)]
-pub enum Piece<'a> {
-    /// Text, in whole characters.
-    Text(&'a str),
-    /// One control token, known by its id, with its spelling.
-    Control(&'a str),
-}
-
-/// What a reply consists of.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Parsed {
-    /// Text.
-    Text(String),
-    /// Text of the model's reasoning.
-    Reasoning(String),
-    /// The calls of one block.
-    Calls(Vec<SdkFunctionCall>),
-    /// What one block held that could not be delivered as calls.
-    Rejected(Vec<RejectedCall>),
-    /// Something that was left out, or looked odd.
-    Note(Note),
-}
-
-/// Something about a reply that changes neither its text nor its calls.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Note {
-    /// A block without calls.
-    EmptyBlock,
-    /// An end marker without a start was dropped.
-    StrayMarker,
-    /// A repetition of the block before was dropped.
-    EchoRemoved,
-    /// Reasoning held the start of a block; it stayed reasoning.
-    CallInReasoning,
-    /// Text stood in a block, behind its calls; it became text.
-    TrailingText,
-}
-
-/// How a reply ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplyEnd {
-    /// The model stopped, or met a stop sequence or a limit of tokens.
-    Ended,
-    /// Cancelled, or broken off by an error.
-    Interrupted,
-}
-
-/// What becomes of calls that had to be mended to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strictness {
-    /// They are delivered, with their repairs named.
-    #[default]
-    Recover,
-    /// They are rejected, with the mended call as candidate.
-    Strict,
-}
-
 #[derive(Debug)]
 enum State {
     Text,
@@ -140,19 +87,6 @@ enum State {
 }
 
 type Emit<'a> = &'a mut dyn FnMut(Parsed);
-
-impl Note {
-    /// Its name in every language and in JSON.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::EmptyBlock => "empty_block",
-            Self::StrayMarker => "stray_marker",
-            Self::EchoRemoved => "echo_removed",
-            Self::CallInReasoning => "call_in_reasoning",
-            Self::TrailingText => "trailing_text",
-        }
-    }
-}
 
 impl ReplyParser {
     /// A parser for one reply. With `None`, everything is text.
@@ -193,6 +127,9 @@ impl ReplyParser {
     /// Ends the reply.
     pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
         let Some(parser) = self.parser else { return };
+        if matches!(self.state, State::Block(_)) {
+            self.held.clear(); // the beginning of a marker, which is never shown
+        }
         self.release_held(parser, emit);
         if let State::Block(block) = std::mem::replace(&mut self.state, State::Text) {
             let ending = match end {
@@ -319,12 +256,7 @@ impl ReplyParser {
                 block.read_over(spelling);
                 self.add_plain(spelling, emit);
             }
-            (State::Block(block), Marker::BlockStart) => {
-                let body = std::mem::take(&mut block.body);
-                let reading = reading::read(parser, self.strictness, &body, Ending::Cut);
-                self.emit_reading(reading, &body, true, emit);
-                self.open_block();
-            }
+            (State::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
             (State::Text | State::Echo(_), Marker::BlockStart) => self.open_block(),
             (State::Text | State::Echo(_), Marker::ReasoningStart) => self.state = State::Reasoning,
             (State::Text | State::Echo(_), Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
@@ -390,6 +322,19 @@ impl ReplyParser {
         }
     }
 
+    /// Ends a block inside of which another one starts.
+    fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
+            return;
+        };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return self.meet(parser, Marker::BlockStart, spelling, emit);
+        }
+        let reading = reading::read(parser, self.strictness, &block.body, Ending::Cut);
+        self.emit_reading(reading, &block.body, true, emit);
+        self.open_block();
+    }
+
     /// Ends a block that outgrew the cap: it becomes text, and so does what follows.
     fn give_block_up(&mut self, emit: Emit<'_>) {
         let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
@@ -406,6 +351,7 @@ impl ReplyParser {
 
     /// Reads a block again when its quotes proved to be wrong and hid an end marker; tells whether it did.
     fn replays_without_quotes(&mut self, parser: FunctionCallParser, block: &Block, emit: Emit<'_>) -> bool {
+        work::count(block.body.len());
         let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
         if block.ignores_quotes() || !hides_end {
             return false;
@@ -452,25 +398,6 @@ impl ReplyParser {
             emit(Parsed::Note(Note::TrailingText));
             emit_text(&body[at..], emit);
         }
-    }
-}
-
-/// Gives every call of a message an id of its own.
-#[derive(Debug, Default)]
-struct CallIds {
-    given: HashSet<String>,
-    n_calls: usize,
-}
-
-impl CallIds {
-    fn give(&mut self, call: &mut SdkFunctionCall) {
-        let mut id = std::mem::take(&mut call.call_id);
-        while id.is_empty() || self.given.contains(&id) {
-            id = format!("call_{}", self.n_calls);
-            self.n_calls += 1;
-        }
-        self.given.insert(id.clone());
-        call.call_id = id;
     }
 }
 

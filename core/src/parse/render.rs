@@ -1,4 +1,5 @@
-//! Writes calls the way models write them, to stand in a prompt. Reading them back gives the same calls.
+//! Writes calls the way models write them, to stand in a prompt. Reading them back gives the same calls, if
+//! their names are identifiers and no argument nests deeper than 64.
 
 use crate::function::{Arguments, SdkFunctionCall, Value};
 use crate::parse::marker::{JSON_END, JSON_START};

@@ -3,11 +3,11 @@
 use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
 use crate::parse::DEEPEST;
 use crate::parse::cursor::Cursor;
-use crate::parse::escape::Repairs;
 use crate::parse::fault::Fault;
 use crate::parse::json::Json;
 use crate::parse::list::{self, List, Notation};
 use crate::parse::python::literal::{Keys, Literals};
+use crate::parse::repairs::Repairs;
 
 /// Objects around the arguments: the call, its `function`, and the arguments themselves.
 const WRAPPERS: usize = 3;
@@ -58,6 +58,10 @@ impl<'a> Notation<'a> for Calls<'a> {
 
     fn name_of(&self, raw_text: &str) -> Option<String> {
         name_of(raw_text)
+    }
+
+    fn makes_expression(&self, _next: char) -> bool {
+        false
     }
 
     fn stops_at_fault(&self) -> bool {
@@ -159,7 +163,7 @@ fn decode(text: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
         Err(Fault { reason, .. }) if reason != RejectionReason::MalformedSyntax => return Err(reason),
         _ => return Err(RejectionReason::ArgumentsNotObject),
     };
-    json.cursor.skip_space();
+    json.skip_space();
     if !json.cursor.rest().is_empty() {
         return Err(RejectionReason::ArgumentsNotObject);
     }

@@ -4,9 +4,10 @@ mod call;
 
 use crate::function::{Arguments, RejectionReason, Repair, Value};
 use crate::parse::cursor::Cursor;
-use crate::parse::escape::{Repairs, utf16};
+use crate::parse::escape::utf16;
 use crate::parse::fault::Fault;
 use crate::parse::python::number;
+use crate::parse::repairs::Repairs;
 
 pub(super) use call::{name_of, read};
 
@@ -25,7 +26,7 @@ pub fn read_json(text: &str) -> Option<Value> {
     let mut json = Json::new(Cursor { text, at: 0 }, DEEPEST_VALUE);
     json.is_lenient = false;
     let value = json.value(0).ok()?;
-    json.cursor.skip_space();
+    json.skip_space();
     json.cursor.rest().is_empty().then_some(value)
 }
 
@@ -48,7 +49,7 @@ impl<'a> Json<'a> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
-        self.cursor.skip_space();
+        self.skip_space();
         match self.cursor.peek() {
             Some('{') => self.object(depth),
             Some('[') => self.array(depth),
@@ -65,10 +66,10 @@ impl<'a> Json<'a> {
         let mut entries = Arguments::new();
         let mut goes_on = self.open("}", depth)?;
         while goes_on {
-            self.cursor.skip_space();
+            self.skip_space();
             let start = self.cursor.at;
             let key = self.string()?;
-            self.cursor.skip_space();
+            self.skip_space();
             if !self.cursor.eat(":") {
                 return Err(self.fault(RejectionReason::MalformedSyntax));
             }
@@ -97,20 +98,20 @@ impl<'a> Json<'a> {
             return Err(self.fault(RejectionReason::NestingTooDeep));
         }
         self.cursor.at += 1;
-        self.cursor.skip_space();
+        self.skip_space();
         Ok(!self.cursor.eat(close))
     }
 
     /// Takes a comma, or the closing bracket; tells whether another item follows.
     fn comma_or(&mut self, close: &str) -> Result<bool, Fault> {
-        self.cursor.skip_space();
+        self.skip_space();
         if self.cursor.eat(close) {
             return Ok(false);
         }
         if !self.cursor.eat(",") {
             return Err(self.fault(RejectionReason::MalformedSyntax));
         }
-        self.cursor.skip_space();
+        self.skip_space();
         if self.is_lenient && self.cursor.eat(close) {
             self.repairs.add(Repair::TrailingComma);
             return Ok(false);
@@ -174,6 +175,11 @@ impl<'a> Json<'a> {
             return Ok(number::integer(whole, is_negative));
         }
         number::float(&self.cursor.text[start..self.cursor.at]).map_err(|reason| Fault::new(reason, start))
+    }
+
+    fn skip_space(&mut self) {
+        self.cursor
+            .eat_while(|character| matches!(character, ' ' | '\t' | '\n' | '\r'));
     }
 
     fn digits(&mut self) -> &'a str {

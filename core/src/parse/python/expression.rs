@@ -11,7 +11,7 @@ const OPERATORS: [&str; 18] = [
 const WORD_OPERATORS: [&str; 7] = ["if", "else", "and", "or", "in", "is", "not"];
 
 /// Whether a character could carry on an expression behind a value.
-pub(in crate::parse) fn is_operator(character: char) -> bool {
+pub(super) fn is_operator(character: char) -> bool {
     "+-*/%<>!&|^@~.[({?".contains(character)
 }
 

@@ -2,11 +2,11 @@
 
 use crate::function::{Arguments, RejectionReason, Repair, Value};
 use crate::parse::cursor::{Cursor, starts_word};
-use crate::parse::escape::Repairs;
 use crate::parse::fault::Fault;
 use crate::parse::python::quotes::{self, Closings, starts_argument};
 use crate::parse::python::string::{self, Opening};
 use crate::parse::python::{expression, number};
+use crate::parse::repairs::Repairs;
 
 /// Where a value stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,13 +83,13 @@ impl<'a> Literals<'a, '_> {
         let start = self.cursor.at;
         let lexeme = number::lexeme(&mut self.cursor);
         let unsigned = lexeme.trim_start_matches(['+', '-']);
-        let reason = match unsigned.chars().next() {
-            Some(first) if starts_word(first) => word_fault(unsigned),
-            Some('0'..='9' | '.') if unsigned != "." => match number::read(lexeme, &mut self.repairs) {
+        let digits = unsigned.trim_start_matches('.');
+        let reason = match digits.chars().next() {
+            Some('0'..='9') => match number::read(lexeme, &mut self.repairs) {
                 Ok(number) => return Ok(number),
                 Err(reason) => reason,
             },
-            _ => RejectionReason::UnsupportedExpression,
+            _ => word_fault(unsigned),
         };
         Err(Fault::new(reason, start))
     }
@@ -194,8 +194,12 @@ impl<'a> Literals<'a, '_> {
                 return Ok(text);
             }
             self.repairs.add(Repair::ImplicitConcat);
-            // When the second one never ends, its quote may have been meant as part of the first.
-            text.push_str(&self.string(place).map_err(Fault::about_quotes)?);
+            let neighbour = self.string(place).map_err(|fault| match fault.reason {
+                // It never ends: its quote may have been meant as part of the string before.
+                RejectionReason::MalformedSyntax => fault.about_quotes(),
+                _ => fault,
+            });
+            text.push_str(&neighbour?);
         }
     }
 
@@ -250,9 +254,11 @@ impl<'a> Literals<'a, '_> {
         let Some(next) = self.cursor.peek().filter(|next| !",)]}:".contains(*next)) else {
             return Ok(());
         };
-        let is_expression = expression::continues(self.cursor);
+        // While quotes are tried out, only the first fault counts, not its kind.
+        let is_expression = self.closings.is_none() && expression::continues(self.cursor);
         let is_next_argument = behind < self.cursor.at && starts_argument(self.cursor);
-        let reason = if (expression::is_operator(next) || starts_word(next)) && !is_next_argument {
+        let is_unsupported = is_expression || expression::is_operator(next) || starts_word(next);
+        let reason = if is_unsupported && !is_next_argument {
             RejectionReason::UnsupportedExpression
         } else {
             RejectionReason::MalformedSyntax

@@ -1,6 +1,6 @@
 //! Calls as Python writes them: `[get_weather(city="Oslo", days=3), ping()]`, with literals as arguments.
 
-pub(super) mod expression;
+mod expression;
 pub(super) mod literal;
 pub(super) mod number;
 mod quotes;
@@ -9,11 +9,11 @@ pub(super) mod string;
 use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
 use crate::parse::DEEPEST;
 use crate::parse::cursor::{Cursor, starts_word};
-use crate::parse::escape::Repairs;
 use crate::parse::fault::Fault;
 use crate::parse::list::{self, List, Notation};
 use crate::parse::python::literal::{Keys, Literals, Place};
 use crate::parse::python::quotes::Closings;
+use crate::parse::repairs::Repairs;
 
 pub(super) use quotes::recover;
 
@@ -81,6 +81,10 @@ impl<'a> Notation<'a> for Calls<'a, '_> {
 
     fn name_of(&self, raw_text: &str) -> Option<String> {
         name_of(raw_text)
+    }
+
+    fn makes_expression(&self, next: char) -> bool {
+        expression::is_operator(next)
     }
 
     fn stops_at_fault(&self) -> bool {

@@ -2,7 +2,8 @@
 
 use crate::function::{BigInteger, RejectionReason, Repair, Value};
 use crate::parse::cursor::Cursor;
-use crate::parse::escape::Repairs;
+use crate::parse::repairs::Repairs;
+use crate::parse::work;
 
 /// Digits at most of a whole number written in base 2, 8 or 16: converting takes time quadratic in them.
 const LONGEST_RADIX_NUMBER: usize = 4096;
@@ -124,6 +125,7 @@ fn to_decimal(digits: impl Iterator<Item = u32>, radix: u32) -> String {
     const GROUP: u64 = 1_000_000_000;
     let mut groups = vec![0_u32]; // nine decimal digits each, the lowest first
     for digit in digits {
+        work::count(groups.len());
         let mut carry = u64::from(digit);
         for group in &mut groups {
             let sum = u64::from(*group) * u64::from(radix) + carry;

@@ -1,7 +1,9 @@
 //! String literals of Python: where one ends, and what it says.
 
 use crate::function::{RejectionReason, Repair};
-use crate::parse::escape::{Repairs, hexadecimal, utf16};
+use crate::parse::escape::{hexadecimal, utf16};
+use crate::parse::repairs::Repairs;
+use crate::parse::work;
 
 /// What stands before the text of a string: its prefix and its opening quote.
 #[derive(Clone, Copy)]
@@ -69,10 +71,12 @@ pub(in crate::parse) fn skip(text: &str, open: usize) -> Option<usize> {
 pub(super) fn closing(text: &str, from: usize, quote: char, is_triple: bool) -> Option<usize> {
     let mut at = from;
     loop {
-        at += text[at..].find([quote, '\\'])?;
+        let found = text[at..].find([quote, '\\']);
+        work::count(found.unwrap_or(text.len() - at) + 1);
+        at += found?;
         let rest = &text[at..];
-        if rest.starts_with('\\') {
-            at += 1 + rest[1..].chars().next()?.len_utf8();
+        if let Some(escaped) = rest.strip_prefix('\\') {
+            at += 1 + escaped.chars().next()?.len_utf8();
         } else if is_triple && !self::is_triple(rest) {
             at += 1;
         } else {

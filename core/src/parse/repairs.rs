@@ -1,0 +1,25 @@
+//! What was mended to read a call.
+
+use crate::function::Repair;
+
+/// What was mended so far, each thing once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repairs(Vec<Repair>);
+
+impl Repairs {
+    pub(super) fn add(&mut self, repair: Repair) {
+        if !self.0.contains(&repair) {
+            self.0.push(repair);
+        }
+    }
+
+    pub(super) fn add_all(&mut self, others: &Self) {
+        others.0.iter().for_each(|repair| self.add(*repair));
+    }
+
+    /// In one fixed order.
+    pub(super) fn into_sorted(mut self) -> Vec<Repair> {
+        self.0.sort_unstable();
+        self.0
+    }
+}

@@ -1,0 +1,78 @@
+//! Counts work while tests run, so that they can claim linear time without a clock.
+
+#[cfg(test)]
+thread_local! {
+    static WORK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Some bytes were looked at.
+pub(super) fn count(n_bytes: usize) {
+    #[cfg(test)]
+    WORK.set(WORK.get() + n_bytes);
+    #[cfg(not(test))]
+    let _ = n_bytes;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
+    use crate::parse::{Piece, ReplyEnd, ReplyParser};
+
+    /// The work of reading a text in a block and outside of one, with an echo of it, whole and by the character.
+    fn work_of(text: &str) -> usize {
+        WORK.set(0);
+        let characters: Vec<_> = text
+            .char_indices()
+            .map(|(at, c)| &text[at..at + c.len_utf8()])
+            .collect();
+        for pieces in [&[text][..], &characters] {
+            for (parser, start, end) in [
+                (DefaultFunctionCallParser, "<|tool_call_start|>", "<|tool_call_end|>"),
+                (JsonStyleFunctionCallParser, "<tool_call>", "</tool_call>"),
+            ] {
+                for control in [start, end] {
+                    let mut reply = ReplyParser::new(Some(parser));
+                    for control in [control, end] {
+                        reply.push(Piece::Control(control), &mut |_| ());
+                        pieces
+                            .iter()
+                            .for_each(|piece| reply.push(Piece::Text(piece), &mut |_| ()));
+                    }
+                    reply.finish(ReplyEnd::Ended, &mut |_| ());
+                }
+            }
+        }
+        WORK.get()
+    }
+
+    /// Twice the text takes about twice the work.
+    #[track_caller]
+    fn check(text: impl Fn(usize) -> String) {
+        let (once, twice) = (work_of(&text(500)), work_of(&text(1000)));
+        assert!(twice < once * 5 / 2 + 10_000, "{:?}: {once}, then {twice}", text(1));
+    }
+
+    #[test]
+    fn work_grows_with_the_text() {
+        let parts = r#"[ ( { f( [f(a= {'a': ' " ''' \ < </ , 0 a . a. 1e - f() f(), [f()] [f( 'x' 'x', 'x'y, f(a='x'y),
+            f(a='it's'), a=1, **{}, 1+ ', ',a= <think> </think> <tool_call> </tool_call>
+            <tool_call>{"name":"f}</tool_call> <tool_call>{"name":"f"}</tool_call> {"name":"f"} {"name":
+            <tool_call>'</tool_call>' ```"#;
+        for part in parts.split_whitespace() {
+            for part in [part, &format!("{part} ")] {
+                check(|n| part.repeat(n));
+                check(|n| format!("[f(a={}", part.repeat(n)));
+                check(|n| format!("[f(a='{}')]", part.repeat(n)));
+                check(|n| format!("[f(a=['it's'y, {}])]", part.repeat(n)));
+                check(|n| format!("[{{\"name\": \"f\", \"arguments\": {{\"a\": {}", part.repeat(n)));
+            }
+        }
+    }
+
+    #[test]
+    fn digits_of_another_base_are_capped() {
+        check(|n| format!("[f(a=0x{})]", "f".repeat(20 * n)));
+        check(|n| format!("[f(a=[{}])]", format!("0x{},", "f".repeat(100)).repeat(n / 50)));
+    }
+}
