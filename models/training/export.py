@@ -55,6 +55,7 @@ def write_gguf(path, tensors, shape, tokenizer, matrix_type=Type.Q8_0):
     writer.add_quantization_version(2)
     writer.add_block_count(len(shape.layers))
     writer.add_context_length(CONTEXT)
+    writer.add_float32("general.sampling.temp", 0.0)  # a small model says best what it is most sure of
     writer.add_embedding_length(shape.hidden)
     writer.add_feed_forward_length(shape.feed_forward)
     writer.add_head_count(shape.heads)

@@ -13,16 +13,18 @@ def chat_conversation(speaker, tools, name):
     exchanges = []
     while len(exchanges) < turns:
         roll = speaker.random.random()
-        if roll < 0.62:
+        if roll < 0.48:
             exchanges.append(shipped.single(speaker))
-        elif roll < 0.74:
+        elif roll < 0.65:
             exchanges.append(shipped.pair(speaker))
-        elif roll < 0.80:
+        elif roll < 0.73:
             exchanges += shipped.follow_up(speaker)
-        elif roll < 0.85:
+        elif roll < 0.79:
             exchanges += shipped.missing(speaker)
-        elif roll < 0.93:
+        elif roll < 0.90:
             exchanges.append(talk.unserved(speaker))
+        elif roll < 0.94:
+            exchanges.append(Exchange(invented.exchange(speaker, invented.function(speaker)).user, NO_FUNCTION))
         else:
             exchanges.append(talk.small_talk(speaker, name, offered))
     if len(offered) < len(shipped.TOOLS):
@@ -49,11 +51,11 @@ def invented_conversation(speaker, functions, others, name, easy):
     exchanges = []
     for _ in range(speaker.pick([1, 1, 1, 2])):
         roll = speaker.random.random()
-        if roll < 0.72:
+        if roll < 0.68:
             exchanges.append(invented.exchange(speaker, speaker.pick(functions)))
-        elif roll < 0.82:
+        elif roll < 0.81:
             exchanges.append(invented.pair(speaker, functions))
-        elif roll < 0.87:
+        elif roll < 0.86:
             exchanges.append(invented.missing(speaker, speaker.pick(functions)))
         elif roll < 0.92:
             exchanges.append(Exchange(invented.exchange(speaker, speaker.pick(others)).user, NO_FUNCTION))

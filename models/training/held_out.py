@@ -115,6 +115,10 @@ def check_apart(cases):
         seen = {trained.expand(pattern) for pattern in getattr(patterns, name) for _ in range(200)}
         held = {trained.expand(pattern) for pattern in getattr(held_out_patterns, name) for _ in range(50)}
         assert not seen & held, f"{name}: trained on {seen & held}"
+    small_talk = [talk.WHO, talk.WHAT, *(pattern for pattern, _ in talk.SMALL_TALK), *(pattern for _, pattern, _ in patterns.MISSING)]
+    seen = {trained.expand(pattern) for pattern in small_talk for _ in range(400)}
+    held = {*held_out_patterns.SMALL_TALK, *(pattern for _, pattern, _ in held_out_patterns.MISSING)}
+    assert not seen & held, seen & held
     seen = {trained.expand(pattern) for pattern in talk.UNSERVED for _ in range(200)}
     held = {trained.expand(pattern) for pattern in held_out_patterns.UNSERVED for _ in range(50)}
     assert not seen & held, seen & held

@@ -73,7 +73,7 @@ UNSERVED = [
     "what's [French|Dutch|Polish] for {word}", "get me a cab to {city}", "I want to reserve a table for {number}", "make the living room brighter", "is the front door locked", "know any good jokes", "make up a bedtime story about a {word}",
     "when was {person} born", "which river flows through {city}", "who is the mayor of {city}", "how many people live in {city}", "what's happening in the news", "did my team win", "find me a cheap {thing} online", "scroll down", "take a picture of the {thing}",
     "how do I get rid of {word}", "what's a good name for a {thing}", "is {word} healthy", "post this to my friends", "wire {number} pounds to {person}", "when is my next appointment", "zoom in on the map", "turn the heating down", "fire up the {word} app", "charge my car",
-    "what is the meaning of life", "can you see my face", "sing me a lullaby", "guess my age", "who would win, {person} or {person}", "recite a poem by {person}", "buy two tickets to {city}", "vacuum the {word}",
+    "does anybody love me", "can you see my face", "sing me a lullaby", "guess my age", "who would win, {person} or {person}", "recite a poem by {person}", "buy two tickets to {city}", "vacuum the {word}",
 ]
 INVENTED_HEADS = ["would you {a} [the|a] {o}", "let's {a} [the|a] {o}", "it is time you {a} the {o}", "somebody should {a} the {o}", "how about you {a} the {o}"]
 INVENTED_NAMED = ["its {w} should be {v}", "{w} being {v}", "make the {w} {v}", "let the {w} be {v}", "whose {w} is {v}", "set {w} to {v}", "having {w} {v}"]

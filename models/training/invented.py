@@ -31,9 +31,10 @@ OBJECTS = tuple(
 class Parameter:
     name: str
     words: str  # the name as one says it
+    kind: str  # of value
     schema: dict
     optional: bool
-    role: str  # a pattern that mentions the value alone, or empty
+    role: str  # a pattern that mentions the value without the name, or empty
 
 
 @dataclass
@@ -95,9 +96,7 @@ def parameter(speaker, easy):
     if kind == "enum":
         options = speaker.pick(ENUMS).split() if speaker.chance(0.4) else [noun(speaker) for _ in range(speaker.number(2, 4))]
         schema["enum"] = list(dict.fromkeys(options))
-    made = Parameter(name, words, schema, not easy and speaker.chance(0.25), role)
-    made.kind = kind
-    return made
+    return Parameter(name, words, kind, schema, not easy and speaker.chance(0.25), role)
 
 
 def function(speaker, easy=False):

@@ -140,4 +140,10 @@ MISSING = [  # what lacks something, as pattern, and the question back
     ("convert_units", "[convert units|unit conversion|I need a conversion|convert]", "Which value, and from which unit to which?"),
     ("add_note", "[take|make|add|write|create|save] a note", "What should I write down?"), ("add_note", "[new note|note|write something down|note something down]", "What should I write down?"),
     ("add_note", "I want to [write something down|take a note|note something]", "What should I write down?"), ("add_note", "remember something", "What should I write down?"),
+    ("set_timer", "[can I have|give me|let me have|I'd like|I would like] a timer", "For how long?"), ("set_timer", "[I need|I want|give me|make me] a timer for the {label}", "For how long?"),
+    ("set_timer", "[time something|a timer|time the {label}|timer please|new timer|a new timer|start timing]", "For how long?"), ("calculate", "[I have a sum|help me with a sum|help me with maths|can you calculate|a calculation|maths]", "What should I work out?"),
+    ("calculate", "[I want to calculate something|I need to work something out|do you calculate|can you do maths]", "What should I work out?"),
+    ("convert_units", "[can you convert units|I want to convert a value|help me convert|convert a number|convert it|I need another unit|change the unit|a conversion]", "Which value, and from which unit to which?"),
+    ("add_note", "[I have a note|I need a note|a note|write this|please note|note this|help me remember something|can you write something down]", "What should I write down?"),
+    ("add_note", "[save|keep|put down|start] [a|a new|another|one more] note", "What should I write down?"),
 ]

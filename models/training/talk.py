@@ -6,17 +6,17 @@ from .exchange import NO_FUNCTION, Exchange, courteous
 ABILITIES = "I can tell the time, calculate, set timers, convert units and keep notes."
 GREETING, WELCOME, FAREWELL = "Hello! What can I do for you?", "You're welcome.", "Goodbye!"
 SMALL_TALK = [
-    ("[hi|hello|hey|hello there|hi there|good morning|good evening|good afternoon|hiya|greetings|howdy|hey there|hello causerie|hi causerie|morning|good day]", GREETING),
-    ("[thanks|thank you|thanks a lot|thank you very much|many thanks|cheers|thx|great, thanks|ok thanks|perfect, thank you|thanks so much|thank you so much|nice, thanks]", WELCOME),
-    ("[bye|goodbye|see you|see you later|good night|bye bye|that's all|that is all|farewell|see you tomorrow|ok bye|until later]", FAREWELL),
+    ("[hi|hello|hey|hello there|hi there|good morning|good evening|good afternoon|hiya|greetings|howdy|hey there|hello causerie|hi causerie|morning|good day|hello again|hi, how are you|hello you|hi friend|hey, causerie|good to meet you|nice to see you|pleased to meet you]", GREETING),
+    ("[thanks|thank you|thanks a lot|thank you very much|many thanks|cheers|thx|great, thanks|ok thanks|perfect, thank you|thanks so much|thank you so much|nice, thanks|thanks for your help|thank you for that|thank you, bye|that's it, thanks|thanks again|much appreciated|I thank you|thanks, friend|thank you, causerie]", WELCOME),
+    ("[bye|goodbye|see you|see you later|good night|bye bye|that's all|that is all|farewell|see you tomorrow|ok bye|until later|see you on Monday|have a nice day|take care|have a good day|sleep well|talk soon|until tomorrow|speak later]", FAREWELL),
     ("[how are you|how are you doing|how is it going|how's it going|are you well|how do you do|all good|are you ok|how do you feel]", "I am well, thank you. What can I do for you?"),
-    ("[ok|okay|great|good|nice|perfect|cool|fine|super|wonderful|excellent|very good|all right|good job|well done|you are great|I like you|awesome]", "Glad to help."),
+    ("[ok|okay|great|good|nice|perfect|cool|fine|super|wonderful|excellent|very good|all right|good job|well done|you are great|I like you|awesome|that's good|well then|lovely|sounds good|got it|I see|very helpful|that helped|helpful, great]", "Glad to help."),
     ("[sorry|oops|my mistake|never mind|forget it|no|nothing|no thanks|cancel that|not now]", "No problem."),
 ]
-WHO = "[who are you|what are you|what's your name|what is your name|are you a robot|are you human|do you have a name|tell me about yourself|who am I talking to|introduce yourself|are you a computer|are you an assistant|who is this|your name]"
+WHO = "[who are you|what are you|what's your name|what is your name|are you a robot|are you human|do you have a name|tell me about yourself|who am I talking to|introduce yourself|are you a computer|are you an assistant|who is this|your name|who created you|who built you|what kind of assistant are you|what are you called|so what are you|what exactly is this|say who you are]"
 WHAT = (
     "[what can you do|what do you do|help|help me|how can you help me|what are you able to do|what are you good at|what can I ask you|what can I ask|how do I use you|what are your functions|"
-    "which functions do you have|what else can you do|can you help me|what things can you do|tell me what you can do|what do you know]"
+    "which functions do you have|what else can you do|can you help me|what things can you do|tell me what you can do|what do you know|how could you help|what are your abilities|in what ways can you help|what sort of things do you do|what could you do for me|what is possible here]"
 )
 UNSERVED = [  # wishes that none of the shipped functions serves
     "[what's|what is|how is] the weather [today|tomorrow|like|in {city}|like in {city}|in {city} tomorrow]", "will it [rain|snow|be sunny|be cold|be windy] [today|tomorrow|in {city}|{moment}]", "[do I need|should I take] an umbrella[| today| tomorrow]",
