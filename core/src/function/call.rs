@@ -76,7 +76,8 @@ pub struct RejectedCall {
     pub raw_text: String,
     /// Where `raw_text` starts in its block, in bytes.
     pub byte_offset: usize,
-    /// The call as it could be read from a cut or unbalanced block; an app may accept it deliberately.
+    /// The call as it could be read from a cut or unbalanced block, or as strict parsing refused it; an app may accept
+    /// it deliberately.
     pub candidate: Option<SdkFunctionCall>,
     /// One readable line; quotes at most 120 characters of the model's text.
     pub message: String,

@@ -118,12 +118,11 @@ impl Notation {
     /// What was mended around the calls.
     fn repairs(self, list: &List) -> Vec<Repair> {
         let mended = match self {
-            Self::Python => [
+            Self::Python => vec![
                 (!list.has_brackets, Repair::MissingBrackets),
                 (list.lacks_separator, Repair::MissingSeparator),
                 (list.has_neighbour, Repair::AdjacentLists),
-            ]
-            .to_vec(),
+            ],
             Self::Json => vec![(true, Repair::JsonBody)],
             Self::JsonInTags => vec![(list.has_brackets || list.items.len() > 1, Repair::SeveralObjects)],
         };

@@ -83,6 +83,16 @@ impl Case {
             expect: case["expect"].as_array().unwrap().clone(),
         }
     }
+
+    /// A new parser, as the case demands it.
+    pub(super) fn parser(&self) -> ReplyParser {
+        let parser = ReplyParser::new(self.parser).strictness(self.strictness);
+        if self.in_reasoning {
+            parser.starting_in_reasoning()
+        } else {
+            parser
+        }
+    }
 }
 
 impl Piece {
@@ -146,11 +156,7 @@ fn text(json: &Json) -> String {
 
 /// What the parser makes of the pieces, in the form of fixtures, neighbouring texts made one.
 pub(super) fn events(case: &Case, pieces: &[Piece]) -> Vec<Json> {
-    let mut parser = ReplyParser::new(case.parser).strictness(case.strictness);
-    if case.in_reasoning {
-        parser = parser.starting_in_reasoning();
-    }
-    joined(run(parser, pieces, case.end)).iter().map(event).collect()
+    joined(run(case.parser(), pieces, case.end)).iter().map(event).collect()
 }
 
 pub(super) fn run(mut parser: ReplyParser, pieces: &[Piece], end: ReplyEnd) -> Vec<Parsed> {

@@ -5,8 +5,8 @@ mod properties;
 
 use std::collections::HashSet;
 
-use causerie::{RejectionReason, Repair};
-use fixture::{Case, Piece, cases, events, expected};
+use causerie::{Parsed, RejectionReason, Repair, ReplyEnd};
+use fixture::{Case, Piece, cases, events, expected, run};
 
 /// Characters up to which a reply is cut at every place.
 const SHORT: usize = 300;
@@ -89,6 +89,34 @@ fn a_reply_may_be_cut_anywhere() {
         }
         ways
     });
+}
+
+#[test]
+fn a_reply_broken_off_anywhere_runs_nothing_more() {
+    let names = |events: Vec<Parsed>| -> Vec<String> {
+        let calls = events.into_iter().filter_map(|event| {
+            if let Parsed::Calls(calls) = event {
+                Some(calls)
+            } else {
+                None
+            }
+        });
+        calls.flatten().map(|call| call.name).collect()
+    };
+    for case in cases() {
+        let pieces: Vec<_> = case.pieces.iter().flat_map(Piece::characters).take(SHORT).collect();
+        let whole = names(run(case.parser(), &pieces, ReplyEnd::Interrupted));
+        for end in 0..pieces.len() {
+            let broken_off = names(run(case.parser(), &pieces[..end], ReplyEnd::Interrupted));
+            assert!(
+                whole.starts_with(&broken_off),
+                "{}: {}, broken off at {end}",
+                case.file,
+                case.name
+            );
+            run(case.parser(), &pieces[..end], ReplyEnd::Ended);
+        }
+    }
 }
 
 #[test]
