@@ -70,11 +70,7 @@ struct Generating {
 impl ModelRunner {
     /// A conversation that begins with a system prompt; with an empty one, without.
     pub fn create_conversation(&self, system_prompt: &str) -> Conversation {
-        let history = if system_prompt.is_empty() {
-            Vec::new()
-        } else {
-            vec![ChatMessage::system(system_prompt)]
-        };
+        let history = if system_prompt.is_empty() { Vec::new() } else { vec![ChatMessage::system(system_prompt)] };
         self.create_conversation_from_history(history)
     }
 
@@ -86,18 +82,8 @@ impl ModelRunner {
 
 impl Conversation {
     fn new(runner: ModelRunner, history: Vec<ChatMessage>) -> Self {
-        let state = Mutex::new(State {
-            history,
-            generating: None,
-        });
-        Self {
-            runner,
-            shared: Arc::new(Shared {
-                state,
-                ended: Condvar::new(),
-            }),
-            now: Zoned::now(),
-        }
+        let state = Mutex::new(State { history, generating: None });
+        Self { runner, shared: Arc::new(Shared { state, ended: Condvar::new() }), now: Zoned::now() }
     }
 
     /// The runner that made this conversation.
@@ -109,21 +95,13 @@ impl Conversation {
     /// called functions: so the history can be carried on from within the loop that reads the stream.
     pub fn history(&self) -> Vec<ChatMessage> {
         let state = self.shared.lock();
-        let reply = state
-            .generating
-            .as_ref()
-            .and_then(|generating| generating.reply.clone());
+        let reply = state.generating.as_ref().and_then(|generating| generating.reply.clone());
         state.history.iter().cloned().chain(reply).collect()
     }
 
     /// The functions registered.
     pub fn functions(&self) -> Vec<SdkFunction> {
-        self.shared
-            .lock()
-            .history
-            .iter()
-            .flat_map(|message| message.functions.clone())
-            .collect()
+        self.shared.lock().history.iter().flat_map(|message| message.functions.clone()).collect()
     }
 
     /// Whether a reply is being generated.
@@ -143,7 +121,7 @@ impl Conversation {
         }
         // The system message carries the functions, so that a history is complete in itself.
         if state.history.first().is_none_or(|message| message.role != Role::System) {
-            state.history.insert(0, ChatMessage::system(""));
+            state.history.insert(0, ChatMessage::with_functions(Vec::new()));
         }
         let functions = &mut state.history[0].functions;
         match functions.iter_mut().find(|registered| registered.name == function.name) {
@@ -204,10 +182,7 @@ impl Conversation {
             state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let n_before = state.history.len();
-        let message = message
-            .map(|message| turn(message, state.history.last()))
-            .transpose()?
-            .flatten();
+        let message = message.map(|message| turn(message, state.history.last())).transpose()?.flatten();
         state.history.extend(message);
         let cancelled = outlet.cancel_flag();
         let submitted = self.submit(&state.history, options, outlet);
@@ -222,8 +197,7 @@ impl Conversation {
     fn submit(&self, history: &[ChatMessage], options: GenerationOptions, outlet: Outlet) -> Result<Thread> {
         let prompt = self.runner.prompt_tokens_at(history, true, &self.now)?;
         let shared = Arc::clone(&self.shared);
-        self.runner
-            .submit(prompt, options, Box::new(move |news| shared.hear(news)), outlet)
+        self.runner.submit(prompt, options, Box::new(move |news| shared.hear(news)), outlet)
     }
 }
 
@@ -253,10 +227,7 @@ impl Shared {
 /// The turn that a message adds: none for an empty user text after a tool message, which means "go on".
 fn turn(message: ChatMessage, last: Option<&ChatMessage>) -> Result<Option<ChatMessage>> {
     let invalid = |rule: &str| Err(SdkError::new(ErrorKind::InvalidMessage, rule));
-    let is_blank = message
-        .content
-        .iter()
-        .all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()));
+    let is_blank = message.content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()));
     match message.role {
         Role::User if is_blank && last.is_some_and(|last| last.role == Role::Tool) => Ok(None),
         Role::User if is_blank => invalid("the message is empty"),
@@ -271,8 +242,6 @@ fn busy() -> SdkError {
 
 impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Conversation")
-            .field("history", &self.history())
-            .finish_non_exhaustive()
+        f.debug_struct("Conversation").field("history", &self.history()).finish_non_exhaustive()
     }
 }

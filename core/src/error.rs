@@ -59,11 +59,7 @@ pub struct SdkError {
 impl SdkError {
     /// An error of a kind. The message names the thing and the place; lower case, no full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            cause: None,
-        }
+        Self { kind, message: message.into(), cause: None }
     }
 
     /// Keeps what led to this error as its [source](Error::source).

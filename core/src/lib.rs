@@ -12,6 +12,7 @@ mod response;
 // Letters: text and tokens, one stage each.
 mod schema;
 mod parse;
+mod history;
 mod prompt;
 mod sample;
 // Matter: files and tensors.
@@ -32,6 +33,7 @@ pub use function::{
     Arguments, BigInteger, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
     SdkFunctionParameterType, Value,
 };
+pub use history::messages_from_json;
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{FunctionCallParser, GenerationOptions, Sampling, SamplingDefaults};

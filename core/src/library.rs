@@ -54,13 +54,9 @@ impl Tokenizer {
         add_generation_prompt: bool,
     ) -> Result<Prompt> {
         if tokenize {
-            self.runner
-                .prompt_tokens(messages, add_generation_prompt)
-                .map(Prompt::Tokens)
+            self.runner.prompt_tokens(messages, add_generation_prompt).map(Prompt::Tokens)
         } else {
-            self.runner
-                .render_prompt(messages, add_generation_prompt)
-                .map(Prompt::Text)
+            self.runner.render_prompt(messages, add_generation_prompt).map(Prompt::Text)
         }
     }
 }
@@ -111,23 +107,14 @@ pub fn stream_generate(
     prompt: impl Into<Prompt>,
     options: GenerationOptions,
 ) -> TextStream {
-    let options = GenerationOptions {
-        function_call_parser: None,
-        ..options
-    };
+    let options = GenerationOptions { function_call_parser: None, ..options };
     // The calls of the specification pass both; a model has but one tokenizer.
     let stream = if model.is_same(&tokenizer.runner) {
         model.complete(prompt, options)
     } else {
-        ResponseStream::failed(SdkError::new(
-            ErrorKind::InvalidMessage,
-            "the tokenizer belongs to another model",
-        ))
+        ResponseStream::failed(SdkError::new(ErrorKind::InvalidMessage, "the tokenizer belongs to another model"))
     };
-    TextStream {
-        stream,
-        completion: None,
-    }
+    TextStream { stream, completion: None }
 }
 
 /// Text pieces as they are generated; an iterator that blocks until the next.

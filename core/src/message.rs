@@ -83,6 +83,11 @@ impl ChatMessage {
         Self::new(Role::System, text)
     }
 
+    /// A system message without text, which only carries functions.
+    pub fn with_functions(functions: Vec<SdkFunction>) -> Self {
+        Self { content: Vec::new(), functions, ..Self::system("") }
+    }
+
     /// A message of the person.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, text)

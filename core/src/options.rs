@@ -97,20 +97,10 @@ impl GenerationOptions {
             Some(value) if !is_fine(value) => Err(out_of_range(field, value, range)),
             _ => Ok(()),
         };
-        in_range(
-            "temperature",
-            self.temperature,
-            |x| x.is_finite() && 0.0 <= x,
-            "0 or more",
-        )?;
+        in_range("temperature", self.temperature, |x| x.is_finite() && 0.0 <= x, "0 or more")?;
         in_range("top_p", self.top_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
         in_range("min_p", self.min_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
-        in_range(
-            "repetition_penalty",
-            self.repetition_penalty,
-            |x| x.is_finite() && 0.0 < x,
-            "above 0",
-        )?;
+        in_range("repetition_penalty", self.repetition_penalty, |x| x.is_finite() && 0.0 < x, "above 0")?;
         if self.max_tokens == Some(0) {
             return Err(out_of_range("max_tokens", 0, "1 or more"));
         }
@@ -133,10 +123,7 @@ impl GenerationOptions {
 }
 
 fn out_of_range(field: &'static str, value: impl std::fmt::Display, range: &str) -> SdkError {
-    SdkError::new(
-        ErrorKind::InvalidOption(field),
-        format!("{field} is {value}, expected {range}"),
-    )
+    SdkError::new(ErrorKind::InvalidOption(field), format!("{field} is {value}, expected {range}"))
 }
 
 #[cfg(test)]
@@ -145,22 +132,9 @@ mod tests {
 
     #[test]
     fn options_come_before_the_model_and_the_model_before_the_table() {
-        let options = GenerationOptions {
-            top_k: Some(7),
-            ..Default::default()
-        };
-        let model = SamplingDefaults {
-            top_k: Some(3),
-            temperature: Some(0.3),
-            ..Default::default()
-        };
-        let expect = Sampling {
-            temperature: 0.3,
-            top_p: 1.0,
-            top_k: 7,
-            min_p: 0.0,
-            repetition_penalty: 1.0,
-        };
+        let options = GenerationOptions { top_k: Some(7), ..Default::default() };
+        let model = SamplingDefaults { top_k: Some(3), temperature: Some(0.3), ..Default::default() };
+        let expect = Sampling { temperature: 0.3, top_p: 1.0, top_k: 7, min_p: 0.0, repetition_penalty: 1.0 };
         assert_eq!(options.sampling(&model), expect);
     }
 
@@ -168,55 +142,13 @@ mod tests {
     fn a_value_out_of_range_is_refused_by_name() {
         let base = GenerationOptions::default;
         for (options, field) in [
-            (
-                GenerationOptions {
-                    temperature: Some(f32::NAN),
-                    ..base()
-                },
-                "temperature",
-            ),
-            (
-                GenerationOptions {
-                    temperature: Some(-1.0),
-                    ..base()
-                },
-                "temperature",
-            ),
-            (
-                GenerationOptions {
-                    top_p: Some(1.1),
-                    ..base()
-                },
-                "top_p",
-            ),
-            (
-                GenerationOptions {
-                    min_p: Some(-0.1),
-                    ..base()
-                },
-                "min_p",
-            ),
-            (
-                GenerationOptions {
-                    repetition_penalty: Some(0.0),
-                    ..base()
-                },
-                "repetition_penalty",
-            ),
-            (
-                GenerationOptions {
-                    max_tokens: Some(0),
-                    ..base()
-                },
-                "max_tokens",
-            ),
-            (
-                GenerationOptions {
-                    stop_sequences: vec![String::new()],
-                    ..base()
-                },
-                "stop_sequences",
-            ),
+            (GenerationOptions { temperature: Some(f32::NAN), ..base() }, "temperature"),
+            (GenerationOptions { temperature: Some(-1.0), ..base() }, "temperature"),
+            (GenerationOptions { top_p: Some(1.1), ..base() }, "top_p"),
+            (GenerationOptions { min_p: Some(-0.1), ..base() }, "min_p"),
+            (GenerationOptions { repetition_penalty: Some(0.0), ..base() }, "repetition_penalty"),
+            (GenerationOptions { max_tokens: Some(0), ..base() }, "max_tokens"),
+            (GenerationOptions { stop_sequences: vec![String::new()], ..base() }, "stop_sequences"),
         ] {
             assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption(field));
         }

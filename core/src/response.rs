@@ -86,10 +86,6 @@ impl GenerationStats {
     pub fn tokens_per_second(&self) -> f64 {
         // The first token comes out of the prefill, so n tokens take n - 1 steps of decoding.
         let steps = self.completion_tokens.saturating_sub(1) as f64;
-        if steps == 0.0 {
-            0.0
-        } else {
-            steps / self.decode_time.as_secs_f64()
-        }
+        if steps == 0.0 { 0.0 } else { steps / self.decode_time.as_secs_f64() }
     }
 }

@@ -73,30 +73,14 @@ impl ModelRunner {
             ));
         }
         let renderer = |source: String| {
-            PromptRenderer::new(
-                &source,
-                tokenizer.control_tokens()?,
-                tokenizer.bos_token(),
-                tokenizer.eos_token(),
-            )
+            PromptRenderer::new(&source, tokenizer.control_tokens()?, tokenizer.bos_token(), tokenizer.eos_token())
         };
         let renderer = template.map(renderer).transpose()?;
         let control = tokenizer.control_tokens()?;
         let context_size = model.context_size().min(DEFAULT_CONTEXT);
         let defaults = weights.sampling_defaults()?;
-        let engine = Engine::start(LoadedModel {
-            model,
-            tokenizer,
-            renderer,
-            context_size,
-        })?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                engine,
-                control,
-                defaults,
-            }),
-        })
+        let engine = Engine::start(LoadedModel { model, tokenizer, renderer, context_size })?;
+        Ok(Self { inner: Arc::new(Inner { engine, control, defaults }) })
     }
 
     /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
@@ -119,12 +103,7 @@ impl ModelRunner {
 
     /// Whether the model's chat template can offer functions.
     pub fn supports_function_calling(&self) -> bool {
-        self.inner
-            .engine
-            .loaded()
-            .renderer
-            .as_ref()
-            .is_some_and(PromptRenderer::offers_functions)
+        self.inner.engine.loaded().renderer.as_ref().is_some_and(PromptRenderer::offers_functions)
     }
 
     /// The prompt that the model would read for these messages, as one text.
@@ -140,11 +119,7 @@ impl ModelRunner {
     /// # Errors
     /// [`ErrorKind::ModelLoad`] when the model's tokenizer fails on the text.
     pub fn tokenize(&self, prompt: &str) -> Result<Vec<u32>> {
-        self.inner
-            .engine
-            .loaded()
-            .tokenizer
-            .encode_with_bos(&self.inner.control.split(prompt))
+        self.inner.engine.loaded().tokenizer.encode_with_bos(&self.inner.control.split(prompt))
     }
 
     /// The token ids that the model would read for these messages.
@@ -169,9 +144,7 @@ impl ModelRunner {
     fn render(&self, messages: &[ChatMessage], add_generation_prompt: bool, now: &Zoned) -> Result<Vec<Segment>> {
         let renderer = self.inner.engine.loaded().renderer.as_ref();
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
-        renderer
-            .ok_or_else(missing)?
-            .render(messages, add_generation_prompt, now)
+        renderer.ok_or_else(missing)?.render(messages, add_generation_prompt, now)
     }
 
     /// Whether two runners share one loaded model.
@@ -197,15 +170,7 @@ impl ModelRunner {
             ));
         }
         let sampling = options.sampling(&self.inner.defaults);
-        engine.submit(
-            Request {
-                prompt,
-                options,
-                sampling,
-                listener,
-            },
-            outlet,
-        )?;
+        engine.submit(Request { prompt, options, sampling, listener }, outlet)?;
         Ok(engine.thread())
     }
 }
@@ -233,8 +198,6 @@ impl From<String> for Prompt {
 
 impl fmt::Debug for ModelRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelRunner")
-            .field("context_size", &self.context_size())
-            .finish_non_exhaustive()
+        f.debug_struct("ModelRunner").field("context_size", &self.context_size()).finish_non_exhaustive()
     }
 }

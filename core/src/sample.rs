@@ -24,11 +24,7 @@ struct Candidate {
 
 impl Sampler {
     pub(crate) fn new(sampling: Sampling, seed: u64, prompt: &[u32]) -> Self {
-        let mut sampler = Self {
-            sampling,
-            random: Random::new(seed),
-            seen: HashSet::new(),
-        };
+        let mut sampler = Self { sampling, random: Random::new(seed), seen: HashSet::new() };
         prompt.iter().for_each(|id| sampler.note(*id));
         sampler
     }
@@ -39,25 +35,17 @@ impl Sampler {
     /// [`ErrorKind::Generation`] when no logit is a number, or one is not-a-number or infinite above.
     pub(crate) fn pick(&mut self, logits: &mut [f32]) -> Result<u32> {
         if logits.iter().any(|logit| logit.is_nan() || *logit == f32::INFINITY) {
-            return Err(SdkError::new(
-                ErrorKind::Generation,
-                "the model computed a logit that is no finite number",
-            ));
+            return Err(SdkError::new(ErrorKind::Generation, "the model computed a logit that is no finite number"));
         }
         self.penalise(logits);
-        let candidates = logits
-            .iter()
-            .zip(0..)
-            .map(|(logit, id)| Candidate { id, logit: *logit });
+        let candidates = logits.iter().zip(0..).map(|(logit, id)| Candidate { id, logit: *logit });
         let candidates = candidates.filter(|candidate| candidate.logit != f32::NEG_INFINITY);
         let chosen = if self.sampling.temperature == 0.0 {
             candidates.min_by(most_probable_first)
         } else {
             self.draw(candidates.collect())
         };
-        let id = chosen
-            .ok_or_else(|| SdkError::new(ErrorKind::Generation, "the model excludes every token"))?
-            .id;
+        let id = chosen.ok_or_else(|| SdkError::new(ErrorKind::Generation, "the model excludes every token"))?.id;
         self.note(id);
         Ok(id)
     }
@@ -73,23 +61,13 @@ impl Sampler {
         let penalty = self.sampling.repetition_penalty;
         for id in &self.seen {
             if let Some(logit) = logits.get_mut(*id as usize) {
-                *logit = if *logit < 0.0 {
-                    *logit * penalty
-                } else {
-                    *logit / penalty
-                };
+                *logit = if *logit < 0.0 { *logit * penalty } else { *logit / penalty };
             }
         }
     }
 
     fn draw(&mut self, mut candidates: Vec<Candidate>) -> Option<Candidate> {
-        let Sampling {
-            temperature,
-            top_p,
-            top_k,
-            min_p,
-            ..
-        } = self.sampling;
+        let Sampling { temperature, top_p, top_k, min_p, .. } = self.sampling;
         if 0 < top_k && top_k < candidates.len() {
             candidates.select_nth_unstable_by(top_k - 1, most_probable_first);
             candidates.truncate(top_k);
@@ -165,13 +143,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    const PLAIN: Sampling = Sampling {
-        temperature: 1.0,
-        top_p: 1.0,
-        top_k: 0,
-        min_p: 0.0,
-        repetition_penalty: 1.0,
-    };
+    const PLAIN: Sampling = Sampling { temperature: 1.0, top_p: 1.0, top_k: 0, min_p: 0.0, repetition_penalty: 1.0 };
 
     /// The tokens that 1,000 draws choose.
     #[track_caller]
@@ -183,14 +155,7 @@ mod tests {
 
     #[test]
     fn temperature_0_takes_the_best_and_of_equals_the_first() {
-        check(
-            Sampling {
-                temperature: 0.0,
-                ..PLAIN
-            },
-            &[1.0, 3.0, 3.0],
-            &[1],
-        );
+        check(Sampling { temperature: 0.0, ..PLAIN }, &[1.0, 3.0, 3.0], &[1]);
     }
 
     #[test]
@@ -216,23 +181,12 @@ mod tests {
 
     #[test]
     fn a_tiny_temperature_picks_one_valid_token() {
-        check(
-            Sampling {
-                temperature: 1e-40,
-                ..PLAIN
-            },
-            &[1.0, 2.0],
-            &[1],
-        );
+        check(Sampling { temperature: 1e-40, ..PLAIN }, &[1.0, 2.0], &[1]);
     }
 
     #[test]
     fn a_penalty_holds_for_prompt_and_reply_on_both_sides_of_zero() {
-        let sampling = Sampling {
-            temperature: 0.0,
-            repetition_penalty: 2.0,
-            ..PLAIN
-        };
+        let sampling = Sampling { temperature: 0.0, repetition_penalty: 2.0, ..PLAIN };
         let mut sampler = Sampler::new(sampling, 0, &[0]);
         assert_eq!(sampler.pick(&mut [1.0, 0.6, -1.0]).unwrap(), 1);
         assert_eq!(sampler.pick(&mut [-1.0, -1.1, -1.5]).unwrap(), 2);
@@ -242,9 +196,7 @@ mod tests {
     fn draws_follow_the_probabilities() {
         let mut sampler = Sampler::new(PLAIN, 1, &[]);
         let n = 20_000;
-        let ones = (0..n)
-            .filter(|_| sampler.pick(&mut [0.25f32.ln(), 0.75f32.ln()]).unwrap() == 1)
-            .count();
+        let ones = (0..n).filter(|_| sampler.pick(&mut [0.25f32.ln(), 0.75f32.ln()]).unwrap() == 1).count();
         // Five standard deviations of a binomial distribution of n draws: 0.0153.
         assert!((ones as f64 / f64::from(n) - 0.75).abs() < 0.0153, "{ones}");
     }
@@ -253,9 +205,7 @@ mod tests {
     fn a_seed_repeats_its_draws() {
         let draws = |seed| {
             let mut sampler = Sampler::new(PLAIN, seed, &[]);
-            (0..50)
-                .map(|_| sampler.pick(&mut [0.0; 100]).unwrap())
-                .collect::<Vec<_>>()
+            (0..50).map(|_| sampler.pick(&mut [0.0; 100]).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(draws(3), draws(3));
         assert_ne!(draws(3), draws(4));
@@ -263,12 +213,7 @@ mod tests {
 
     #[test]
     fn logits_that_are_no_numbers_are_errors() {
-        for logits in [
-            vec![f32::NAN, 1.0],
-            vec![f32::INFINITY; 2],
-            vec![f32::NEG_INFINITY; 2],
-            vec![],
-        ] {
+        for logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2], vec![f32::NEG_INFINITY; 2], vec![]] {
             let err = Sampler::new(PLAIN, 0, &[]).pick(&mut logits.clone()).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::Generation);
         }

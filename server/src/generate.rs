@@ -9,10 +9,7 @@ use crate::arguments::Generate;
 use crate::{Failure, interrupt, model};
 
 pub(crate) fn run(arguments: &Generate) -> Result<(), Failure> {
-    let options = GenerationOptions {
-        function_call_parser: None,
-        ..arguments.sampling.options()
-    };
+    let options = GenerationOptions { function_call_parser: None, ..arguments.sampling.options() };
     options.check()?;
     let runner = model::load(Some(&arguments.model))?;
     let mut reply = if arguments.raw {

@@ -15,13 +15,7 @@ fn source_folder() -> PathBuf {
 fn floors() -> Vec<String> {
     let root = fs::read_to_string(source_folder().join("lib.rs")).unwrap();
     let name = |line: &str| {
-        Some(
-            line.strip_prefix("pub ")
-                .unwrap_or(line)
-                .strip_prefix("mod ")?
-                .strip_suffix(';')?
-                .to_owned(),
-        )
+        Some(line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
     };
     root.lines().filter_map(name).collect()
 }
@@ -33,11 +27,7 @@ fn sources(module: &str) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path)
-            } else {
-                found.push(path)
-            }
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
         }
     }
     found.extend(Some(source_folder().join(module).with_extension("rs")).filter(|file| file.exists()));
@@ -47,10 +37,7 @@ fn sources(module: &str) -> Vec<PathBuf> {
 /// The code of a file: without its comments, whose examples may name anything.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -64,11 +51,7 @@ fn a_module_uses_only_what_stands_above_it() {
             for path in code(&file).split("crate::").skip(1) {
                 let used: String = path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 let is_above = floors[..=at].contains(&used);
-                assert!(
-                    is_above,
-                    "{} uses crate::{used}, which does not stand above {module}",
-                    file.display()
-                );
+                assert!(is_above, "{} uses crate::{used}, which does not stand above {module}", file.display());
             }
         }
     }

@@ -70,10 +70,7 @@ impl Generation {
             terminal: None,
             has_ended: false,
             last: None,
-            clock: Clock {
-                requested: Instant::now(),
-                first_token: None,
-            },
+            clock: Clock { requested: Instant::now(), first_token: None },
             stats: GenerationStats {
                 prompt_tokens: request.prompt.len(),
                 completion_tokens: 0,
@@ -132,7 +129,6 @@ impl Generation {
                 logits
             }
         };
-        self.pick(logits, &loaded.tokenizer)?;
         match self.clock.first_token {
             Some(first) => self.stats.decode_time = first.elapsed(),
             None => {
@@ -140,7 +136,7 @@ impl Generation {
                 self.stats.time_to_first_token = self.clock.requested.elapsed();
             }
         }
-        Ok(())
+        self.pick(logits, &loaded.tokenizer)
     }
 
     fn pick(&mut self, mut logits: Vec<f32>, tokenizer: &Tokenizer) -> Result<()> {
@@ -175,8 +171,7 @@ impl Generation {
             self.parser.push(Piece::Text(&text), &mut |parsed| reply.push(parsed));
         }
         if let Some(spelling) = control {
-            self.parser
-                .push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
+            self.parser.push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
         }
         if n_calls < reply.n_calls()
             && let Some(listener) = &mut self.listener
@@ -192,25 +187,13 @@ impl Generation {
         if !rest.is_empty() {
             self.parser.push(Piece::Text(&rest), &mut |parsed| reply.push(parsed));
         }
-        let end = if is_interrupted {
-            ReplyEnd::Interrupted
-        } else {
-            ReplyEnd::Ended
-        };
+        let end = if is_interrupted { ReplyEnd::Interrupted } else { ReplyEnd::Ended };
         self.parser.finish(end, &mut |parsed| reply.push(parsed));
         reply.finish();
         let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
         self.tell_end(Some(&full_message));
-        let finish_reason = if reason == FinishReason::Stop && has_calls {
-            FinishReason::ToolCalls
-        } else {
-            reason
-        };
-        let completion = Completion {
-            full_message,
-            finish_reason,
-            stats: self.stats,
-        };
+        let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
+        let completion = Completion { full_message, finish_reason, stats: self.stats };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;
     }

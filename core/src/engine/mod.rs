@@ -67,16 +67,10 @@ impl Engine {
         let loaded = Arc::new(loaded);
         let (queue, requests) = channel();
         let shared = Arc::clone(&loaded);
-        let thread = thread::Builder::new()
-            .name("causerie-engine".to_owned())
-            .spawn(move || run(&shared, &requests));
+        let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(move || run(&shared, &requests));
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine's thread").caused_by(err))?;
-        Ok(Self {
-            loaded,
-            queue: Some(queue),
-            thread: thread.thread().clone(),
-        })
+        Ok(Self { loaded, queue: Some(queue), thread: thread.thread().clone() })
     }
 
     pub(crate) fn loaded(&self) -> &LoadedModel {
@@ -101,11 +95,7 @@ impl Engine {
         }
         let generation = Generation::new(&self.loaded, request, outlet);
         let gone = || SdkError::new(ErrorKind::Internal, "the engine's thread is gone");
-        self.queue
-            .as_ref()
-            .ok_or_else(gone)?
-            .send(generation)
-            .map_err(|_| gone())?;
+        self.queue.as_ref().ok_or_else(gone)?.send(generation).map_err(|_| gone())?;
         self.thread.unpark();
         Ok(())
     }

@@ -8,10 +8,7 @@ pub(crate) struct StopFinder {
 
 impl StopFinder {
     pub(crate) fn new(sequences: Vec<String>) -> Self {
-        Self {
-            sequences,
-            held: String::new(),
-        }
+        Self { sequences, held: String::new() }
     }
 
     /// The text that is certainly no part of a stop sequence, and whether a whole one was found behind it.
@@ -20,21 +17,11 @@ impl StopFinder {
             return (piece.to_owned(), false);
         }
         self.held.push_str(piece);
-        if let Some(at) = self
-            .sequences
-            .iter()
-            .filter_map(|sequence| self.held.find(sequence.as_str()))
-            .min()
-        {
+        if let Some(at) = self.sequences.iter().filter_map(|sequence| self.held.find(sequence.as_str())).min() {
             self.held.truncate(at);
             return (std::mem::take(&mut self.held), true);
         }
-        let keep = self
-            .sequences
-            .iter()
-            .map(|sequence| overlap(&self.held, sequence))
-            .max()
-            .unwrap_or(0);
+        let keep = self.sequences.iter().map(|sequence| overlap(&self.held, sequence)).max().unwrap_or(0);
         let kept = self.held.split_off(self.held.len() - keep);
         (std::mem::replace(&mut self.held, kept), false)
     }

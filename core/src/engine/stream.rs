@@ -83,21 +83,9 @@ impl ResponseStream {
     pub(crate) fn new(start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static) -> Self {
         let (sender, receiver) = channel(CAPACITY);
         let cancelled = Arc::new(AtomicBool::new(false));
-        let outlet = Outlet {
-            sender,
-            cancelled: Arc::clone(&cancelled),
-        };
-        let cancel = CancelHandle {
-            cancelled,
-            engine: Arc::default(),
-        };
-        Self {
-            receiver,
-            cancel,
-            start: Some((Box::new(start), outlet)),
-            engine: None,
-            has_ended: false,
-        }
+        let outlet = Outlet { sender, cancelled: Arc::clone(&cancelled) };
+        let cancel = CancelHandle { cancelled, engine: Arc::default() };
+        Self { receiver, cancel, start: Some((Box::new(start), outlet)), engine: None, has_ended: false }
     }
 
     /// A stream that ends with an error at its first pull.
@@ -145,10 +133,9 @@ impl ResponseStream {
                     Ok(_) => Poll::Ready(Some(event)),
                 }
             }
-            Poll::Ready(None) => self.end_with(Err(SdkError::new(
-                ErrorKind::Internal,
-                "the engine ended without an answer",
-            ))),
+            Poll::Ready(None) => {
+                self.end_with(Err(SdkError::new(ErrorKind::Internal, "the engine ended without an answer")))
+            }
         }
     }
 
@@ -185,8 +172,6 @@ impl Drop for ResponseStream {
 
 impl fmt::Debug for ResponseStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseStream")
-            .field("has_ended", &self.has_ended)
-            .finish_non_exhaustive()
+        f.debug_struct("ResponseStream").field("has_ended", &self.has_ended).finish_non_exhaustive()
     }
 }

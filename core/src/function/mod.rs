@@ -104,11 +104,7 @@ pub enum SdkFunctionParameterType {
 impl SdkFunction {
     /// A function with its parameters.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Vec<SdkFunctionParameter>) -> Self {
-        Self {
-            name: name.into(),
-            description: description.into(),
-            parameters,
-        }
+        Self { name: name.into(), description: description.into(), parameters }
     }
 
     /// Checks the definition; registering does the same.
@@ -127,10 +123,7 @@ impl SdkFunction {
                 return Err(invalid(&self.name, "a parameter has an empty name"));
             }
             if !names.insert(&parameter.name) {
-                return Err(invalid(
-                    &self.name,
-                    &format!("two parameters are named {}", parameter.name),
-                ));
+                return Err(invalid(&self.name, &format!("two parameters are named {}", parameter.name)));
             }
             check_type(&parameter.parameter_type, 1)
                 .map_err(|rule| invalid(&self.name, &format!("parameter {}: {rule}", parameter.name)))?;
@@ -146,12 +139,7 @@ impl SdkFunctionParameter {
         parameter_type: SdkFunctionParameterType,
         description: impl Into<String>,
     ) -> Self {
-        Self {
-            name: name.into(),
-            parameter_type,
-            description: description.into(),
-            optional: false,
-        }
+        Self { name: name.into(), parameter_type, description: description.into(), optional: false }
     }
 
     /// The same parameter, which a call may leave out.
@@ -164,26 +152,17 @@ impl SdkFunctionParameter {
 impl SdkFunctionParameterType {
     /// Any text.
     pub fn string() -> Self {
-        Self::SdkStr {
-            enum_values: None,
-            description: None,
-        }
+        Self::SdkStr { enum_values: None, description: None }
     }
 
     /// Any number.
     pub fn number() -> Self {
-        Self::SdkNum {
-            enum_values: None,
-            description: None,
-        }
+        Self::SdkNum { enum_values: None, description: None }
     }
 
     /// Any whole number.
     pub fn integer() -> Self {
-        Self::SdkInt {
-            enum_values: None,
-            description: None,
-        }
+        Self::SdkInt { enum_values: None, description: None }
     }
 
     /// True or false.
@@ -193,10 +172,7 @@ impl SdkFunctionParameterType {
 
     /// A list of one type.
     pub fn array(item_type: Self) -> Self {
-        Self::SdkArr {
-            item_type: Box::new(item_type),
-            description: None,
-        }
+        Self::SdkArr { item_type: Box::new(item_type), description: None }
     }
 }
 
@@ -206,9 +182,7 @@ fn invalid(function: &str, rule: &str) -> SdkError {
 
 fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
@@ -227,23 +201,15 @@ fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result
             enum_values.as_ref().is_some_and(Vec::is_empty)
         }
         SdkArr { item_type, .. } => return check_type(item_type, depth + 1),
-        SdkObj {
-            properties, required, ..
-        } => {
+        SdkObj { properties, required, .. } => {
             if let Some(absent) = required.iter().find(|name| !properties.contains_key(*name)) {
                 return Err(format!("required property {absent:?} does not exist"));
             }
-            return properties
-                .values()
-                .try_for_each(|property| check_type(property, depth + 1));
+            return properties.values().try_for_each(|property| check_type(property, depth + 1));
         }
         SdkBool { .. } | SdkNull => false,
     };
-    if is_empty {
-        Err("its enum values are an empty list".into())
-    } else {
-        Ok(())
-    }
+    if is_empty { Err("its enum values are an empty list".into()) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -279,22 +245,10 @@ mod tests {
 
     #[test]
     fn enum_values_are_present_and_finite() {
-        let empty = SdkFunctionParameterType::SdkStr {
-            enum_values: Some(vec![]),
-            description: None,
-        };
-        check_refused(
-            &with(empty),
-            r#"function "f": parameter a: its enum values are an empty list"#,
-        );
-        let infinite = SdkFunctionParameterType::SdkNum {
-            enum_values: Some(vec![f64::INFINITY]),
-            description: None,
-        };
-        check_refused(
-            &with(infinite),
-            r#"function "f": parameter a: an enum value is not finite"#,
-        );
+        let empty = SdkFunctionParameterType::SdkStr { enum_values: Some(vec![]), description: None };
+        check_refused(&with(empty), r#"function "f": parameter a: its enum values are an empty list"#);
+        let infinite = SdkFunctionParameterType::SdkNum { enum_values: Some(vec![f64::INFINITY]), description: None };
+        check_refused(&with(infinite), r#"function "f": parameter a: an enum value is not finite"#);
     }
 
     #[test]
@@ -304,23 +258,14 @@ mod tests {
             required: vec!["x".into()],
             description: None,
         };
-        check_refused(
-            &with(object),
-            r#"function "f": parameter a: required property "x" does not exist"#,
-        );
+        check_refused(&with(object), r#"function "f": parameter a: required property "x" does not exist"#);
     }
 
     #[test]
     fn types_nest_at_most_32_deep() {
-        let nested = |depth| {
-            (1..depth).fold(SdkFunctionParameterType::SdkNull, |item, _| {
-                SdkFunctionParameterType::array(item)
-            })
-        };
+        let nested =
+            |depth| (1..depth).fold(SdkFunctionParameterType::SdkNull, |item, _| SdkFunctionParameterType::array(item));
         with(nested(32)).check().unwrap();
-        check_refused(
-            &with(nested(33)),
-            r#"function "f": parameter a: types nest deeper than 32"#,
-        );
+        check_refused(&with(nested(33)), r#"function "f": parameter a: types nest deeper than 32"#);
     }
 }

@@ -91,12 +91,9 @@ impl From<serde_json::Value> for Value {
             },
             serde_json::Value::String(text) => Self::String(text),
             serde_json::Value::Array(items) => Self::Array(items.into_iter().map(Self::from).collect()),
-            serde_json::Value::Object(entries) => Self::Object(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| (key, Self::from(value)))
-                    .collect(),
-            ),
+            serde_json::Value::Object(entries) => {
+                Self::Object(entries.into_iter().map(|(key, value)| (key, Self::from(value))).collect())
+            }
         }
     }
 }
@@ -201,10 +198,48 @@ mod tests {
     #[test]
     fn json_text_is_spaced_and_escaped_as_in_python() {
         let json: serde_json::Value = serde_json::from_str(r#"{"b": [1, null, true], "a": "é\"\u0007/</"}"#).unwrap();
-        assert_eq!(
-            Value::from(json).to_string(),
-            r#"{"b": [1, null, true], "a": "é\"\u0007/</"}"#
-        );
+        assert_eq!(Value::from(json).to_string(), r#"{"b": [1, null, true], "a": "é\"\u0007/</"}"#);
+    }
+
+    /// Recorded from Python by `scripts/golden`.
+    #[derive(serde::Deserialize)]
+    struct Golden {
+        floats: Vec<Float>,
+        strings: Vec<Text>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Float {
+        bits: String,
+        repr: String,
+        dumps: String,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Text {
+        text: String,
+        dumps: String,
+    }
+
+    fn golden() -> Golden {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/python_repr.json");
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn recorded_floats_print_as_python_printed_them() {
+        for float in golden().floats {
+            let number = f64::from_bits(u64::from_str_radix(&float.bits, 16).unwrap());
+            let expect = if number.is_finite() { float.repr } else { float.dumps };
+            assert_eq!(python_float(number), expect);
+        }
+    }
+
+    #[test]
+    fn recorded_texts_print_as_python_printed_them() {
+        for text in golden().strings {
+            assert_eq!(Value::String(text.text).to_string(), text.dumps);
+        }
     }
 
     #[test]
@@ -212,13 +247,7 @@ mod tests {
         assert!(BigInteger::from_digits("9223372036854775807").is_none());
         assert!(BigInteger::from_digits("9223372036854775808").is_some());
         assert!(BigInteger::from_digits("-9223372036854775809").is_some());
-        for bad in [
-            "",
-            "-",
-            "09223372036854775808",
-            "92233720368547758080x",
-            "+92233720368547758080",
-        ] {
+        for bad in ["", "-", "09223372036854775808", "92233720368547758080x", "+92233720368547758080"] {
             assert!(BigInteger::from_digits(bad).is_none(), "{bad}");
         }
     }

@@ -59,45 +59,26 @@ impl Attention {
     pub(crate) fn forward(&self, x: &Tensor, positions: &Rope, past: &mut KeyValues) -> TensorResult<Tensor> {
         let time = x.dim(0)?;
         let heads = |projected: Tensor, n_heads: usize| {
-            projected
-                .reshape((time, n_heads, self.head_dim))?
-                .transpose(0, 1)?
-                .contiguous() // (heads, time, head_dim)
+            projected.reshape((time, n_heads, self.head_dim))?.transpose(0, 1)?.contiguous() // (heads, time, head_dim)
         };
-        let q = rms_norm(
-            &heads(self.q_proj.forward(x)?, self.n_heads)?,
-            &self.q_norm,
-            self.norm_eps,
-        )?;
-        let k = rms_norm(
-            &heads(self.k_proj.forward(x)?, self.n_kv_heads)?,
-            &self.k_norm,
-            self.norm_eps,
-        )?;
+        let q = rms_norm(&heads(self.q_proj.forward(x)?, self.n_heads)?, &self.q_norm, self.norm_eps)?;
+        let k = rms_norm(&heads(self.k_proj.forward(x)?, self.n_kv_heads)?, &self.k_norm, self.norm_eps)?;
         let v = heads(self.v_proj.forward(x)?, self.n_kv_heads)?;
         let (k, v) = past.append(&positions.turn(&k)?, &v)?; // (kv_heads, span, head_dim)
 
         // The queries that share a key head stand below each other: no copy of keys and values for each of them.
         let group = self.n_heads / self.n_kv_heads;
-        let q = positions
-            .turn(&q)?
-            .reshape((self.n_kv_heads, group * time, self.head_dim))?;
+        let q = positions.turn(&q)?.reshape((self.n_kv_heads, group * time, self.head_dim))?;
         let scale = 1.0 / (self.head_dim as f64).sqrt();
         let mut scores = (q.matmul(&k.transpose(1, 2)?)? * scale)?; // (kv_heads, group * time, span)
         if 1 < time {
             let span = k.dim(1)?;
-            let masked = scores
-                .reshape((self.n_heads, time, span))?
-                .broadcast_add(&causal_mask(time, span)?)?;
+            let masked = scores.reshape((self.n_heads, time, span))?.broadcast_add(&causal_mask(time, span)?)?;
             scores = masked.reshape((self.n_kv_heads, group * time, span))?;
         }
         let mixed = softmax_last_dim(&scores)?.matmul(&v)?; // (kv_heads, group * time, head_dim)
-        let mixed = mixed
-            .reshape((self.n_heads, time, self.head_dim))?
-            .transpose(0, 1)?
-            .contiguous()?;
-        self.out_proj
-            .forward(&mixed.reshape((time, self.n_heads * self.head_dim))?)
+        let mixed = mixed.reshape((self.n_heads, time, self.head_dim))?.transpose(0, 1)?.contiguous()?;
+        self.out_proj.forward(&mixed.reshape((time, self.n_heads * self.head_dim))?)
     }
 }
 
@@ -105,9 +86,7 @@ impl Attention {
 fn causal_mask(time: usize, span: usize) -> TensorResult<Tensor> {
     let past = span - time;
     let value = |row: usize, column: usize| if column <= past + row { 0.0 } else { f32::NEG_INFINITY };
-    let mask: Vec<f32> = (0..time)
-        .flat_map(|row| (0..span).map(move |column| value(row, column)))
-        .collect();
+    let mask: Vec<f32> = (0..time).flat_map(|row| (0..span).map(move |column| value(row, column))).collect();
     Tensor::from_vec(mask, (time, span), &Device::Cpu)
 }
 
@@ -166,9 +145,7 @@ impl KeyValues {
             let old = self.buffers.as_ref();
             self.buffers = Some((grown(old.map(|(keys, _)| keys))?, grown(old.map(|(_, values)| values))?));
         }
-        let Some((keys, values)) = &self.buffers else {
-            candle_core::bail!("no buffers for keys and values")
-        };
+        let Some((keys, values)) = &self.buffers else { candle_core::bail!("no buffers for keys and values") };
         keys.slice_set(&k.contiguous()?, 1, self.n_tokens)?;
         values.slice_set(&v.contiguous()?, 1, self.n_tokens)?;
         self.n_tokens = needed;

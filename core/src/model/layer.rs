@@ -98,9 +98,7 @@ impl Layer {
             _ => candle_core::bail!("the state belongs to another model"),
         };
         let x = (x + mixed)?;
-        &x + self
-            .feed_forward
-            .forward(&rms_norm(&x, &self.feed_forward_norm, self.norm_eps)?)?
+        &x + self.feed_forward.forward(&rms_norm(&x, &self.feed_forward_norm, self.norm_eps)?)?
     }
 }
 

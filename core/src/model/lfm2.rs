@@ -45,10 +45,7 @@ impl Lfm2 {
             return Err(wrong(format!("tensor {embedding} is missing or no matrix")));
         };
         let head = names::head(weights);
-        let head = weights
-            .shape(head)
-            .map(|_| weights.matrix(head, (n_vocabulary, hidden)))
-            .transpose()?;
+        let head = weights.shape(head).map(|_| weights.matrix(head, (n_vocabulary, hidden))).transpose()?;
         let norm_eps = architecture.norm_eps as f32; // the tensors' own precision
         let layers = (0..architecture.n_layers).map(|layer| Layer::load(weights, layer, hidden, norm_eps));
         Ok(Self {
@@ -67,10 +64,7 @@ impl Lfm2 {
     }
 
     pub(crate) fn start(&self) -> State {
-        State {
-            layers: self.layers.iter().map(Layer::start).collect(),
-            n_tokens: 0,
-        }
+        State { layers: self.layers.iter().map(Layer::start).collect(), n_tokens: 0 }
     }
 
     /// Reads tokens and returns the logits after the last one.

@@ -35,10 +35,7 @@ impl Model {
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
         let architecture = architecture(weights)?;
         let lfm2 = Lfm2::load(weights, &architecture)?;
-        Ok(Self {
-            lfm2,
-            context_size: architecture.context_size,
-        })
+        Ok(Self { lfm2, context_size: architecture.context_size })
     }
 
     /// Tokens that the model was made to hold in view.
@@ -75,11 +72,7 @@ fn architecture(weights: &Weights) -> Result<Architecture> {
         && 0.0 < architecture.norm_eps
         && architecture.rope_theta.is_finite()
         && 0.0 < architecture.rope_theta;
-    if is_fine {
-        Ok(architecture)
-    } else {
-        Err(wrong("its sizes are out of any range"))
-    }
+    if is_fine { Ok(architecture) } else { Err(wrong("its sizes are out of any range")) }
 }
 
 /// An error of the model's description.

@@ -13,10 +13,7 @@ pub(crate) fn from_gguf(file: &GgufFile) -> Result<Architecture> {
         Some(other) => return Err(wrong(format!("architecture {other:?} is not supported"))),
         None => return Err(wrong("metadata general.architecture is missing")),
     }
-    if file
-        .integer("lfm2.attention.sliding_window")?
-        .is_some_and(|window| 0 < window)
-    {
+    if file.integer("lfm2.attention.sliding_window")?.is_some_and(|window| 0 < window) {
         return Err(wrong("sliding-window attention is not supported"));
     }
     if file.boolean("lfm2.attention.causal")? == Some(false) {
@@ -28,13 +25,9 @@ pub(crate) fn from_gguf(file: &GgufFile) -> Result<Architecture> {
             .float("lfm2.attention.layer_norm_rms_epsilon")?
             .ok_or_else(|| missing("attention.layer_norm_rms_epsilon"))?
             .into(),
-        rope_theta: file
-            .float("lfm2.rope.freq_base")?
-            .ok_or_else(|| missing("rope.freq_base"))?,
+        rope_theta: file.float("lfm2.rope.freq_base")?.ok_or_else(|| missing("rope.freq_base"))?,
         n_layers: file.count("lfm2.block_count")?.ok_or_else(|| missing("block_count"))?,
-        context_size: file
-            .count("lfm2.context_length")?
-            .ok_or_else(|| missing("context_length"))?,
+        context_size: file.count("lfm2.context_length")?.ok_or_else(|| missing("context_length"))?,
     })
 }
 
@@ -47,14 +40,10 @@ pub(crate) fn from_config(config: &Json) -> Result<Architecture> {
     }
     let empty = Json::Null;
     let rope = config.get("rope_parameters").unwrap_or(&empty);
-    let scaling = [rope, config.get("rope_scaling").unwrap_or(&empty)]
-        .into_iter()
-        .find_map(|rope| rope.get("rope_type"));
+    let scaling =
+        [rope, config.get("rope_scaling").unwrap_or(&empty)].into_iter().find_map(|rope| rope.get("rope_type"));
     if scaling.is_some_and(|kind| kind != "default") {
-        return Err(wrong(format!(
-            "rope scaling {} is not supported",
-            scaling.unwrap_or(&empty)
-        )));
+        return Err(wrong(format!("rope scaling {} is not supported", scaling.unwrap_or(&empty))));
     }
     let layer_types = config.get("layer_types").and_then(Json::as_array);
     if layer_types.is_some_and(|types| types.iter().any(|kind| kind == "sliding_attention")) {
@@ -65,9 +54,7 @@ pub(crate) fn from_config(config: &Json) -> Result<Architecture> {
         found.ok_or_else(|| wrong(format!("config.json has no {}", keys[0])))
     };
     let count = |keys: &[&str]| {
-        let found = keys
-            .iter()
-            .find_map(|key| usize::try_from(config.get(key)?.as_u64()?).ok());
+        let found = keys.iter().find_map(|key| usize::try_from(config.get(key)?.as_u64()?).ok());
         found.ok_or_else(|| wrong(format!("config.json has no {}", keys[0])))
     };
     let rope_theta = match rope.get("rope_theta").and_then(Json::as_f64) {
@@ -104,10 +91,7 @@ const NAMES: [(&str, &str); 14] = [
 pub(crate) fn in_layer(weights: &Weights, layer: usize, part: &str) -> String {
     match weights {
         Weights::Gguf(_) => {
-            let name = NAMES
-                .iter()
-                .find(|(folder, _)| *folder == part)
-                .map_or(part, |(_, gguf)| gguf);
+            let name = NAMES.iter().find(|(folder, _)| *folder == part).map_or(part, |(_, gguf)| gguf);
             format!("blk.{layer}.{name}.weight")
         }
         Weights::Folder(_) => format!("model.layers.{layer}.{part}.weight"),

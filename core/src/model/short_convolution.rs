@@ -29,9 +29,7 @@ impl ShortConvolution {
         let window = match shape[..] {
             [rows, 1, window] | [rows, window] if rows == hidden && (2..=64).contains(&window) => window,
             _ => {
-                return Err(wrong(format!(
-                    "tensor {name} has shape {shape:?}, expected {hidden} rows of a window"
-                )));
+                return Err(wrong(format!("tensor {name} has shape {shape:?}, expected {hidden} rows of a window")));
             }
         };
         if weights.weights.shape(&name.replace(".weight", ".bias")).is_some() {

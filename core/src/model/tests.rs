@@ -95,11 +95,7 @@ fn check_exact(name: &str) {
         assert!(difference <= 1e-4, "{name}, stretches {lengths:?}: {difference}");
     }
     for stretch in [golden.prompt.len(), 1, 5] {
-        assert_eq!(
-            greedy(&model, &golden, stretch),
-            golden.greedy,
-            "{name}, stretches of {stretch}"
-        );
+        assert_eq!(greedy(&model, &golden, stretch), golden.greedy, "{name}, stretches of {stretch}");
     }
 }
 
@@ -121,10 +117,7 @@ fn divergence(reference: &[f32], ours: &[f32]) -> f64 {
     let log_probabilities = |logits: &[f32]| {
         let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
-        logits
-            .iter()
-            .map(|logit| f64::from(logit - largest) - sum.ln())
-            .collect::<Vec<_>>()
+        logits.iter().map(|logit| f64::from(logit - largest) - sum.ln()).collect::<Vec<_>>()
     };
     let (reference, ours) = (log_probabilities(reference), log_probabilities(ours));
     reference.iter().zip(&ours).map(|(p, q)| p.exp() * (p - q)).sum()
@@ -166,9 +159,6 @@ fn quantised_files_stay_near_their_dequantised_weights() {
 fn a_file_cut_anywhere_is_refused() {
     let whole = std::fs::read(tests_folder().join("fixtures/models/lfm2-q4_0.gguf")).unwrap();
     for length in (0..whole.len()).step_by(4096) {
-        assert!(
-            Weights::from_bytes(whole[..length].to_vec().into()).is_err(),
-            "cut at {length}"
-        );
+        assert!(Weights::from_bytes(whole[..length].to_vec().into()).is_err(), "cut at {length}");
     }
 }

@@ -23,10 +23,7 @@ enum InString {
 
 impl Block {
     pub(super) fn new(ignores_quotes: bool) -> Self {
-        Self {
-            ignores_quotes,
-            ..Self::default()
-        }
+        Self { ignores_quotes, ..Self::default() }
     }
 
     pub(super) fn ignores_quotes(&self) -> bool {

@@ -42,20 +42,12 @@ fn skip(text: &str, from: usize, stops_behind_group: bool) -> Skipped {
             _ => true,
         };
         if !is_sound {
-            return Skipped {
-                end: at,
-                is_balanced: false,
-                depth,
-            };
+            return Skipped { end: at, is_balanced: false, depth };
         }
         at = next;
         if stops_behind_group && partners.is_empty() {
             break;
         }
     }
-    Skipped {
-        end: at,
-        is_balanced: partners.is_empty(),
-        depth,
-    }
+    Skipped { end: at, is_balanced: partners.is_empty(), depth }
 }

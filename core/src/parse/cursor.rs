@@ -43,11 +43,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads an identifier; empty if none stands here.
     pub(super) fn word(&mut self) -> &'a str {
-        if self.peek().is_some_and(starts_word) {
-            self.eat_while(continues_word)
-        } else {
-            ""
-        }
+        if self.peek().is_some_and(starts_word) { self.eat_while(continues_word) } else { "" }
     }
 
     /// Reads identifiers joined by dots; empty if none stands here.

@@ -29,13 +29,7 @@ pub(super) enum Compared {
 
 impl Echo {
     pub(super) fn new(body: &str, end: Option<&'static str>) -> Self {
-        Self {
-            body: body.trim().to_owned(),
-            end,
-            held: String::new(),
-            n_matched: 0,
-            n_ended: 0,
-        }
+        Self { body: body.trim().to_owned(), end, held: String::new(), n_matched: 0, n_ended: 0 }
     }
 
     pub(super) fn push(&mut self, text: &str) -> Compared {

@@ -14,17 +14,10 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn new(reason: RejectionReason, at: usize) -> Self {
-        Self {
-            reason,
-            at,
-            is_about_quotes: false,
-        }
+        Self { reason, at, is_about_quotes: false }
     }
 
     pub(super) fn about_quotes(self) -> Self {
-        Self {
-            is_about_quotes: true,
-            ..self
-        }
+        Self { is_about_quotes: true, ..self }
     }
 }

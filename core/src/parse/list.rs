@@ -59,10 +59,7 @@ impl List {
 
 /// Reads one or more lists, to the end of the text.
 pub(super) fn read<'a>(notation: &mut impl Notation<'a>) -> List {
-    let mut list = List {
-        is_balanced: true,
-        ..List::default()
-    };
+    let mut list = List { is_balanced: true, ..List::default() };
     notation.cursor().skip_space();
     list.has_brackets = notation.cursor().eat("[");
     read_items(notation, &mut list);
@@ -162,13 +159,7 @@ fn read_item<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
     let span = start.at..notation.cursor().at;
     let raw_text = &start.text[span.clone()];
     let (name, call) = match call {
-        Ok(call) => (
-            Some(call.name.clone()),
-            Ok(SdkFunctionCall {
-                raw_text: raw_text.to_owned(),
-                ..call
-            }),
-        ),
+        Ok(call) => (Some(call.name.clone()), Ok(SdkFunctionCall { raw_text: raw_text.to_owned(), ..call })),
         Err(fault) => (notation.name_of(raw_text), Err(fault)),
     };
     list.items.push(Item { span, name, call });
@@ -177,11 +168,7 @@ fn read_item<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
 /// Skips something that is no call.
 fn skip_stranger<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
     let start = *notation.cursor();
-    let Skipped {
-        end,
-        is_balanced,
-        depth,
-    } = skip_item(start.text, start.at);
+    let Skipped { end, is_balanced, depth } = skip_item(start.text, start.at);
     let reason = match start.peek() {
         _ if depth > crate::parse::DEEPEST => RejectionReason::NestingTooDeep,
         Some('(') => RejectionReason::MissingName,
@@ -189,11 +176,7 @@ fn skip_stranger<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
     };
     notation.cursor().at = end;
     list.is_balanced = is_balanced;
-    list.items.push(Item {
-        span: start.at..end,
-        name: None,
-        call: Err(Fault::new(reason, start.at)),
-    });
+    list.items.push(Item { span: start.at..end, name: None, call: Err(Fault::new(reason, start.at)) });
 }
 
 /// Something that starts with `next` follows a call: both are refused together, up to the next comma.

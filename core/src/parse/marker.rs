@@ -34,10 +34,7 @@ pub(super) fn spellings(parser: FunctionCallParser) -> [Spelling; 4] {
 
 /// The marker that a control token is, by its spelling.
 pub(super) fn of_control(parser: FunctionCallParser, spelling: &str) -> Option<Marker> {
-    spellings(parser)
-        .into_iter()
-        .find(|(known, _)| *known == spelling)
-        .map(|(_, marker)| marker)
+    spellings(parser).into_iter().find(|(known, _)| *known == spelling).map(|(_, marker)| marker)
 }
 
 /// The markers that text can spell. The control tokens around Python calls are not among them: text that looks like
@@ -67,10 +64,7 @@ pub(super) fn in_block(parser: FunctionCallParser) -> &'static [Spelling] {
 
 /// The end marker of a block, when text can spell it.
 pub(super) fn end_in_text(parser: FunctionCallParser) -> Option<&'static str> {
-    in_block(parser)
-        .iter()
-        .find(|(_, marker)| *marker == Marker::BlockEnd)
-        .map(|(spelling, _)| *spelling)
+    in_block(parser).iter().find(|(_, marker)| *marker == Marker::BlockEnd).map(|(spelling, _)| *spelling)
 }
 
 /// What stands at the start of a text.
@@ -87,9 +81,5 @@ pub(super) fn at_start(text: &str, spellings: &[Spelling]) -> Start {
     if let Some((spelling, marker)) = marker {
         return Start::Marker(*marker, spelling);
     }
-    if spellings.iter().any(|(spelling, _)| spelling.starts_with(text)) {
-        Start::Prefix
-    } else {
-        Start::Plain
-    }
+    if spellings.iter().any(|(spelling, _)| spelling.starts_with(text)) { Start::Prefix } else { Start::Plain }
 }

@@ -109,10 +109,7 @@ impl ReplyParser {
 
     /// The same for a reply whose reasoning was opened by the prompt.
     pub fn starting_in_reasoning(self) -> Self {
-        Self {
-            state: State::Reasoning,
-            ..self
-        }
+        Self { state: State::Reasoning, ..self }
     }
 
     /// Takes the next piece of the reply.
@@ -364,21 +361,9 @@ impl ReplyParser {
     }
 
     fn emit_reading(&mut self, mut reading: Reading, body: &str, releases_text: bool, emit: Emit<'_>) {
-        let candidates = reading
-            .rejected
-            .iter_mut()
-            .filter_map(|rejected| rejected.candidate.as_mut());
-        reading
-            .calls
-            .iter_mut()
-            .chain(candidates)
-            .for_each(|call| self.call_ids.give(call));
-        let Reading {
-            calls,
-            rejected,
-            trailing,
-            ..
-        } = reading;
+        let candidates = reading.rejected.iter_mut().filter_map(|rejected| rejected.candidate.as_mut());
+        reading.calls.iter_mut().chain(candidates).for_each(|call| self.call_ids.give(call));
+        let Reading { calls, rejected, trailing, .. } = reading;
         let (n_calls, n_rejected) = (calls.len(), rejected.len());
         if n_calls > 0 {
             emit(Parsed::Calls(calls));

@@ -46,15 +46,9 @@ pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &st
         Notation::Python => python::read(text, inside.start),
         Notation::Json | Notation::JsonInTags => json::read(text, inside.start),
     };
-    if list
-        .items
-        .iter()
-        .any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes))
-    {
+    if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {
         // The end of a block that was cut off may be missing just where it would decide.
-        let recovered = (ending == Ending::Closed)
-            .then(|| python::recover(text, inside.start))
-            .flatten();
+        let recovered = (ending == Ending::Closed).then(|| python::recover(text, inside.start)).flatten();
         match recovered {
             Some(recovered) => list = recovered,
             None => doubt_quotes(&mut list, ending),
@@ -67,13 +61,7 @@ pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &st
         call.repairs.extend(&repairs);
         call.repairs.sort_unstable();
     }
-    Judge {
-        body,
-        ending,
-        strictness,
-        is_broken: !list.is_balanced || ending == Ending::Cut,
-    }
-    .judge(list, inside)
+    Judge { body, ending, strictness, is_broken: !list.is_balanced || ending == Ending::Cut }.judge(list, inside)
 }
 
 /// The rejection of a block that outgrew the cap.
@@ -83,13 +71,7 @@ pub(super) fn too_large(parser: FunctionCallParser, body: &str) -> RejectedCall 
         Notation::Python => python::name_of(start),
         Notation::Json | Notation::JsonInTags => json::name_of(body),
     };
-    reject(
-        body,
-        0..body.len(),
-        name,
-        Fault::new(RejectionReason::TooLarge, 0),
-        None,
-    )
+    reject(body, 0..body.len(), name, Fault::new(RejectionReason::TooLarge, 0), None)
 }
 
 /// How the calls of one block are written.
@@ -126,11 +108,7 @@ impl Notation {
             Self::Json => vec![(true, Repair::JsonBody)],
             Self::JsonInTags => vec![(list.has_brackets || list.items.len() > 1, Repair::SeveralObjects)],
         };
-        mended
-            .into_iter()
-            .filter(|(is_mended, _)| *is_mended)
-            .map(|(_, repair)| repair)
-            .collect()
+        mended.into_iter().filter(|(is_mended, _)| *is_mended).map(|(_, repair)| repair).collect()
     }
 }
 
@@ -143,11 +121,7 @@ fn fenced(body: &str) -> Option<Range<usize>> {
     let mut cursor = Cursor { text: inside, at: 0 };
     let language = cursor.eat_while(|character| character.is_ascii_alphanumeric() || "_+-".contains(character));
     let has_language = cursor.peek().is_some_and(char::is_whitespace);
-    Some(if has_language {
-        start + language.len()..end
-    } else {
-        start..end
-    })
+    Some(if has_language { start + language.len()..end } else { start..end })
 }
 
 /// No reading of the quotes is the only one: no call can be trusted.
@@ -170,15 +144,10 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn judge(&self, list: List, inside: Range<usize>) -> Reading {
-        let mut reading = Reading {
-            is_broken: self.is_broken,
-            ..Reading::default()
-        };
+        let mut reading = Reading { is_broken: self.is_broken, ..Reading::default() };
         if let Some(fault) = self.fault_of_whole(&list, inside.start) {
             let span = trimmed(self.body, inside);
-            reading
-                .rejected
-                .push(reject(self.body, span, None, self.adjusted(fault), None));
+            reading.rejected.push(reject(self.body, span, None, self.adjusted(fault), None));
             reading.is_broken = true;
             return reading;
         }
@@ -214,11 +183,7 @@ impl Judge<'_> {
     fn refusal(&self, call: &SdkFunctionCall) -> Option<RejectionReason> {
         let is_strict = self.strictness == Strictness::Strict;
         if self.is_broken {
-            Some(if self.is_cut_off() {
-                RejectionReason::IncompleteBlock
-            } else {
-                RejectionReason::MalformedSyntax
-            })
+            Some(if self.is_cut_off() { RejectionReason::IncompleteBlock } else { RejectionReason::MalformedSyntax })
         } else if !is_strict || call.repairs.is_empty() {
             None
         } else if call.repairs.contains(&Repair::UnclosedBlock) {
@@ -232,14 +197,7 @@ impl Judge<'_> {
 
     /// In a block that was cut off every fault may come from the cut.
     fn adjusted(&self, fault: Fault) -> Fault {
-        if self.is_cut_off() {
-            Fault {
-                reason: RejectionReason::IncompleteBlock,
-                ..fault
-            }
-        } else {
-            fault
-        }
+        if self.is_cut_off() { Fault { reason: RejectionReason::IncompleteBlock, ..fault } } else { fault }
     }
 
     fn is_cut_off(&self) -> bool {
@@ -262,10 +220,8 @@ fn reject(
     candidate: Option<SdkFunctionCall>,
 ) -> RejectedCall {
     let what = fault.reason.code().replace('_', " ");
-    let whose = name.as_ref().map_or_else(
-        || "a block of calls".to_owned(),
-        |name| format!("the call of {}", quote(name)),
-    );
+    let whose =
+        name.as_ref().map_or_else(|| "a block of calls".to_owned(), |name| format!("the call of {}", quote(name)));
     let where_at = body.get(fault.at..).unwrap_or("");
     RejectedCall {
         reason: fault.reason,
@@ -273,11 +229,7 @@ fn reject(
         raw_text: body[span.clone()].to_owned(),
         byte_offset: span.start,
         candidate,
-        message: format!(
-            "{what} in {whose}, at byte {} of its block: {}",
-            fault.at,
-            quote(where_at)
-        ),
+        message: format!("{what} in {whose}, at byte {} of its block: {}", fault.at, quote(where_at)),
     }
 }
 

@@ -40,23 +40,14 @@ fn json_block(call: &SdkFunctionCall) -> String {
         ("name".to_owned(), Value::String(call.name.clone())),
         ("arguments".to_owned(), Value::Object(call.arguments.clone())),
     ];
-    format!(
-        "{}\n{}\n{}",
-        JSON_START.0,
-        Value::Object(Arguments::from_iter(parts)),
-        JSON_END.0
-    )
+    format!("{}\n{}\n{}", JSON_START.0, Value::Object(Arguments::from_iter(parts)), JSON_END.0)
 }
 
 fn python_call(call: &SdkFunctionCall) -> String {
     let arguments = call.arguments.iter().map(|(name, value)| {
         let value = python(value);
         // A name that Python could not spell as one can still be a key.
-        if is_word(name) {
-            format!("{name}={value}")
-        } else {
-            format!("**{{{}: {value}}}", Value::from(name.as_str()))
-        }
+        if is_word(name) { format!("{name}={value}") } else { format!("**{{{}: {value}}}", Value::from(name.as_str())) }
     });
     format!("{}({})", call.name, joined(arguments))
 }

@@ -22,10 +22,7 @@ mod tests {
     /// The work of reading a text in a block and outside of one, with an echo of it, whole and by the character.
     fn work_of(text: &str) -> usize {
         WORK.set(0);
-        let characters: Vec<_> = text
-            .char_indices()
-            .map(|(at, c)| &text[at..at + c.len_utf8()])
-            .collect();
+        let characters: Vec<_> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
         for pieces in [&[text][..], &characters] {
             for (parser, start, end) in [
                 (DefaultFunctionCallParser, "<|tool_call_start|>", "<|tool_call_end|>"),
@@ -35,9 +32,7 @@ mod tests {
                     let mut reply = ReplyParser::new(Some(parser));
                     for control in [control, end] {
                         reply.push(Piece::Control(control), &mut |_| ());
-                        pieces
-                            .iter()
-                            .for_each(|piece| reply.push(Piece::Text(piece), &mut |_| ()));
+                        pieces.iter().for_each(|piece| reply.push(Piece::Text(piece), &mut |_| ()));
                     }
                     reply.finish(ReplyEnd::Ended, &mut |_| ());
                 }

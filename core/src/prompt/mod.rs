@@ -3,13 +3,15 @@
 mod control;
 mod python;
 mod template;
+#[cfg(test)]
+mod tests;
 
 use indexmap::IndexMap;
 use jiff::Zoned;
 use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{Arguments, SdkFunction, SdkFunctionCall, Value};
+use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::parse::render_calls;
 use crate::schema::function_schema;
@@ -43,10 +45,7 @@ impl PromptRenderer {
             control,
             bos_token: bos_token.to_owned(),
             eos_token: eos_token.to_owned(),
-            capabilities: Capabilities {
-                tools: true,
-                calls: true,
-            },
+            capabilities: Capabilities { tools: true, calls: true },
         };
         renderer.capabilities = renderer.probe();
         Ok(renderer)
@@ -76,14 +75,10 @@ impl PromptRenderer {
             ));
         }
         let marker = Marker::new(&self.control, |candidate| holds(messages, candidate))?;
-        let tools: Vec<TemplateValue> = functions
-            .iter()
-            .map(|function| template_value(&function_schema(function), &marker))
-            .collect();
-        let messages = messages.iter().filter(|message| !is_empty_system(message));
-        let messages = messages
-            .map(|message| self.message(message, &marker))
-            .collect::<Result<Vec<_>>>()?;
+        let tools: Vec<TemplateValue> =
+            functions.iter().map(|function| template_value(&function_schema(function), &marker)).collect();
+        let messages = messages.iter().filter(|message| !only_carries_functions(message));
+        let messages = messages.map(|message| self.message(message, &marker)).collect::<Result<Vec<_>>>()?;
         let variables = minijinja::context! {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
@@ -95,15 +90,8 @@ impl PromptRenderer {
     }
 
     fn message(&self, message: &ChatMessage, marker: &Marker<'_>) -> Result<TemplateValue> {
-        if message
-            .content
-            .iter()
-            .any(|part| !matches!(part, ChatMessageContent::Text(_)))
-        {
-            return Err(SdkError::new(
-                ErrorKind::UnsupportedContent,
-                "the model takes text only, not images or audio",
-            ));
+        if message.content.iter().any(|part| !matches!(part, ChatMessageContent::Text(_))) {
+            return Err(SdkError::new(ErrorKind::UnsupportedContent, "the model takes text only, not images or audio"));
         }
         let text = message.text();
         let mut content = marker.mark(&text).into_owned();
@@ -118,11 +106,7 @@ impl PromptRenderer {
                 content = format!("<|tool_call_start|>{}<|tool_call_end|>{content}", marker.mark(&calls));
             }
         }
-        if let Some(reasoning) = message
-            .reasoning_content
-            .as_deref()
-            .filter(|reasoning| !reasoning.is_empty())
-        {
+        if let Some(reasoning) = message.reasoning_content.as_deref().filter(|reasoning| !reasoning.is_empty()) {
             let reasoning = TemplateValue::from(marker.mark(reasoning).as_ref());
             entries.insert("thinking", reasoning.clone());
             entries.insert("reasoning_content", reasoning);
@@ -135,9 +119,10 @@ impl PromptRenderer {
     fn probe(&self) -> Capabilities {
         const TOOL: &str = "probe_tool";
         const VALUE: &str = "probe_value";
-        let function = SdkFunction::new(TOOL, "", Vec::new());
-        let mut system = ChatMessage::system("");
-        system.functions.push(function);
+        // Some templates pass over functions without parameters.
+        let parameter = SdkFunctionParameter::new("a", SdkFunctionParameterType::string(), "");
+        let function = SdkFunction::new(TOOL, "", vec![parameter]);
+        let system = ChatMessage::with_functions(vec![function]);
         let call = SdkFunctionCall {
             name: "probe_call".to_owned(),
             arguments: Arguments::from([("a".to_owned(), Value::from(VALUE))]),
@@ -166,9 +151,9 @@ pub(crate) fn joined(segments: &[Segment]) -> String {
     text
 }
 
-/// A system message that only carries functions: templates read them from `tools`.
-fn is_empty_system(message: &ChatMessage) -> bool {
-    message.role == Role::System && message.text().is_empty()
+/// Whether a system message stands for functions alone: templates read those from `tools`.
+fn only_carries_functions(message: &ChatMessage) -> bool {
+    message.role == Role::System && message.content.is_empty()
 }
 
 fn tool_call(call: &SdkFunctionCall, marker: &Marker<'_>) -> TemplateValue {
@@ -187,9 +172,7 @@ fn template_value(value: &Value, marker: &Marker<'_>) -> TemplateValue {
         Value::String(text) => TemplateValue::from(marker.mark(text).as_ref()),
         Value::Array(items) => items.iter().map(|item| template_value(item, marker)).collect(),
         Value::Object(entries) => {
-            let entries = entries
-                .iter()
-                .map(|(key, value)| (marker.mark(key), template_value(value, marker)));
+            let entries = entries.iter().map(|(key, value)| (marker.mark(key), template_value(value, marker)));
             TemplateValue::from_pairs(entries)
         }
     }
@@ -200,14 +183,8 @@ fn holds(messages: &[ChatMessage], character: char) -> bool {
     messages.iter().any(|message| {
         let calls = message.function_calls.iter().flatten();
         message.text().contains(character)
-            || message
-                .reasoning_content
-                .as_ref()
-                .is_some_and(|reasoning| reasoning.contains(character))
-            || message
-                .functions
-                .iter()
-                .any(|function| function_schema(function).to_string().contains(character))
+            || message.reasoning_content.as_ref().is_some_and(|reasoning| reasoning.contains(character))
+            || message.functions.iter().any(|function| function_schema(function).to_string().contains(character))
             || calls.into_iter().any(|call| {
                 call.name.contains(character) || Value::Object(call.arguments.clone()).to_string().contains(character)
             })

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use minijinja::value::{Object, Value, ValueKind};
+use minijinja::value::{Object, ObjectRepr, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 use crate::function::{BigInteger, python_float, write_json_string};
@@ -16,6 +16,10 @@ const WIDEST_INDENT: usize = 16;
 pub(crate) struct LargeInteger(pub(crate) BigInteger);
 
 impl Object for LargeInteger {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.digits())
     }
@@ -43,11 +47,7 @@ fn write_json(out: &mut String, value: &Value, indent: Option<usize>, level: usi
         }
         ValueKind::Map => {
             write_items(out, ['{', '}'], value.try_iter()?, indent, level, |out, key| {
-                let text = if key.kind() == ValueKind::String {
-                    key.to_string()
-                } else {
-                    json(&key, None)?
-                };
+                let text = if key.kind() == ValueKind::String { key.to_string() } else { json(&key, None)? };
                 write_json_string(out, &text)?;
                 out.push_str(": ");
                 write_json(out, &value.get_item(&key)?, indent, level + 1)
@@ -111,9 +111,7 @@ fn write_repr(out: &mut String, value: &Value) -> Result<(), Error> {
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq | ValueKind::Iterable => {
-            write_items(out, ['[', ']'], value.try_iter()?, None, 0, |out, item| {
-                write_repr(out, &item)
-            })?;
+            write_items(out, ['[', ']'], value.try_iter()?, None, 0, |out, item| write_repr(out, &item))?;
         }
         ValueKind::Map => {
             write_items(out, ['{', '}'], value.try_iter()?, None, 0, |out, key| {
@@ -132,11 +130,7 @@ fn write_repr(out: &mut String, value: &Value) -> Result<(), Error> {
 
 /// Python prefers single quotes, and double ones for text that holds only single ones.
 fn write_string_repr(out: &mut String, text: &str) -> fmt::Result {
-    let quote = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
     for character in text.chars() {
         match character {
@@ -173,33 +167,21 @@ mod tests {
     use super::*;
 
     fn sample() -> Value {
-        let list: Value = [Value::from(1), 2.0.into(), ().into(), true.into(), "it's".into()]
-            .into_iter()
-            .collect();
+        let list: Value = [Value::from(1), 2.0.into(), ().into(), true.into(), "it's".into()].into_iter().collect();
         Value::from_pairs([("a", list), ("b", minijinja::context! {}), ("c", "x\"y'\n".into())])
     }
 
     #[test]
     fn str_prints_as_python_does() {
-        assert_eq!(
-            text(&sample()).unwrap(),
-            r#"{'a': [1, 2.0, None, True, "it's"], 'b': {}, 'c': 'x"y\'\n'}"#
-        );
+        assert_eq!(text(&sample()).unwrap(), r#"{'a': [1, 2.0, None, True, "it's"], 'b': {}, 'c': 'x"y\'\n'}"#);
         assert_eq!(text(&Value::from("it's")).unwrap(), "it's");
     }
 
     #[test]
     fn json_prints_as_python_does() {
+        assert_eq!(json(&sample(), None).unwrap(), r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#);
         assert_eq!(
-            json(&sample(), None).unwrap(),
-            r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#
-        );
-        assert_eq!(
-            json(
-                &Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]),
-                Some(2)
-            )
-            .unwrap(),
+            json(&Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]), Some(2)).unwrap(),
             "[\n  [\n    1\n  ],\n  []\n]"
         );
         assert!(json(&sample(), Some(1_000_000_000)).is_err());

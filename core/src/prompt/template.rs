@@ -58,11 +58,7 @@ impl ChatTemplate {
 
 /// Lines that hold only a tag leave nothing behind, as transformers sets Jinja.
 fn whitespace() -> SyntaxConfig {
-    SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-        .unwrap_or_default()
+    SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default()
 }
 
 fn tojson(value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
@@ -81,9 +77,7 @@ fn without_generation_tags(source: &str) -> String {
         let (before, tag) = rest.split_at(start);
         let length = tag.find("%}").map_or(tag.len(), |end| end + 2);
         let word = tag[2..].trim_start_matches(['-', '+']).trim_start();
-        let name = word
-            .split(|character: char| !character.is_alphanumeric() && character != '_')
-            .next();
+        let name = word.split(|character: char| !character.is_alphanumeric() && character != '_').next();
         out.push_str(before);
         out.push_str(&match name {
             Some("generation") => tag[..length].replacen("generation", "if true", 1),
@@ -126,10 +120,7 @@ mod tests {
 
     #[test]
     fn values_print_as_in_python() {
-        assert_eq!(
-            render("{{ x }} {{ flag }} {{ none }} {{ flag | string }}").unwrap(),
-            "[1, 2] True None True"
-        );
+        assert_eq!(render("{{ x }} {{ flag }} {{ none }} {{ flag | string }}").unwrap(), "[1, 2] True None True");
     }
 
     #[test]
@@ -150,22 +141,13 @@ mod tests {
             "{% for a in range(9999) %}{{ 'x' * 9999999 }}{% endfor %}",
             "{{ x | tojson(indent=1000000000000) }}",
         ] {
-            assert_eq!(
-                render(source).unwrap_err().kind(),
-                ErrorKind::InvalidMessage,
-                "{source}"
-            );
+            assert_eq!(render(source).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
         }
     }
 
     #[test]
     fn what_the_template_raises_is_shown() {
-        assert!(
-            render("{{ raise_exception('only two roles') }}")
-                .unwrap_err()
-                .to_string()
-                .contains("only two roles")
-        );
+        assert!(render("{{ raise_exception('only two roles') }}").unwrap_err().to_string().contains("only two roles"));
     }
 
     #[test]

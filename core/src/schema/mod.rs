@@ -27,27 +27,16 @@ pub use read::functions_from_json;
 /// ```
 pub fn function_schema(function: &SdkFunction) -> Value {
     let properties = function.parameters.iter().map(|parameter| {
-        (
-            parameter.name.clone(),
-            type_schema(&parameter.parameter_type, Some(&parameter.description)),
-        )
+        (parameter.name.clone(), type_schema(&parameter.parameter_type, Some(&parameter.description)))
     });
     let required = function.parameters.iter().filter(|parameter| !parameter.optional);
-    let parameters = object(
-        properties.collect(),
-        required.map(|parameter| parameter.name.clone()).collect(),
-    );
+    let parameters = object(properties.collect(), required.map(|parameter| parameter.name.clone()).collect());
     Value::Object(Arguments::from([
         ("name".to_owned(), Value::String(function.name.clone())),
         ("description".to_owned(), Value::String(function.description.clone())),
         (
             "parameters".to_owned(),
-            Value::Object(
-                [("type".to_owned(), Value::from("object"))]
-                    .into_iter()
-                    .chain(parameters)
-                    .collect(),
-            ),
+            Value::Object([("type".to_owned(), Value::from("object"))].into_iter().chain(parameters).collect()),
         ),
     ]))
 }
@@ -56,44 +45,21 @@ pub fn function_schema(function: &SdkFunction) -> Value {
 fn type_schema(parameter_type: &SdkFunctionParameterType, description: Option<&str>) -> Value {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
     let (name, own_description, rest) = match parameter_type {
-        SdkStr {
-            enum_values,
-            description,
-        } => (
-            "string",
-            description,
-            enumeration(enum_values, |text| Value::String(text.clone())),
-        ),
-        SdkNum {
-            enum_values,
-            description,
-        } => (
-            "number",
-            description,
-            enumeration(enum_values, |number| Value::Number(*number)),
-        ),
-        SdkInt {
-            enum_values,
-            description,
-        } => (
-            "integer",
-            description,
-            enumeration(enum_values, |integer| Value::Integer(*integer)),
-        ),
+        SdkStr { enum_values, description } => {
+            ("string", description, enumeration(enum_values, |text| Value::String(text.clone())))
+        }
+        SdkNum { enum_values, description } => {
+            ("number", description, enumeration(enum_values, |number| Value::Number(*number)))
+        }
+        SdkInt { enum_values, description } => {
+            ("integer", description, enumeration(enum_values, |integer| Value::Integer(*integer)))
+        }
         SdkBool { description } => ("boolean", description, Arguments::new()),
-        SdkArr { item_type, description } => (
-            "array",
-            description,
-            Arguments::from([("items".to_owned(), type_schema(item_type, None))]),
-        ),
-        SdkObj {
-            properties,
-            required,
-            description,
-        } => {
-            let schemas = properties
-                .iter()
-                .map(|(name, property)| (name.clone(), type_schema(property, None)));
+        SdkArr { item_type, description } => {
+            ("array", description, Arguments::from([("items".to_owned(), type_schema(item_type, None))]))
+        }
+        SdkObj { properties, required, description } => {
+            let schemas = properties.iter().map(|(name, property)| (name.clone(), type_schema(property, None)));
             ("object", description, object(schemas.collect(), required.clone()))
         }
         SdkNull => ("null", &None, Arguments::new()),
@@ -107,19 +73,14 @@ fn type_schema(parameter_type: &SdkFunctionParameterType, description: Option<&s
 }
 
 fn enumeration<T>(values: &Option<Vec<T>>, to_value: impl Fn(&T) -> Value) -> Arguments {
-    let values = values
-        .iter()
-        .map(|values| ("enum".to_owned(), Value::Array(values.iter().map(&to_value).collect())));
+    let values = values.iter().map(|values| ("enum".to_owned(), Value::Array(values.iter().map(&to_value).collect())));
     values.collect()
 }
 
 fn object(properties: Arguments, required: Vec<String>) -> Arguments {
     let mut schema = Arguments::from([("properties".to_owned(), Value::Object(properties))]);
     if !required.is_empty() {
-        schema.insert(
-            "required".to_owned(),
-            Value::Array(required.into_iter().map(Value::String).collect()),
-        );
+        schema.insert("required".to_owned(), Value::Array(required.into_iter().map(Value::String).collect()));
     }
     schema
 }
@@ -131,11 +92,7 @@ mod tests {
 
     #[track_caller]
     fn check(parameter_type: SdkFunctionParameterType, expect: &str) {
-        let function = SdkFunction::new(
-            "f",
-            "",
-            vec![SdkFunctionParameter::new("a", parameter_type, "p").optional()],
-        );
+        let function = SdkFunction::new("f", "", vec![SdkFunctionParameter::new("a", parameter_type, "p").optional()]);
         let expect = format!(
             r#"{{"name": "f", "description": "", "parameters": {{"type": "object", "properties": {{"a": {expect}}}}}}}"#
         );
@@ -143,10 +100,7 @@ mod tests {
     }
 
     fn described(description: &str) -> SdkFunctionParameterType {
-        SdkFunctionParameterType::SdkStr {
-            enum_values: None,
-            description: Some(description.into()),
-        }
+        SdkFunctionParameterType::SdkStr { enum_values: None, description: Some(description.into()) }
     }
 
     #[test]
@@ -156,38 +110,23 @@ mod tests {
 
     #[test]
     fn only_one_level_is_overridden() {
-        let array = SdkFunctionParameterType::SdkArr {
-            item_type: Box::new(described("x")),
-            description: Some("y".into()),
-        };
-        check(
-            array,
-            r#"{"type": "array", "description": "p", "items": {"type": "string", "description": "x"}}"#,
-        );
+        let array =
+            SdkFunctionParameterType::SdkArr { item_type: Box::new(described("x")), description: Some("y".into()) };
+        check(array, r#"{"type": "array", "description": "p", "items": {"type": "string", "description": "x"}}"#);
     }
 
     #[test]
     fn enum_values_keep_order_and_type() {
-        let numbers = SdkFunctionParameterType::SdkNum {
-            enum_values: Some(vec![2.0, 0.5]),
-            description: None,
-        };
+        let numbers = SdkFunctionParameterType::SdkNum { enum_values: Some(vec![2.0, 0.5]), description: None };
         check(numbers, r#"{"type": "number", "description": "p", "enum": [2.0, 0.5]}"#);
-        let integers = SdkFunctionParameterType::SdkInt {
-            enum_values: Some(vec![3, -1]),
-            description: None,
-        };
+        let integers = SdkFunctionParameterType::SdkInt { enum_values: Some(vec![3, -1]), description: None };
         check(integers, r#"{"type": "integer", "description": "p", "enum": [3, -1]}"#);
     }
 
     #[test]
     fn properties_are_sorted_and_required_ones_listed() {
         let object = SdkFunctionParameterType::SdkObj {
-            properties: [
-                ("z".into(), described("last")),
-                ("b".into(), SdkFunctionParameterType::SdkNull),
-            ]
-            .into(),
+            properties: [("z".into(), described("last")), ("b".into(), SdkFunctionParameterType::SdkNull)].into(),
             required: vec!["z".into()],
             description: None,
         };

@@ -24,19 +24,13 @@ pub fn functions_from_json(text: &str) -> Result<Vec<SdkFunction>> {
     let json: Json = serde_json::from_str(text)
         .map_err(|err| SdkError::new(ErrorKind::Serialization, "functions are no valid JSON").caused_by(err))?;
     let entries = json.as_array().ok_or_else(|| wrong("functions", "expected an array"))?;
-    let functions = entries
-        .iter()
-        .enumerate()
-        .map(|(i, entry)| read_function(entry, &format!("functions[{i}]")));
+    let functions = entries.iter().enumerate().map(|(i, entry)| read_function(entry, &format!("functions[{i}]")));
     functions.collect()
 }
 
 fn read_function(entry: &Json, place: &str) -> Result<SdkFunction> {
     let entry = fields(entry.get("function").unwrap_or(entry), place)?;
-    let name = entry
-        .get("name")
-        .and_then(Json::as_str)
-        .ok_or_else(|| wrong(place, "expected a name"))?;
+    let name = entry.get("name").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected a name"))?;
     let mut function = SdkFunction::new(name, text(entry, "description", place)?.unwrap_or_default(), Vec::new());
     if let Some(schema) = entry.get("parameters").filter(|schema| !schema.is_null()) {
         function.parameters = read_parameters(schema, &format!("{place}.parameters"))?;
@@ -52,22 +46,14 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
     }
     let required = strings(schema, "required", place)?.unwrap_or_default();
     let empty = Json::Object(Map::new());
-    let properties = fields(
-        schema.get("properties").unwrap_or(&empty),
-        &format!("{place}.properties"),
-    )?;
+    let properties = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
     let mut parameters = Vec::with_capacity(properties.len());
     for (name, property) in properties {
         let place = format!("{place}.properties.{name}");
         let parameter_type = read_type(property, &place, 0)?;
         let description = text(fields(property, &place)?, "description", &place)?.unwrap_or_default();
         let optional = !required.contains(name);
-        parameters.push(SdkFunctionParameter {
-            name: name.clone(),
-            parameter_type,
-            description,
-            optional,
-        });
+        parameters.push(SdkFunctionParameter { name: name.clone(), parameter_type, description, optional });
     }
     match required.iter().find(|name| !properties.contains_key(*name)) {
         Some(absent) => Err(wrong(place, &format!("required property {absent:?} does not exist"))),
@@ -80,10 +66,7 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
         return Err(wrong(place, "the schema nests too deep"));
     }
     let schema = fields(schema, place)?;
-    let kind = schema
-        .get("type")
-        .and_then(Json::as_str)
-        .ok_or_else(|| wrong(place, "expected one type"))?;
+    let kind = schema.get("type").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected one type"))?;
     let known: &[&str] = match kind {
         "string" | "number" | "integer" => &["enum"],
         "array" => &["items"],
@@ -92,60 +75,38 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
     };
     // `title` and `default` say nothing that a call must keep to.
     let harmless = ["type", "description", "title", "default"];
-    if let Some(keyword) = schema
-        .keys()
-        .find(|key| !known.contains(&key.as_str()) && !harmless.contains(&key.as_str()))
+    if let Some(keyword) = schema.keys().find(|key| !known.contains(&key.as_str()) && !harmless.contains(&key.as_str()))
     {
-        return Err(wrong(
-            place,
-            &format!("keyword {keyword:?} has no counterpart for type {kind:?}"),
-        ));
+        return Err(wrong(place, &format!("keyword {keyword:?} has no counterpart for type {kind:?}")));
     }
     let description = text(schema, "description", place)?;
     Ok(match kind {
         "string" => {
             let enum_values = enumeration(schema, place, |value| value.as_str().map(str::to_owned))?;
-            SdkFunctionParameterType::SdkStr {
-                enum_values,
-                description,
-            }
+            SdkFunctionParameterType::SdkStr { enum_values, description }
         }
-        "number" => SdkFunctionParameterType::SdkNum {
-            enum_values: enumeration(schema, place, Json::as_f64)?,
-            description,
-        },
-        "integer" => SdkFunctionParameterType::SdkInt {
-            enum_values: enumeration(schema, place, Json::as_i64)?,
-            description,
-        },
+        "number" => {
+            SdkFunctionParameterType::SdkNum { enum_values: enumeration(schema, place, Json::as_f64)?, description }
+        }
+        "integer" => {
+            SdkFunctionParameterType::SdkInt { enum_values: enumeration(schema, place, Json::as_i64)?, description }
+        }
         "boolean" => SdkFunctionParameterType::SdkBool { description },
         "null" => SdkFunctionParameterType::SdkNull,
         "array" => {
-            let items = schema
-                .get("items")
-                .ok_or_else(|| wrong(place, "an array needs items"))?;
+            let items = schema.get("items").ok_or_else(|| wrong(place, "an array needs items"))?;
             let item_type = Box::new(read_type(items, &format!("{place}.items"), depth + 1)?);
             SdkFunctionParameterType::SdkArr { item_type, description }
         }
         "object" => {
             let empty = Json::Object(Map::new());
-            let entries = fields(
-                schema.get("properties").unwrap_or(&empty),
-                &format!("{place}.properties"),
-            )?;
+            let entries = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
             let read = |(name, property): (&String, &Json)| {
-                Ok((
-                    name.clone(),
-                    read_type(property, &format!("{place}.properties.{name}"), depth + 1)?,
-                ))
+                Ok((name.clone(), read_type(property, &format!("{place}.properties.{name}"), depth + 1)?))
             };
             let properties = entries.iter().map(read).collect::<Result<_>>()?;
             let required = strings(schema, "required", place)?.unwrap_or_default();
-            SdkFunctionParameterType::SdkObj {
-                properties,
-                required,
-                description,
-            }
+            SdkFunctionParameterType::SdkObj { properties, required, description }
         }
         other => return Err(wrong(place, &format!("type {other:?} is unknown"))),
     })
@@ -178,13 +139,9 @@ fn list<T>(
     read: impl Fn(&Json) -> Option<T>,
 ) -> Result<Option<Vec<T>>> {
     let Some(json) = entry.get(key) else { return Ok(None) };
-    let items = json
-        .as_array()
-        .ok_or_else(|| wrong(place, &format!("{key} is no array")))?;
+    let items = json.as_array().ok_or_else(|| wrong(place, &format!("{key} is no array")))?;
     let items: Option<Vec<T>> = items.iter().map(read).collect();
-    items
-        .map(Some)
-        .ok_or_else(|| wrong(place, &format!("{key} holds a value of another type")))
+    items.map(Some).ok_or_else(|| wrong(place, &format!("{key} holds a value of another type")))
 }
 
 fn wrong(place: &str, rule: &str) -> SdkError {

@@ -27,9 +27,7 @@ pub(crate) struct ByteLevel {
 
 impl ByteLevel {
     pub(crate) fn new() -> Self {
-        Self {
-            byte_of_symbol: byte_of_symbol(),
-        }
+        Self { byte_of_symbol: byte_of_symbol() }
     }
 
     /// The bytes of a token. A character outside the table, which only a hand-made vocabulary has, stands for itself.

@@ -30,15 +30,9 @@ pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
     };
     let tokens = texts(file, "tokenizer.ggml.tokens")?;
     let merges = texts(file, "tokenizer.ggml.merges")?;
-    let types = file
-        .integers("tokenizer.ggml.token_type")?
-        .unwrap_or_else(|| vec![1; tokens.len()]);
+    let types = file.integers("tokenizer.ggml.token_type")?.unwrap_or_else(|| vec![1; tokens.len()]);
     if types.len() != tokens.len() {
-        return Err(wrong(format!(
-            "{} token types for {} tokens",
-            types.len(),
-            tokens.len()
-        )));
+        return Err(wrong(format!("{} token types for {} tokens", types.len(), tokens.len())));
     }
     let byte_level = ByteLevel::new();
     let text_of = |(token, kind): (&&str, &i64)| match *kind {
@@ -48,18 +42,11 @@ pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
     };
     let texts = tokens.iter().zip(&types).map(text_of).collect();
     let user_defined = tokens.iter().zip(&types).filter(|(_, kind)| **kind == USER_DEFINED);
-    let user_defined: Vec<AddedToken> = user_defined
-        .map(|(token, _)| AddedToken::from(*token, false).normalized(false))
-        .collect();
-    let encoder = guarded("the vocabulary", || {
-        encoder(&tokens, &merges, ignore_merges, &user_defined)
-    })?;
+    let user_defined: Vec<AddedToken> =
+        user_defined.map(|(token, _)| AddedToken::from(*token, false).normalized(false)).collect();
+    let encoder = guarded("the vocabulary", || encoder(&tokens, &merges, ignore_merges, &user_defined))?;
     let id = |key: &str| Ok(file.count(key)?.and_then(|id| u32::try_from(id).ok()));
-    let end_keys = [
-        "tokenizer.ggml.eos_token_id",
-        "tokenizer.ggml.eot_token_id",
-        "tokenizer.ggml.eom_token_id",
-    ];
+    let end_keys = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"];
     let mut end_ids = Vec::new();
     for key in end_keys {
         end_ids.extend(id(key)?);
@@ -79,31 +66,18 @@ fn encoder(
     ignore_merges: bool,
     user_defined: &[AddedToken],
 ) -> Result<Encoder, tokenizers::Error> {
-    let ids = tokens
-        .iter()
-        .zip(0u32..)
-        .map(|(token, id)| ((*token).to_owned(), id))
-        .collect::<ahash::AHashMap<_, _>>();
+    let ids = tokens.iter().zip(0u32..).map(|(token, id)| ((*token).to_owned(), id)).collect::<ahash::AHashMap<_, _>>();
     if ids.len() != tokens.len() {
         return Err("a token stands twice".into());
     }
     let pair = |merge: &&str| {
-        let (left, right) = merge
-            .split_once(' ')
-            .ok_or_else(|| format!("merge {merge:?} is no pair"))?;
+        let (left, right) = merge.split_once(' ').ok_or_else(|| format!("merge {merge:?} is no pair"))?;
         Ok::<_, tokenizers::Error>((left.to_owned(), right.to_owned()))
     };
     let merges = merges.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
-    let model = BPE::builder()
-        .vocab_and_merges(ids, merges)
-        .ignore_merges(ignore_merges)
-        .build()?;
+    let model = BPE::builder().vocab_and_merges(ids, merges).ignore_merges(ignore_merges).build()?;
     let mut encoder = Encoder::new(model);
-    let words = Split::new(
-        SplitPattern::Regex(LLAMA3_WORDS.to_owned()),
-        SplitDelimiterBehavior::Isolated,
-        false,
-    )?;
+    let words = Split::new(SplitPattern::Regex(LLAMA3_WORDS.to_owned()), SplitDelimiterBehavior::Isolated, false)?;
     let bytes = ByteLevelSplit::new(false, true, false);
     encoder.with_pre_tokenizer(Some(Sequence::new(vec![
         PreTokenizerWrapper::Split(words),
@@ -114,9 +88,7 @@ fn encoder(
 }
 
 fn texts<'a>(file: &'a GgufFile, key: &str) -> Result<Vec<&'a str>> {
-    let strings = file
-        .byte_strings(key)?
-        .ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
+    let strings = file.byte_strings(key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
     let texts: Result<Vec<&str>, _> = strings.into_iter().map(std::str::from_utf8).collect();
     texts.map_err(|_| wrong(format!("metadata {key} holds invalid UTF-8")))
 }

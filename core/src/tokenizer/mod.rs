@@ -7,6 +7,8 @@
 mod bytes;
 mod folder;
 mod gguf;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,12 +55,7 @@ impl Tokenizer {
         });
         let control_ids: HashMap<Box<str>, u32> = control.collect();
         let n_tokens = parts.texts.len();
-        if let Some(id) = parts
-            .bos_id
-            .iter()
-            .chain(&parts.end_ids)
-            .find(|id| n_tokens <= **id as usize)
-        {
+        if let Some(id) = parts.bos_id.iter().chain(&parts.end_ids).find(|id| n_tokens <= **id as usize) {
             return Err(SdkError::new(
                 ErrorKind::ModelLoad,
                 format!("token id {id} is outside the vocabulary of {n_tokens} tokens"),
@@ -68,13 +65,7 @@ impl Tokenizer {
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)));
         end_ids.sort_unstable();
         end_ids.dedup();
-        let tokenizer = Self {
-            encoder: parts.encoder,
-            texts: parts.texts,
-            control_ids,
-            bos_id: parts.bos_id,
-            end_ids,
-        };
+        let tokenizer = Self { encoder: parts.encoder, texts: parts.texts, control_ids, bos_id: parts.bos_id, end_ids };
         Ok((tokenizer, parts.template))
     }
 
@@ -145,13 +136,7 @@ impl Tokenizer {
 fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T, tokenizers::Error>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(err)) => Err(SdkError::new(
-            ErrorKind::ModelLoad,
-            format!("the tokenizer cannot take {what}: {err}"),
-        )),
-        Err(_) => Err(SdkError::new(
-            ErrorKind::ModelLoad,
-            format!("the tokenizer failed on {what}"),
-        )),
+        Ok(Err(err)) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer cannot take {what}: {err}"))),
+        Err(_) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer failed on {what}"))),
     }
 }

@@ -33,18 +33,9 @@ struct Entry {
 
 impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let config = read_json(&path.join("config.json"))?.ok_or_else(|| {
-            SdkError::new(
-                ErrorKind::ModelNotFound,
-                format!("no config.json in {}", path.display()),
-            )
-        })?;
-        let mut folder = Self {
-            path: path.to_owned(),
-            config,
-            files: Vec::new(),
-            tensors: HashMap::new(),
-        };
+        let config = read_json(&path.join("config.json"))?
+            .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
+        let mut folder = Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new() };
         for file in weight_files(path)? {
             folder.add(&file)?;
         }
@@ -67,12 +58,7 @@ impl Folder {
                 _ => continue,
             };
             let bytes = start + info.data_offsets.0..start + info.data_offsets.1;
-            let entry = Entry {
-                file: self.files.len(),
-                dtype,
-                shape: info.shape.clone(),
-                bytes,
-            };
+            let entry = Entry { file: self.files.len(), dtype, shape: info.shape.clone(), bytes };
             if self.tensors.insert(name.clone(), entry).is_some() {
                 return Err(SdkError::new(
                     ErrorKind::ModelLoad,
@@ -122,32 +108,21 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
         let single = folder.join("model.safetensors");
         return match single.exists() {
             true => Ok(vec![single]),
-            false => Err(SdkError::new(
-                ErrorKind::ModelNotFound,
-                format!("no model.safetensors in {}", folder.display()),
-            )),
+            false => {
+                Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model.safetensors in {}", folder.display())))
+            }
         };
     };
     let wrong = |rule: &str| {
-        SdkError::new(
-            ErrorKind::ModelLoad,
-            format!("model.safetensors.index.json in {}: {rule}", folder.display()),
-        )
+        SdkError::new(ErrorKind::ModelLoad, format!("model.safetensors.index.json in {}: {rule}", folder.display()))
     };
-    let map = index
-        .get("weight_map")
-        .and_then(Json::as_object)
-        .ok_or_else(|| wrong("no weight_map"))?;
+    let map = index.get("weight_map").and_then(Json::as_object).ok_or_else(|| wrong("no weight_map"))?;
     let mut names: Vec<&str> = map.values().filter_map(Json::as_str).collect();
     names.sort_unstable();
     names.dedup();
     // An index from outside must not lead out of its folder.
-    let is_plain = |name: &&str| {
-        matches!(
-            Path::new(*name).components().collect::<Vec<_>>()[..],
-            [Component::Normal(_)]
-        )
-    };
+    let is_plain =
+        |name: &&str| matches!(Path::new(*name).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
     match names.iter().find(|name| !is_plain(name)) {
         Some(name) => Err(wrong(&format!("{name:?} is no file name"))),
         None => Ok(names.iter().map(|name| folder.join(name)).collect()),

@@ -18,11 +18,7 @@ pub(crate) fn locate(model: &str) -> Result<PathBuf> {
 fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
     let path = Path::new(model);
     if path.exists() {
-        return if path.is_dir() {
-            in_folder(path)
-        } else {
-            Ok(path.to_owned())
-        };
+        return if path.is_dir() { in_folder(path) } else { Ok(path.to_owned()) };
     }
     let Some((namespace, name)) = model_id(model) else {
         return Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model at {model}")));
@@ -64,18 +60,11 @@ fn snapshot(repository: &Path) -> Result<PathBuf> {
             return Ok(folder);
         }
     }
-    let folders: Vec<PathBuf> = fs::read_dir(&snapshots)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
+    let folders: Vec<PathBuf> =
+        fs::read_dir(&snapshots).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     match &folders[..] {
         [folder] => Ok(folder.clone()),
-        _ => Err(SdkError::new(
-            ErrorKind::ModelNotFound,
-            format!("no complete model in {}", repository.display()),
-        )),
+        _ => Err(SdkError::new(ErrorKind::ModelNotFound, format!("no complete model in {}", repository.display()))),
     }
 }
 
@@ -84,16 +73,9 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
     if folder.join("config.json").exists() {
         return Ok(folder.to_owned());
     }
-    let entries = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")))
         .collect();
     match (files.pop(), files.is_empty()) {
         (Some(file), true) => Ok(file),
@@ -143,9 +125,7 @@ mod tests {
     fn only_plain_names_are_model_ids() {
         assert_eq!(model_id("LiquidAI/LFM2-350M"), Some(("LiquidAI", "LFM2-350M")));
         let long = format!("a/{}", "b".repeat(97));
-        for text in [
-            "../etc", "a/b/c", "a/..", "%2e/b", "C:\\x", "a/b.", "a", "/a", "a/", "a/b\0", "x/y.gguf", &long,
-        ] {
+        for text in ["../etc", "a/b/c", "a/..", "%2e/b", "C:\\x", "a/b.", "a", "/a", "a/", "a/b\0", "x/y.gguf", &long] {
             assert_eq!(model_id(text), None, "{text}");
         }
     }

@@ -26,11 +26,7 @@ impl Weights {
     /// Opens what `model` names: a GGUF file, a folder, or `<namespace>/<name>` in the local cache.
     pub(crate) fn open(model: &str) -> Result<Self> {
         let path = location::locate(model)?;
-        if path.is_dir() {
-            Folder::open(&path).map(Self::Folder)
-        } else {
-            GgufFile::open(&path).map(Self::Gguf)
-        }
+        if path.is_dir() { Folder::open(&path).map(Self::Folder) } else { GgufFile::open(&path).map(Self::Gguf) }
     }
 
     /// Opens a GGUF file held in memory.
@@ -93,10 +89,7 @@ impl Weights {
                     // Files without any sampling value say do_sample = false by default, not by choice.
                     temperature: number("temperature").map(|temperature| if is_greedy { 0.0 } else { temperature }),
                     top_p: number("top_p"),
-                    top_k: config
-                        .get("top_k")
-                        .and_then(|k| k.as_u64())
-                        .and_then(|k| usize::try_from(k).ok()),
+                    top_k: config.get("top_k").and_then(|k| k.as_u64()).and_then(|k| usize::try_from(k).ok()),
                     min_p: number("min_p"),
                     repetition_penalty: number("repetition_penalty"),
                 })

@@ -35,17 +35,8 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
     for function in offered {
         conversation.register_function(function)?;
     }
-    let functions = arguments
-        .functions
-        .is_none()
-        .then(|| Functions::new(&data_folder(), Zoned::now))
-        .map(Arc::new);
-    let mut chat = Session {
-        conversation,
-        functions,
-        options,
-        terminal: Terminal::new(arguments.show_calls),
-    };
+    let functions = arguments.functions.is_none().then(|| Functions::new(&data_folder(), Zoned::now)).map(Arc::new);
+    let mut chat = Session { conversation, functions, options, terminal: Terminal::new(arguments.show_calls) };
     match &arguments.prompt {
         Some(prompt) => chat.reply_to(prompt),
         None => chat.converse(),
@@ -59,9 +50,7 @@ fn read_functions(file: &PathBuf) -> Result<Vec<SdkFunction>, Failure> {
 
 /// Where notes and timers are kept.
 fn data_folder() -> PathBuf {
-    let chosen = std::env::var_os("CAUSERIE_HOME")
-        .filter(|folder| !folder.is_empty())
-        .map(PathBuf::from);
+    let chosen = std::env::var_os("CAUSERIE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let usual = || Some(ProjectDirs::from("", "", "causerie")?.data_dir().to_owned());
     chosen.or_else(usual).unwrap_or_else(|| PathBuf::from(".causerie"))
 }
@@ -93,9 +82,7 @@ impl Session {
     }
 
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
-        let mut reply = self
-            .conversation
-            .generate_response(ChatMessage::user(text), self.options.clone());
+        let mut reply = self.conversation.generate_response(ChatMessage::user(text), self.options.clone());
         for _ in 0..MOST_ROUNDS {
             let calls = self.show(&mut reply)?;
             if calls.is_empty() {
@@ -107,9 +94,7 @@ impl Session {
             }
             reply = self.conversation.continue_response(self.options.clone());
         }
-        Err(Failure(format!(
-            "the model called functions {MOST_ROUNDS} times without an answer"
-        )))
+        Err(Failure(format!("the model called functions {MOST_ROUNDS} times without an answer")))
     }
 
     /// Prints a reply as it comes, and returns the calls it made.

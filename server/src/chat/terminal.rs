@@ -32,16 +32,8 @@ pub(crate) struct Terminal {
 impl Terminal {
     pub(crate) fn new(show_calls: bool) -> Self {
         let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        let editor = if is_interactive {
-            DefaultEditor::new().ok()
-        } else {
-            None
-        };
-        Self {
-            editor,
-            show_calls,
-            is_in_line: false,
-        }
+        let editor = if is_interactive { DefaultEditor::new().ok() } else { None };
+        Self { editor, show_calls, is_in_line: false }
     }
 
     /// Prints above the line that is being typed.
@@ -55,10 +47,7 @@ impl Terminal {
     pub(crate) fn greet(&self, functions: &[SdkFunction]) {
         if self.editor.is_some() {
             let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
-            println!(
-                "{QUIET}Functions: {}.\nCtrl-C cancels a reply, Ctrl-D ends.{QUIET:#}",
-                names.join(", ")
-            );
+            println!("{QUIET}Functions: {}.\nCtrl-C cancels a reply, Ctrl-D ends.{QUIET:#}", names.join(", "));
         }
     }
 
@@ -108,26 +97,16 @@ impl Terminal {
         if !self.show_calls && !always {
             return Ok(());
         }
-        let arguments: Vec<String> = call
-            .arguments
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
+        let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
         self.write(&format!("{CALL}→ {}({}){CALL:#}\n", call.name, arguments.join(", ")))
     }
 
     pub(crate) fn result(&mut self, result: &str) -> Result<(), Failure> {
-        if self.show_calls {
-            self.write(&format!("{QUIET}← {result}{QUIET:#}\n"))
-        } else {
-            Ok(())
-        }
+        if self.show_calls { self.write(&format!("{QUIET}← {result}{QUIET:#}\n")) } else { Ok(()) }
     }
 
     pub(crate) fn ask_result(&mut self, function: &str) -> Result<String, Failure> {
-        self.write(&format!(
-            "{QUIET}Result of {function}, one line, JSON or text:{QUIET:#}\n"
-        ))?;
+        self.write(&format!("{QUIET}Result of {function}, one line, JSON or text:{QUIET:#}\n"))?;
         let line = self.read_line()?.filter(|line| !line.trim().is_empty());
         let none = || Value::Object([("error".to_owned(), Value::from("no result"))].into_iter().collect()).to_string();
         Ok(line.unwrap_or_else(none))

@@ -7,19 +7,12 @@ const DEEPEST: usize = 64;
 
 /// The value of an expression. `%` before an operand is the remainder, elsewhere it is per cent.
 pub(super) fn evaluate(expression: &str) -> Result<f64, String> {
-    let mut reader = Reader {
-        rest: expression,
-        depth: 0,
-    };
+    let mut reader = Reader { rest: expression, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.trim_start().is_empty() {
         return Err(format!("cannot read {:?} in {expression:?}", reader.rest.trim_start()));
     }
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(format!("{expression} has no finite value"))
-    }
+    if value.is_finite() { Ok(value) } else { Err(format!("{expression} has no finite value")) }
 }
 
 /// A result without the noise of binary fractions: whole numbers whole, others to ten decimal places.
@@ -89,11 +82,7 @@ impl Reader<'_> {
                 return Ok(-reader.signed()?);
             }
             let base = reader.percent()?;
-            if reader.take(&["^", "**"]) {
-                Ok(base.powf(reader.signed()?))
-            } else {
-                Ok(base)
-            }
+            if reader.take(&["^", "**"]) { Ok(base.powf(reader.signed()?)) } else { Ok(base) }
         })
     }
 
@@ -101,9 +90,7 @@ impl Reader<'_> {
         let value = self.operand()?;
         let behind = self.rest.trim_start().strip_prefix('%');
         let is_remainder = |behind: &str| {
-            behind
-                .trim_start()
-                .starts_with(|next: char| next.is_ascii_digit() || next == '(' || next == 's')
+            behind.trim_start().starts_with(|next: char| next.is_ascii_digit() || next == '(' || next == 's')
         };
         match behind {
             Some(behind) if !is_remainder(behind) => {
@@ -117,28 +104,18 @@ impl Reader<'_> {
     fn operand(&mut self) -> Result<f64, String> {
         if self.take(&["sqrt", "√"]) {
             let value = self.deeper(Self::operand)?;
-            return if value < 0.0 {
-                Err("square root of a negative number".to_owned())
-            } else {
-                Ok(value.sqrt())
-            };
+            return if value < 0.0 { Err("square root of a negative number".to_owned()) } else { Ok(value.sqrt()) };
         }
         if self.take(&["("]) {
             let value = self.deeper(Self::sum)?;
-            return if self.take(&[")"]) {
-                Ok(value)
-            } else {
-                Err("a parenthesis is not closed".to_owned())
-            };
+            return if self.take(&[")"]) { Ok(value) } else { Err("a parenthesis is not closed".to_owned()) };
         }
         self.number()
     }
 
     fn number(&mut self) -> Result<f64, String> {
         let rest = self.rest.trim_start();
-        let length = rest
-            .find(|next: char| !next.is_ascii_digit() && next != '.')
-            .unwrap_or(rest.len());
+        let length = rest.find(|next: char| !next.is_ascii_digit() && next != '.').unwrap_or(rest.len());
         let (digits, behind) = rest.split_at(length);
         self.rest = behind;
         digits.parse().map_err(|_| match rest {

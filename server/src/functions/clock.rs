@@ -57,14 +57,9 @@ fn time_zone(city: &str) -> Option<TimeZone> {
     if let Some((_, zone)) = OTHER_CITIES.iter().find(|(other, _)| *other == city) {
         return TimeZone::get(zone).ok();
     }
-    let is_city = |zone: &str| {
-        zone.rsplit_once('/')
-            .is_some_and(|(_, name)| name.replace('_', " ").eq_ignore_ascii_case(city))
-    };
-    let zone = db()
-        .available()
-        .map(|name| name.to_string())
-        .find(|zone| !zone.starts_with("Etc/") && is_city(zone))?;
+    let is_city =
+        |zone: &str| zone.rsplit_once('/').is_some_and(|(_, name)| name.replace('_', " ").eq_ignore_ascii_case(city));
+    let zone = db().available().map(|name| name.to_string()).find(|zone| !zone.starts_with("Etc/") && is_city(zone))?;
     TimeZone::get(&zone).ok()
 }
 

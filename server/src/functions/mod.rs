@@ -33,11 +33,7 @@ impl Functions {
     /// Notes and timers are kept in `folder`.
     pub(crate) fn new(folder: &Path, now: fn() -> Zoned) -> Self {
         let store = |name: &str| Store::new(folder.join(name));
-        Self {
-            timers: Timers::new(store("timers.json")),
-            notes: store("notes.json"),
-            now,
-        }
+        Self { timers: Timers::new(store("timers.json")), notes: store("notes.json"), now }
     }
 
     pub(crate) fn timers(&self) -> &Timers {
@@ -70,30 +66,19 @@ impl Functions {
             }
             "set_timer" => {
                 let label = given.optional_text("label")?;
-                let timer = self
-                    .timers
-                    .set(given.number("duration")?, given.text("unit")?, label, &now)?;
-                let mut result: Arguments = timer
-                    .label
-                    .iter()
-                    .map(|label| ("timer".to_owned(), label.as_str().into()))
-                    .collect();
+                let timer = self.timers.set(given.number("duration")?, given.text("unit")?, label, &now)?;
+                let mut result: Arguments =
+                    timer.label.iter().map(|label| ("timer".to_owned(), label.as_str().into())).collect();
                 result.extend(entries([
                     ("duration", timer.duration.as_str().into()),
-                    (
-                        "rings_at",
-                        timer.rings_at.strftime("%H:%M:%S").to_string().as_str().into(),
-                    ),
+                    ("rings_at", timer.rings_at.strftime("%H:%M:%S").to_string().as_str().into()),
                 ]));
                 result
             }
             "list_timers" => {
                 let timers = self.timers.running(&now)?;
                 let entry = |timer: &Timer| {
-                    Value::Object(entries([
-                        ("timer", timer.name().into()),
-                        ("left", timer.left(&now).as_str().into()),
-                    ]))
+                    Value::Object(entries([("timer", timer.name().into()), ("left", timer.left(&now).as_str().into())]))
                 };
                 entries([("timers", Value::Array(timers.iter().map(entry).collect()))])
             }
@@ -141,10 +126,7 @@ impl From<Problem> for Value {
 }
 
 fn entries<const N: usize>(entries: [(&str, Value); N]) -> Arguments {
-    entries
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// The arguments of a call, which the model may have left out or made of the wrong type.
@@ -188,14 +170,8 @@ mod tests {
     }
 
     fn call(name: &str, arguments: serde_json::Value) -> SdkFunctionCall {
-        let Value::Object(arguments) = Value::from(arguments) else {
-            panic!("arguments are an object")
-        };
-        SdkFunctionCall {
-            name: name.to_owned(),
-            arguments,
-            ..Default::default()
-        }
+        let Value::Object(arguments) = Value::from(arguments) else { panic!("arguments are an object") };
+        SdkFunctionCall { name: name.to_owned(), arguments, ..Default::default() }
     }
 
     #[test]
@@ -211,31 +187,19 @@ mod tests {
     fn results_are_what_the_demo_model_was_trained_on() {
         let functions = Functions::new(&folder("results"), noon);
         for (name, arguments, expect) in [
-            (
-                "get_time",
-                serde_json::json!({}),
-                r#"{"time": "12:00", "date": "Friday, 20 November 2026"}"#,
-            ),
+            ("get_time", serde_json::json!({}), r#"{"time": "12:00", "date": "Friday, 20 November 2026"}"#),
             (
                 "get_time",
                 serde_json::json!({"city": "Tokyo"}),
                 r#"{"time": "21:00", "date": "Friday, 20 November 2026", "city": "Tokyo"}"#,
             ),
-            (
-                "calculate",
-                serde_json::json!({"expression": "12 * 7"}),
-                r#"{"expression": "12 * 7", "result": 84}"#,
-            ),
+            ("calculate", serde_json::json!({"expression": "12 * 7"}), r#"{"expression": "12 * 7", "result": 84}"#),
             (
                 "convert_units",
                 serde_json::json!({"value": 26, "from_unit": "miles", "to_unit": "kilometres"}),
                 r#"{"value": 26, "unit": "miles", "result": 41.84, "result_unit": "kilometres"}"#,
             ),
-            (
-                "add_note",
-                serde_json::json!({"text": "buy milk"}),
-                r#"{"saved": "buy milk", "notes": 1}"#,
-            ),
+            ("add_note", serde_json::json!({"text": "buy milk"}), r#"{"saved": "buy milk", "notes": 1}"#),
             ("list_notes", serde_json::json!({}), r#"{"notes": ["buy milk"]}"#),
             ("list_timers", serde_json::json!({}), r#"{"timers": []}"#),
             (
@@ -257,16 +221,8 @@ mod tests {
     fn bad_arguments_are_told_not_fatal() {
         let functions = Functions::new(&folder("bad"), noon);
         for (name, arguments, expect) in [
-            (
-                "set_timer",
-                serde_json::json!({"unit": "minutes"}),
-                "duration is missing",
-            ),
-            (
-                "set_timer",
-                serde_json::json!({"duration": "x", "unit": "minutes"}),
-                "duration is no number",
-            ),
+            ("set_timer", serde_json::json!({"unit": "minutes"}), "duration is missing"),
+            ("set_timer", serde_json::json!({"duration": "x", "unit": "minutes"}), "duration is no number"),
             (
                 "set_timer",
                 serde_json::json!({"duration": 1e300, "unit": "hours"}),
@@ -278,41 +234,23 @@ mod tests {
                 "a timer takes more than nothing and at most 31 days",
             ),
             ("add_note", serde_json::json!({"text": 3}), "text is no text"),
-            (
-                "get_time",
-                serde_json::json!({"city": "Atlantis"}),
-                "no city named Atlantis",
-            ),
+            ("get_time", serde_json::json!({"city": "Atlantis"}), "no city named Atlantis"),
             ("fly", serde_json::json!({}), "no function named fly"),
         ] {
-            assert_eq!(
-                functions.run(&call(name, arguments)),
-                format!("{{\"error\": \"{expect}\"}}")
-            );
+            assert_eq!(functions.run(&call(name, arguments)), format!("{{\"error\": \"{expect}\"}}"));
         }
     }
 
     #[test]
     fn a_timer_counts_down_and_rings_once() {
         let folder = folder("ring");
-        Functions::new(&folder, noon).run(&call(
-            "set_timer",
-            serde_json::json!({"duration": 5, "unit": "minutes"}),
-        ));
+        Functions::new(&folder, noon).run(&call("set_timer", serde_json::json!({"duration": 5, "unit": "minutes"})));
         Functions::new(&folder, noon).run(&call("set_timer", serde_json::json!({"duration": 2, "unit": "hours"})));
         let later = Functions::new(&folder, five_past);
         let left = later.run(&call("list_timers", serde_json::json!({})));
-        assert_eq!(
-            left,
-            r#"{"timers": [{"timer": "2 hours", "left": "1 hour 54 minutes 50 seconds"}]}"#
-        );
-        let due: Vec<String> = later
-            .timers()
-            .take_due(&five_past())
-            .unwrap()
-            .iter()
-            .map(|timer| timer.name().to_owned())
-            .collect();
+        assert_eq!(left, r#"{"timers": [{"timer": "2 hours", "left": "1 hour 54 minutes 50 seconds"}]}"#);
+        let due: Vec<String> =
+            later.timers().take_due(&five_past()).unwrap().iter().map(|timer| timer.name().to_owned()).collect();
         assert_eq!(due, ["5 minutes"]);
         assert_eq!(later.timers().take_due(&five_past()).unwrap(), []);
     }

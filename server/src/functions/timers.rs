@@ -24,30 +24,15 @@ impl Timer {
 
     pub(super) fn left(&self, now: &Zoned) -> String {
         let seconds = now.duration_until(&self.rings_at).as_secs().max(0);
-        let parts = [
-            (seconds / 3600, "hour"),
-            (seconds / 60 % 60, "minute"),
-            (seconds % 60, "second"),
-        ];
-        let words = parts
-            .iter()
-            .filter(|(count, _)| 0 < *count)
-            .map(|(count, unit)| plural(*count, unit));
+        let parts = [(seconds / 3600, "hour"), (seconds / 60 % 60, "minute"), (seconds % 60, "second")];
+        let words = parts.iter().filter(|(count, _)| 0 < *count).map(|(count, unit)| plural(*count, unit));
         let words: Vec<String> = words.collect();
-        if words.is_empty() {
-            plural(0, "second")
-        } else {
-            words.join(" ")
-        }
+        if words.is_empty() { plural(0, "second") } else { words.join(" ") }
     }
 }
 
 fn plural(count: i64, unit: &str) -> String {
-    if count == 1 {
-        format!("1 {unit}")
-    } else {
-        format!("{count} {unit}s")
-    }
+    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
 }
 
 /// The timers of the user.
@@ -74,17 +59,9 @@ impl Timers {
         let length = SignedDuration::from_secs_f64(duration * seconds);
         let rings_at = now.checked_add(length).map_err(|err| err.to_string())?;
         let singular = unit.trim_end_matches('s');
-        let words = if duration == 1.0 {
-            format!("1 {singular}")
-        } else {
-            format!("{duration} {unit}")
-        };
+        let words = if duration == 1.0 { format!("1 {singular}") } else { format!("{duration} {unit}") };
         let label = label.filter(|label| !label.is_empty()).map(str::to_owned);
-        let timer = Timer {
-            label,
-            duration: words,
-            rings_at,
-        };
+        let timer = Timer { label, duration: words, rings_at };
         let mut timers: Vec<Timer> = self.store.load()?;
         timers.push(timer.clone());
         self.store.save(&timers)?;
@@ -101,11 +78,8 @@ impl Timers {
 
     /// Takes out those whose time has come.
     pub(crate) fn take_due(&self, now: &Zoned) -> Result<Vec<Timer>, String> {
-        let (due, running): (Vec<Timer>, Vec<Timer>) = self
-            .store
-            .load()?
-            .into_iter()
-            .partition(|timer: &Timer| &timer.rings_at <= now);
+        let (due, running): (Vec<Timer>, Vec<Timer>) =
+            self.store.load()?.into_iter().partition(|timer: &Timer| &timer.rings_at <= now);
         if !due.is_empty() {
             self.store.save(&running)?;
         }

@@ -14,12 +14,7 @@ struct Unit {
 }
 
 const fn unit(kind: &'static str, factor: f64, names: &'static [&'static str]) -> Unit {
-    Unit {
-        kind,
-        factor,
-        offset: 0.0,
-        names,
-    }
+    Unit { kind, factor, offset: 0.0, names }
 }
 
 /// Factors are exact by definition: international yard and pound, US liquid measures.
@@ -58,18 +53,9 @@ const UNITS: [Unit; 48] = [
         offset: -160.0 / 9.0,
         names: &["degree fahrenheit", "fahrenheit", "°f", "f"],
     },
-    Unit {
-        kind: "temperature",
-        factor: 1.0,
-        offset: -273.15,
-        names: &["kelvin", "k"],
-    },
+    Unit { kind: "temperature", factor: 1.0, offset: -273.15, names: &["kelvin", "k"] },
     unit("speed", 1.0, &["metre per second", "meter per second", "m/s"]),
-    unit(
-        "speed",
-        1.0 / 3.6,
-        &["kilometre per hour", "kilometer per hour", "km/h", "kmh", "kph"],
-    ),
+    unit("speed", 1.0 / 3.6, &["kilometre per hour", "kilometer per hour", "km/h", "kmh", "kph"]),
     unit("speed", 0.447_04, &["mile per hour", "mph"]),
     unit("speed", 1852.0 / 3600.0, &["knot", "kn", "kt"]),
     unit("time", 1.0, &["second", "sec", "s"]),
@@ -92,20 +78,13 @@ const UNITS: [Unit; 48] = [
 pub(super) fn convert(value: f64, from: &str, to: &str) -> Result<Value, String> {
     let (from_unit, to_unit) = (find(from)?, find(to)?);
     if from_unit.kind != to_unit.kind {
-        return Err(format!(
-            "{from} is a unit of {}, and {to} of {}",
-            from_unit.kind, to_unit.kind
-        ));
+        return Err(format!("{from} is a unit of {}, and {to} of {}", from_unit.kind, to_unit.kind));
     }
     let result = (value * from_unit.factor + from_unit.offset - to_unit.offset) / to_unit.factor;
     if !result.is_finite() {
         return Err(format!("{value} {from} has no finite value in {to}"));
     }
-    let places = if result.abs() < 1.0 && result != 0.0 {
-        2 - result.abs().log10().floor() as i32
-    } else {
-        2
-    };
+    let places = if result.abs() < 1.0 && result != 0.0 { 2 - result.abs().log10().floor() as i32 } else { 2 };
     let scale = 10f64.powi(places);
     let rounded = (result * scale).round() / scale;
     Ok(tidy(if rounded.is_finite() { rounded } else { result }))
@@ -114,20 +93,11 @@ pub(super) fn convert(value: f64, from: &str, to: &str) -> Result<Value, String>
 fn find(name: &str) -> Result<&'static Unit, String> {
     let wanted = name.trim().to_lowercase();
     // "miles per hour" and "degrees celsius" carry the plural on their first word.
-    let first_singular = wanted
-        .split_once(' ')
-        .map(|(first, rest)| format!("{} {rest}", first.trim_end_matches('s')));
-    let spellings = [
-        Some(wanted.as_str()),
-        wanted.strip_suffix("es"),
-        wanted.strip_suffix('s'),
-        first_singular.as_deref(),
-    ];
+    let first_singular = wanted.split_once(' ').map(|(first, rest)| format!("{} {rest}", first.trim_end_matches('s')));
+    let spellings =
+        [Some(wanted.as_str()), wanted.strip_suffix("es"), wanted.strip_suffix('s'), first_singular.as_deref()];
     let is_known = |unit: &&Unit| spellings.iter().flatten().any(|spelling| unit.names.contains(spelling));
-    UNITS
-        .iter()
-        .find(is_known)
-        .ok_or_else(|| format!("no unit named {}", name.trim()))
+    UNITS.iter().find(is_known).ok_or_else(|| format!("no unit named {}", name.trim()))
 }
 
 #[cfg(test)]
@@ -175,11 +145,6 @@ mod tests {
     fn what_cannot_be_converted_says_why() {
         check(1.0, "miles", "kilos", "miles is a unit of length, and kilos of mass");
         check(1.0, "parsecs", "km", "no unit named parsecs");
-        check(
-            f64::MAX,
-            "km",
-            "mm",
-            &format!("{} km has no finite value in mm", f64::MAX),
-        );
+        check(f64::MAX, "km", "mm", &format!("{} km has no finite value in mm", f64::MAX));
     }
 }

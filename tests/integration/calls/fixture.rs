@@ -35,30 +35,16 @@ pub(super) fn cases() -> Vec<Case> {
     let read = |file: &Path| {
         let cases: Vec<Json> = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         let file = file.file_stem().unwrap().to_string_lossy().into_owned();
-        cases
-            .into_iter()
-            .map(move |case| Case::new(&file, &case))
-            .collect::<Vec<_>>()
+        cases.into_iter().map(move |case| Case::new(&file, &case)).collect::<Vec<_>>()
     };
     files.iter().flat_map(|file| read(file)).collect()
 }
 
 impl Case {
     fn new(file: &str, case: &Json) -> Self {
-        let known = [
-            "name",
-            "format",
-            "strictness",
-            "in_reasoning",
-            "pieces",
-            "end",
-            "expect",
-        ]
-        .map(|key| key.to_owned());
-        assert!(
-            case.as_object().unwrap().keys().all(|key| known.contains(key)),
-            "{file}: an unknown key in {case}"
-        );
+        let known =
+            ["name", "format", "strictness", "in_reasoning", "pieces", "end", "expect"].map(|key| key.to_owned());
+        assert!(case.as_object().unwrap().keys().all(|key| known.contains(key)), "{file}: an unknown key in {case}");
         Self {
             file: file.to_owned(),
             name: case["name"].as_str().unwrap().to_owned(),
@@ -87,11 +73,7 @@ impl Case {
     /// A new parser, as the case demands it.
     pub(super) fn parser(&self) -> ReplyParser {
         let parser = ReplyParser::new(self.parser).strictness(self.strictness);
-        if self.in_reasoning {
-            parser.starting_in_reasoning()
-        } else {
-            parser
-        }
+        if self.in_reasoning { parser.starting_in_reasoning() } else { parser }
     }
 }
 
@@ -127,11 +109,7 @@ impl Piece {
         let Self::Text(text) = self else { return Vec::new() };
         let cuts: Vec<_> = text.char_indices().map(|(at, _)| at).skip(1).collect();
         let n_steps = (cuts.len() / short).max(1) * 20;
-        if cuts.len() < short {
-            cuts
-        } else {
-            cuts.into_iter().step_by(n_steps).collect()
-        }
+        if cuts.len() < short { cuts } else { cuts.into_iter().step_by(n_steps).collect() }
     }
 
     pub(super) fn cut(&self, at: usize) -> (Self, Self) {
@@ -147,10 +125,7 @@ fn text(json: &Json) -> String {
     match json {
         Json::String(text) => text.clone(),
         Json::Array(parts) => parts.iter().map(text).collect(),
-        part => part["repeat"]
-            .as_str()
-            .unwrap()
-            .repeat(part["times"].as_u64().unwrap() as usize),
+        part => part["repeat"].as_str().unwrap().repeat(part["times"].as_u64().unwrap() as usize),
     }
 }
 
@@ -205,10 +180,7 @@ fn call(call: &SdkFunctionCall) -> Json {
 }
 
 fn rejection(rejected: &RejectedCall) -> Json {
-    assert!(
-        rejected.message.chars().filter(|character| *character == '\n').count() == 0,
-        "a message is one line"
-    );
+    assert!(rejected.message.chars().filter(|character| *character == '\n').count() == 0, "a message is one line");
     json!({
         "reason": rejected.reason.code(),
         "name": rejected.name,

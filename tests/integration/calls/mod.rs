@@ -16,18 +16,9 @@ const SHORT: usize = 300;
 fn check_all(cases: &[Case], cut: impl Fn(&Case) -> Vec<(String, Vec<Piece>)>) {
     let failures: Vec<_> = cases
         .iter()
-        .filter_map(|case| {
-            cut(case)
-                .iter()
-                .find_map(|(how, pieces)| check(case, pieces, how).err())
-        })
+        .filter_map(|case| cut(case).iter().find_map(|(how, pieces)| check(case, pieces, how).err()))
         .collect();
-    assert!(
-        failures.is_empty(),
-        "{} cases fail\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} cases fail\n{}", failures.len(), failures.join("\n"));
 }
 
 fn check(case: &Case, pieces: &[Piece], how: &str) -> Result<(), String> {
@@ -40,13 +31,7 @@ fn check(case: &Case, pieces: &[Piece], how: &str) -> Result<(), String> {
             .collect::<String>()
     };
     let Case { file, name, .. } = case;
-    let failure = || {
-        format!(
-            "{file}: {name}, {how}\nfound\n{}expected\n{}",
-            shown(&found),
-            shown(&expected)
-        )
-    };
+    let failure = || format!("{file}: {name}, {how}\nfound\n{}expected\n{}", shown(&found), shown(&expected));
     if is_met { Ok(()) } else { Err(failure()) }
 }
 
@@ -54,9 +39,9 @@ fn check(case: &Case, pieces: &[Piece], how: &str) -> Result<(), String> {
 fn meets(found: &serde_json::Value, expected: &serde_json::Value) -> bool {
     use serde_json::Value::{Array, Object};
     match (found, expected) {
-        (Object(found), Object(expected)) => expected
-            .iter()
-            .all(|(key, value)| found.get(key).is_some_and(|found| meets(found, value))),
+        (Object(found), Object(expected)) => {
+            expected.iter().all(|(key, value)| found.get(key).is_some_and(|found| meets(found, value)))
+        }
         (Array(found), Array(expected)) => {
             found.len() == expected.len() && expected.iter().zip(found).all(|(value, found)| meets(found, value))
         }
@@ -94,13 +79,8 @@ fn a_reply_may_be_cut_anywhere() {
 #[test]
 fn a_reply_broken_off_anywhere_runs_nothing_more() {
     let names = |events: Vec<Parsed>| -> Vec<String> {
-        let calls = events.into_iter().filter_map(|event| {
-            if let Parsed::Calls(calls) = event {
-                Some(calls)
-            } else {
-                None
-            }
-        });
+        let calls =
+            events.into_iter().filter_map(|event| if let Parsed::Calls(calls) = event { Some(calls) } else { None });
         calls.flatten().map(|call| call.name).collect()
     };
     for case in cases() {
@@ -108,12 +88,7 @@ fn a_reply_broken_off_anywhere_runs_nothing_more() {
         let whole = names(run(case.parser(), &pieces, ReplyEnd::Interrupted));
         for end in 0..pieces.len() {
             let broken_off = names(run(case.parser(), &pieces[..end], ReplyEnd::Interrupted));
-            assert!(
-                whole.starts_with(&broken_off),
-                "{}: {}, broken off at {end}",
-                case.file,
-                case.name
-            );
+            assert!(whole.starts_with(&broken_off), "{}: {}, broken off at {end}", case.file, case.name);
             run(case.parser(), &pieces[..end], ReplyEnd::Ended);
         }
     }
@@ -121,11 +96,7 @@ fn a_reply_broken_off_anywhere_runs_nothing_more() {
 
 #[test]
 fn every_reason_and_every_repair_is_reached() {
-    let text: Vec<_> = cases()
-        .iter()
-        .flat_map(expected)
-        .map(|event| event.to_string())
-        .collect();
+    let text: Vec<_> = cases().iter().flat_map(expected).map(|event| event.to_string()).collect();
     let reached = |code: &str| text.iter().any(|event| event.contains(&format!("\"{code}\"")));
     let reasons = RejectionReason::ALL.iter().map(|reason| reason.code());
     let repairs = Repair::ALL.iter().map(|repair| repair.code());
@@ -137,10 +108,5 @@ fn every_reason_and_every_repair_is_reached() {
 fn a_small_stack_is_enough() {
     let whole = |case: &Case| vec![("on a stack of 512 KiB".into(), case.pieces.clone())];
     let deep = move || check_all(&cases(), whole);
-    std::thread::Builder::new()
-        .stack_size(512 << 10)
-        .spawn(deep)
-        .unwrap()
-        .join()
-        .unwrap();
+    std::thread::Builder::new().stack_size(512 << 10).spawn(deep).unwrap().join().unwrap();
 }

@@ -64,16 +64,7 @@ const SNIPPETS: [&str; 48] = [
     "[f(a=[1",
     " done",
 ];
-const CONTROLS: [&str; 8] = [
-    START,
-    END,
-    START,
-    END,
-    "<tool_call>",
-    "</tool_call>",
-    "<think>",
-    "<|im_end|>",
-];
+const CONTROLS: [&str; 8] = [START, END, START, END, "<tool_call>", "</tool_call>", "<think>", "<|im_end|>"];
 
 fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
@@ -136,22 +127,14 @@ fn calls() -> impl Strategy<Value = Vec<SdkFunctionCall>> {
 /// Calls without what parsing adds, as text that tells 1 from 1.0 and 0.0 from -0.0.
 fn plain(calls: &[SdkFunctionCall]) -> Vec<(String, String, usize)> {
     let plain = |call: &SdkFunctionCall| {
-        (
-            call.name.clone(),
-            Value::Object(call.arguments.clone()).to_string(),
-            call.repairs.len(),
-        )
+        (call.name.clone(), Value::Object(call.arguments.clone()).to_string(), call.repairs.len())
     };
     calls.iter().map(plain).collect()
 }
 
 fn delivered(events: Vec<Parsed>) -> Vec<SdkFunctionCall> {
     let calls = |event| {
-        if let Parsed::Calls(calls) = event {
-            calls
-        } else {
-            Vec::new()
-        }
+        if let Parsed::Calls(calls) = event { calls } else { Vec::new() }
     };
     events.into_iter().flat_map(calls).collect()
 }

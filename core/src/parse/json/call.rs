@@ -14,18 +14,13 @@ const WRAPPERS: usize = 3;
 
 /// Reads the calls between `from` and the end of `text`.
 pub(in crate::parse) fn read(text: &str, from: usize) -> List {
-    list::read(&mut Calls {
-        cursor: Cursor { text, at: from },
-    })
+    list::read(&mut Calls { cursor: Cursor { text, at: from } })
 }
 
 /// The name in the text of a call that could not be read.
 pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
     const KEY: &str = "\"name\"";
-    let mut cursor = Cursor {
-        text,
-        at: text.find(KEY)? + KEY.len(),
-    };
+    let mut cursor = Cursor { text, at: text.find(KEY)? + KEY.len() };
     cursor.skip_space();
     cursor.eat(":").then(|| cursor.skip_space())?;
     Json::new(cursor, 0).string().ok().filter(|name| !name.is_empty())
@@ -123,12 +118,7 @@ fn to_call(object: Value, repairs: &mut Repairs) -> Result<SdkFunctionCall, Reje
         _ => String::new(), // numbered later
     };
     let arguments = to_arguments(&mut call, repairs)?;
-    Ok(SdkFunctionCall {
-        name,
-        arguments,
-        call_id,
-        ..SdkFunctionCall::default()
-    })
+    Ok(SdkFunctionCall { name, arguments, call_id, ..SdkFunctionCall::default() })
 }
 
 fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments, RejectionReason> {

@@ -40,12 +40,7 @@ struct Json<'a> {
 
 impl<'a> Json<'a> {
     fn new(cursor: Cursor<'a>, deepest: usize) -> Self {
-        Self {
-            cursor,
-            repairs: Repairs::default(),
-            deepest,
-            is_lenient: true,
-        }
+        Self { cursor, repairs: Repairs::default(), deepest, is_lenient: true }
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
@@ -134,9 +129,7 @@ impl<'a> Json<'a> {
             if self.cursor.eat("\"") {
                 return Ok(text);
             }
-            let escaped = self
-                .escape()
-                .ok_or_else(|| self.fault(RejectionReason::MalformedSyntax))?;
+            let escaped = self.escape().ok_or_else(|| self.fault(RejectionReason::MalformedSyntax))?;
             text.push(escaped);
         }
     }
@@ -178,8 +171,7 @@ impl<'a> Json<'a> {
     }
 
     fn skip_space(&mut self) {
-        self.cursor
-            .eat_while(|character| matches!(character, ' ' | '\t' | '\n' | '\r'));
+        self.cursor.eat_while(|character| matches!(character, ' ' | '\t' | '\n' | '\r'));
     }
 
     fn digits(&mut self) -> &'a str {

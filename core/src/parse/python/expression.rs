@@ -5,9 +5,8 @@ use crate::parse::cursor::{Cursor, starts_word};
 use crate::parse::python::string;
 
 /// The longer of two operators that start alike stands first.
-const OPERATORS: [&str; 18] = [
-    "**", "//", "==", "!=", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^",
-];
+const OPERATORS: [&str; 18] =
+    ["**", "//", "==", "!=", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^"];
 const WORD_OPERATORS: [&str; 7] = ["if", "else", "and", "or", "in", "is", "not"];
 
 /// Whether a character could carry on an expression behind a value.
@@ -47,9 +46,7 @@ fn operand(cursor: &mut Cursor<'_>) -> bool {
     cursor.skip_space();
     if string::Opening::read(cursor.rest()).is_some() {
         let quote = cursor.rest().find(['\'', '"']).unwrap_or(0);
-        return string::skip(cursor.text, cursor.at + quote)
-            .map(|end| cursor.at = end)
-            .is_some();
+        return string::skip(cursor.text, cursor.at + quote).map(|end| cursor.at = end).is_some();
     }
     match cursor.peek() {
         Some('(' | '[' | '{') => group(cursor),

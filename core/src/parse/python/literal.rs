@@ -38,12 +38,7 @@ pub(in crate::parse) struct Literals<'a, 'c> {
 
 impl<'a> Literals<'a, '_> {
     pub(in crate::parse) fn new(cursor: Cursor<'a>, deepest: usize) -> Self {
-        Self {
-            cursor,
-            repairs: Repairs::default(),
-            deepest,
-            closings: None,
-        }
+        Self { cursor, repairs: Repairs::default(), deepest, closings: None }
     }
 
     /// Reads a value, and makes sure that it ends there.
@@ -221,9 +216,7 @@ impl<'a> Literals<'a, '_> {
             closings.is_doubtful |= quotes::hides_more(written);
         }
         self.cursor.at = close + opening.closing_length();
-        opening
-            .decode(written, &mut self.repairs)
-            .map_err(|reason| Fault::new(reason, start))
+        opening.decode(written, &mut self.repairs).map_err(|reason| Fault::new(reason, start))
     }
 
     /// Takes an opening bracket, if one more may be open.
@@ -264,11 +257,7 @@ impl<'a> Literals<'a, '_> {
             RejectionReason::MalformedSyntax
         };
         let fault = self.fault(reason);
-        Err(if is_string && !is_expression && !is_next_argument {
-            fault.about_quotes()
-        } else {
-            fault
-        })
+        Err(if is_string && !is_expression && !is_next_argument { fault.about_quotes() } else { fault })
     }
 
     pub(super) fn fault(&self, reason: RejectionReason) -> Fault {

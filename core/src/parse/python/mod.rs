@@ -24,12 +24,7 @@ pub(super) fn read(text: &str, from: usize) -> List {
 
 /// Reads calls, with the closing quotes that `closings` chooses, and tells how far it came.
 fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List, usize) {
-    let mut calls = Calls {
-        literals: Literals {
-            closings,
-            ..Literals::new(Cursor { text, at: from }, DEEPEST)
-        },
-    };
+    let mut calls = Calls { literals: Literals { closings, ..Literals::new(Cursor { text, at: from }, DEEPEST) } };
     let list = list::read(&mut calls);
     (list, calls.literals.cursor.at)
 }
@@ -71,12 +66,7 @@ impl<'a> Notation<'a> for Calls<'a, '_> {
         let name = self.literals.cursor.dotted_word().to_owned();
         let arguments = self.arguments()?;
         let repairs = std::mem::take(&mut self.literals.repairs).into_sorted();
-        Ok(SdkFunctionCall {
-            name,
-            arguments,
-            repairs,
-            ..SdkFunctionCall::default()
-        })
+        Ok(SdkFunctionCall { name, arguments, repairs, ..SdkFunctionCall::default() })
     }
 
     fn name_of(&self, raw_text: &str) -> Option<String> {
@@ -138,10 +128,7 @@ impl Calls<'_, '_> {
         };
         for (name, value) in entries {
             if arguments.insert(name, value).is_some() {
-                return Err(Fault {
-                    reason: RejectionReason::DuplicateArgument,
-                    ..invalid
-                });
+                return Err(Fault { reason: RejectionReason::DuplicateArgument, ..invalid });
             }
         }
         self.literals.repairs.add(Repair::KwargsUnpacked);

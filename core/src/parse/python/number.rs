@@ -37,14 +37,8 @@ pub(super) fn read(lexeme: &str, repairs: &mut Repairs) -> Result<Value, Rejecti
     if is_float(unsigned) {
         return float(&lexeme.replace('_', ""));
     }
-    let is_complex = unsigned
-        .strip_suffix(['j', 'J'])
-        .is_some_and(|real| are_digits(real) || is_float(real));
-    Err(if is_complex {
-        RejectionReason::UnsupportedExpression
-    } else {
-        RejectionReason::MalformedSyntax
-    })
+    let is_complex = unsigned.strip_suffix(['j', 'J']).is_some_and(|real| are_digits(real) || is_float(real));
+    Err(if is_complex { RejectionReason::UnsupportedExpression } else { RejectionReason::MalformedSyntax })
 }
 
 /// A whole number from its decimal digits.
@@ -72,8 +66,7 @@ pub(in crate::parse) fn float(text: &str) -> Result<Value, RejectionReason> {
 
 /// Decimal digits, with single underscores between them.
 fn are_digits(text: &str) -> bool {
-    text.split('_')
-        .all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()))
+    text.split('_').all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_float(text: &str) -> bool {
@@ -105,19 +98,15 @@ fn radix_digits(text: &str) -> Option<(u32, &str)> {
 
 fn radix_integer(digits: &str, radix: u32, is_negative: bool) -> Result<Value, RejectionReason> {
     let digits = digits.strip_prefix('_').unwrap_or(digits);
-    let is_well_formed = digits
-        .split('_')
-        .all(|group| !group.is_empty() && group.chars().all(|digit| digit.is_digit(radix)));
+    let is_well_formed =
+        digits.split('_').all(|group| !group.is_empty() && group.chars().all(|digit| digit.is_digit(radix)));
     if !is_well_formed {
         return Err(RejectionReason::MalformedSyntax);
     }
     if digits.len() > LONGEST_RADIX_NUMBER {
         return Err(RejectionReason::TooLarge);
     }
-    Ok(integer(
-        &to_decimal(digits.chars().filter_map(|digit| digit.to_digit(radix)), radix),
-        is_negative,
-    ))
+    Ok(integer(&to_decimal(digits.chars().filter_map(|digit| digit.to_digit(radix)), radix), is_negative))
 }
 
 /// Rewrites digits in base ten.

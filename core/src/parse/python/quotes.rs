@@ -126,17 +126,12 @@ pub(super) fn starts_argument(mut cursor: Cursor<'_>) -> bool {
 /// Whether a string may have swallowed the next argument or the next call: it holds `name=` or `name(` behind a comma,
 /// or behind a quote or a bracket and a space.
 pub(super) fn hides_more(written: &str) -> bool {
-    written
-        .match_indices([',', '\'', '"', ')', ']'])
-        .any(|(at, separator)| {
-            let mut cursor = Cursor {
-                text: written,
-                at: at + 1,
-            };
-            let space = cursor.eat_while(char::is_whitespace);
-            let starts_anew = separator == "," || !space.is_empty();
-            starts_anew && cursor.peek().is_some_and(starts_word) && starts_argument_or_call(cursor)
-        })
+    written.match_indices([',', '\'', '"', ')', ']']).any(|(at, separator)| {
+        let mut cursor = Cursor { text: written, at: at + 1 };
+        let space = cursor.eat_while(char::is_whitespace);
+        let starts_anew = separator == "," || !space.is_empty();
+        starts_anew && cursor.peek().is_some_and(starts_word) && starts_argument_or_call(cursor)
+    })
 }
 
 fn starts_argument_or_call(mut cursor: Cursor<'_>) -> bool {

@@ -51,11 +51,7 @@ impl Opening {
             None
         };
         let written = unbraced.as_deref().unwrap_or(written);
-        Ok(if self.is_raw {
-            written.to_owned()
-        } else {
-            decode_escapes(written, repairs)
-        })
+        Ok(if self.is_raw { written.to_owned() } else { decode_escapes(written, repairs) })
     }
 }
 
@@ -131,11 +127,7 @@ fn decode_escape(rest: &str, repairs: &mut Repairs) -> Option<(char, usize)> {
         'v' => simple('\u{b}'),
         plain @ ('\\' | '\'' | '"') => simple(plain),
         '0'..='7' => {
-            let length = rest
-                .bytes()
-                .take(3)
-                .take_while(|byte| (b'0'..=b'7').contains(byte))
-                .count();
+            let length = rest.bytes().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
             let code = u32::from_str_radix(&rest[..length], 8).ok()?;
             Some((char::from_u32(code)?, length))
         }

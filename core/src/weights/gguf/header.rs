@@ -61,9 +61,7 @@ impl Header {
         }
         let version = cursor.u32()?;
         if version != 2 && version != 3 {
-            return Err(broken(format!(
-                "GGUF version {version} is unknown, expected 2 or 3, little-endian"
-            )));
+            return Err(broken(format!("GGUF version {version} is unknown, expected 2 or 3, little-endian")));
         }
         let (n_tensors, n_values) = (cursor.u64()?, cursor.u64()?);
         let values = read_values(&mut cursor, n_values)?;
@@ -87,10 +85,7 @@ fn read_values(cursor: &mut Cursor<'_>, count: u64) -> Result<HashMap<String, Va
         let value_type = cursor.value_type()?;
         let start = cursor.at;
         cursor.skip_value(value_type, 0)?;
-        let entry = ValueEntry {
-            value_type,
-            bytes: start..cursor.at,
-        };
+        let entry = ValueEntry { value_type, bytes: start..cursor.at };
         if values.insert(key.clone(), entry).is_some() {
             return Err(broken(format!("metadata key {key:?} stands twice")));
         }
@@ -109,9 +104,7 @@ fn alignment(bytes: &[u8], values: &HashMap<String, ValueEntry>) -> Result<usize
         other => return Err(broken(format!("general.alignment is a {other:?}, expected U32"))),
     };
     if !alignment.is_power_of_two() || LARGEST_ALIGNMENT < alignment {
-        return Err(broken(format!(
-            "general.alignment is {alignment}, expected a power of two up to 1 MiB"
-        )));
+        return Err(broken(format!("general.alignment is {alignment}, expected a power of two up to 1 MiB")));
     }
     Ok(alignment as usize) // at most 1 MiB, as checked
 }
@@ -131,9 +124,7 @@ fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Stated>> {
         let name = cursor.name("a tensor name")?;
         let n_dims = cursor.u32()?;
         if !(1..=4).contains(&n_dims) {
-            return Err(broken(format!(
-                "tensor {name} has {n_dims} dimensions, expected 1 to 4"
-            )));
+            return Err(broken(format!("tensor {name} has {n_dims} dimensions, expected 1 to 4")));
         }
         let mut shape = Vec::new();
         for _ in 0..n_dims {
@@ -141,18 +132,9 @@ fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Stated>> {
         }
         shape.reverse(); // the file states the innermost first
         let dtype = dtype(cursor.u32()?, &name)?;
-        let size = size(&shape, dtype).ok_or_else(|| {
-            broken(format!(
-                "tensor {name} of shape {shape:?} does not make whole {dtype:?} blocks"
-            ))
-        })?;
-        tensors.push(Stated {
-            name,
-            dtype,
-            shape,
-            offset: cursor.length()?,
-            size,
-        });
+        let size = size(&shape, dtype)
+            .ok_or_else(|| broken(format!("tensor {name} of shape {shape:?} does not make whole {dtype:?} blocks")))?;
+        tensors.push(Stated { name, dtype, shape, offset: cursor.length()?, size });
     }
     Ok(tensors)
 }
@@ -174,9 +156,7 @@ fn dtype(number: u32, tensor: &str) -> Result<GgmlDType> {
         14 => GgmlDType::Q6K,
         30 => GgmlDType::BF16,
         _ => {
-            return Err(broken(format!(
-                "tensor {tensor} has quantisation type {number}, which is not supported"
-            )));
+            return Err(broken(format!("tensor {tensor} has quantisation type {number}, which is not supported")));
         }
     })
 }
@@ -184,9 +164,7 @@ fn dtype(number: u32, tensor: &str) -> Result<GgmlDType> {
 /// Bytes of a tensor; `None` when a dimension is 0, a product overflows, or rows do not divide into blocks.
 fn size(shape: &[usize], dtype: GgmlDType) -> Option<usize> {
     let columns = *shape.last()?;
-    let elements = shape
-        .iter()
-        .try_fold(1usize, |product, dim| product.checked_mul(*dim))?;
+    let elements = shape.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim))?;
     if elements == 0 || !columns.is_multiple_of(dtype.block_size()) {
         return None;
     }
@@ -203,35 +181,19 @@ fn place(
     stated.sort_by_key(|tensor| tensor.offset);
     let mut tensors = HashMap::new();
     let mut free_from = start;
-    for Stated {
-        name,
-        dtype,
-        shape,
-        offset,
-        size,
-    } in stated
-    {
-        let range = start
-            .checked_add(offset)
-            .and_then(|from| Some(from..from.checked_add(size)?));
+    for Stated { name, dtype, shape, offset, size } in stated {
+        let range = start.checked_add(offset).and_then(|from| Some(from..from.checked_add(size)?));
         let bytes = range.filter(|range| range.end <= file_size).ok_or_else(|| {
-            broken(format!(
-                "tensor {name} of {size} bytes at offset {offset} reaches beyond the file's end"
-            ))
+            broken(format!("tensor {name} of {size} bytes at offset {offset} reaches beyond the file's end"))
         })?;
         if !offset.is_multiple_of(alignment) {
-            return Err(broken(format!(
-                "tensor {name} at offset {offset} is not aligned to {alignment}"
-            )));
+            return Err(broken(format!("tensor {name} at offset {offset} is not aligned to {alignment}")));
         }
         if bytes.start < free_from {
             return Err(broken(format!("tensor {name} overlaps another")));
         }
         free_from = bytes.end;
-        if tensors
-            .insert(name.clone(), TensorEntry { dtype, shape, bytes })
-            .is_some()
-        {
+        if tensors.insert(name.clone(), TensorEntry { dtype, shape, bytes }).is_some() {
             return Err(broken(format!("tensor {name} stands twice")));
         }
     }
@@ -285,9 +247,7 @@ impl<'a> Cursor<'a> {
     fn name(&mut self, what: &str) -> Result<String> {
         let name = std::str::from_utf8(self.string()?).ok();
         let name = name.filter(|name| !name.is_empty() && !name.contains('\0'));
-        Ok(name
-            .ok_or_else(|| broken(format!("{what} is empty or no UTF-8 text")))?
-            .to_owned())
+        Ok(name.ok_or_else(|| broken(format!("{what} is empty or no UTF-8 text")))?.to_owned())
     }
 
     pub(crate) fn value_type(&mut self) -> Result<ValueType> {
@@ -295,9 +255,7 @@ impl<'a> Cursor<'a> {
         let types = [U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64];
         let number = self.u32()?;
         let known = usize::try_from(number).ok().and_then(|number| types.get(number));
-        known
-            .copied()
-            .ok_or_else(|| broken(format!("metadata type {number} is unknown")))
+        known.copied().ok_or_else(|| broken(format!("metadata type {number} is unknown")))
     }
 
     /// The element type and length of an array, whose elements follow.
@@ -313,9 +271,7 @@ impl<'a> Cursor<'a> {
                 let (element, length) = self.array_head()?;
                 match width(element) {
                     Some(width) => {
-                        let size = length
-                            .checked_mul(width)
-                            .ok_or_else(|| broken("an array is too long"))?;
+                        let size = length.checked_mul(width).ok_or_else(|| broken("an array is too long"))?;
                         self.take(size).map(drop)
                     }
                     // Each element takes bytes of the header, so the end of the header bounds this loop.

@@ -56,9 +56,7 @@ impl GgufFile {
 
     /// A whole number of any width, if the key is there.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>> {
-        self.value(key, "a whole number", |value_type, cursor| {
-            read_integer(value_type, cursor)
-        })
+        self.value(key, "a whole number", |value_type, cursor| read_integer(value_type, cursor))
     }
 
     /// A count or id, if the key is there.
@@ -147,11 +145,7 @@ impl GgufFile {
     }
 
     fn tensor(&self, name: &str) -> Result<(&TensorEntry, &[u8])> {
-        let tensor = self
-            .header
-            .tensors
-            .get(name)
-            .ok_or_else(|| broken(format!("tensor {name} is missing")))?;
+        let tensor = self.header.tensors.get(name).ok_or_else(|| broken(format!("tensor {name} is missing")))?;
         Ok((tensor, &self.content.bytes()[tensor.bytes.clone()]))
     }
 
@@ -159,16 +153,9 @@ impl GgufFile {
         let (tensor, bytes) = self.tensor(name)?;
         // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
         let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
-        let bytes = if is_aligned(bytes) {
-            Cow::Borrowed(bytes)
-        } else {
-            Cow::Owned(bytes.to_vec())
-        };
+        let bytes = if is_aligned(bytes) { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
         if !is_aligned(&bytes) {
-            return Err(SdkError::new(
-                ErrorKind::Internal,
-                format!("tensor {name} cannot be aligned"),
-            ));
+            return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
         }
         QStorage::from_data(bytes, &Device::Cpu, tensor.dtype)
             .and_then(|storage| QTensor::new(storage, tensor.shape.as_slice()))

@@ -11,9 +11,7 @@ const ARRAY: u32 = 9;
 
 impl Writer {
     fn new(n_tensors: u64, n_values: u64) -> Self {
-        let mut writer = Self {
-            bytes: b"GGUF".to_vec(),
-        };
+        let mut writer = Self { bytes: b"GGUF".to_vec() };
         writer.u32(3).u64(n_tensors).u64(n_values);
         writer
     }
@@ -98,63 +96,31 @@ fn alignment_is_a_small_power_of_two() {
         writer.text("general.alignment").u32(U32).u32(alignment);
         check_refused(&writer, "general.alignment is");
     }
-    check_refused(
-        Writer::new(0, 1).text("general.alignment").u32(TEXT).text("32"),
-        "expected U32",
-    );
+    check_refused(Writer::new(0, 1).text("general.alignment").u32(TEXT).text("32"), "expected U32");
 }
 
 #[test]
 fn shapes_that_overflow_or_break_blocks_are_refused() {
-    for dims in [
-        &[1 << 40, 1 << 40][..],
-        &[1 << 63, 2],
-        &[(1 << 42) + 1, 1 << 22],
-        &[0, 4],
-    ] {
+    for dims in [&[1 << 40, 1 << 40][..], &[1 << 63, 2], &[(1 << 42) + 1, 1 << 22], &[0, 4]] {
         check_refused(Writer::new(1, 0).tensor("t", dims, 0, 0), "does not make whole");
     }
     check_refused(Writer::new(1, 0).tensor("t", &[], 0, 0), "0 dimensions");
     check_refused(Writer::new(1, 0).tensor("t", &[1; 5], 0, 0), "5 dimensions");
-    check_refused(
-        Writer::new(1, 0).tensor("t", &[33, 32], 8, 0),
-        "does not make whole Q8_0 blocks",
-    );
+    check_refused(Writer::new(1, 0).tensor("t", &[33, 32], 8, 0), "does not make whole Q8_0 blocks");
 }
 
 #[test]
 fn tensors_lie_in_the_file_aligned_and_apart() {
-    check_refused(
-        Writer::new(1, 0).tensor("t", &[8], 0, 64).weights(64),
-        "beyond the file's end",
-    );
-    check_refused(
-        Writer::new(1, 0).tensor("t", &[8], 0, u64::MAX - 31).weights(64),
-        "beyond the file's end",
-    );
+    check_refused(Writer::new(1, 0).tensor("t", &[8], 0, 64).weights(64), "beyond the file's end");
+    check_refused(Writer::new(1, 0).tensor("t", &[8], 0, u64::MAX - 31).weights(64), "beyond the file's end");
     check_refused(Writer::new(1, 0).tensor("t", &[4], 0, 16).weights(64), "not aligned");
-    check_refused(
-        Writer::new(2, 0)
-            .tensor("t", &[16], 0, 0)
-            .tensor("u", &[8], 0, 32)
-            .weights(64),
-        "overlaps",
-    );
-    check_refused(
-        Writer::new(2, 0)
-            .tensor("t", &[8], 0, 0)
-            .tensor("t", &[8], 0, 32)
-            .weights(64),
-        "stands twice",
-    );
+    check_refused(Writer::new(2, 0).tensor("t", &[16], 0, 0).tensor("u", &[8], 0, 32).weights(64), "overlaps");
+    check_refused(Writer::new(2, 0).tensor("t", &[8], 0, 0).tensor("t", &[8], 0, 32).weights(64), "stands twice");
 }
 
 #[test]
 fn unknown_types_are_named() {
-    check_refused(
-        Writer::new(1, 0).tensor("t", &[32], 16, 0).weights(64),
-        "tensor t has quantisation type 16",
-    );
+    check_refused(Writer::new(1, 0).tensor("t", &[32], 16, 0).weights(64), "tensor t has quantisation type 16");
     check_refused(Writer::new(0, 1).text("a").u32(13), "metadata type 13 is unknown");
 }
 
@@ -162,10 +128,7 @@ fn unknown_types_are_named() {
 fn keys_are_text_and_stand_once() {
     check_refused(Writer::new(0, 1).text("").u32(U32).u32(1), "empty or no UTF-8");
     check_refused(Writer::new(0, 1).text("a\0").u32(U32).u32(1), "empty or no UTF-8");
-    check_refused(
-        Writer::new(0, 2).text("a").u32(U32).u32(1).text("a").u32(U32).u32(1),
-        "stands twice",
-    );
+    check_refused(Writer::new(0, 2).text("a").u32(U32).u32(1).text("a").u32(U32).u32(1), "stands twice");
 }
 
 #[test]
@@ -178,9 +141,6 @@ fn values_are_read_in_their_own_type_or_refused() {
     assert_eq!(file.text("s").unwrap(), Some("x"));
     assert_eq!(file.integers("l").unwrap(), Some(vec![0, 8]));
     assert_eq!(file.integer("absent").unwrap(), None);
-    assert_eq!(
-        file.integer("s").unwrap_err().message(),
-        "metadata s is not a whole number"
-    );
+    assert_eq!(file.integer("s").unwrap_err().message(), "metadata s is not a whole number");
     assert!(file.count("n").is_err());
 }
