@@ -1,4 +1,16 @@
 //! Tests of the engine as its users see it, one module for each subject.
 
 mod calls;
+mod conversation;
+mod demo;
 mod floors;
+
+/// A file of the fixtures.
+fn fixture(path: &str) -> String {
+    repository(&format!("tests/fixtures/{path}"))
+}
+
+/// A file of the repository.
+fn repository(path: &str) -> String {
+    format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))
+}

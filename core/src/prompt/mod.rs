@@ -167,7 +167,10 @@ fn template_value(value: &Value, marker: &Marker<'_>) -> TemplateValue {
         Value::Null => TemplateValue::from(()),
         Value::Bool(flag) => TemplateValue::from(*flag),
         Value::Integer(integer) => TemplateValue::from(*integer),
-        Value::BigInteger(integer) => TemplateValue::from_object(LargeInteger(integer.clone())),
+        Value::BigInteger(integer) => match integer.digits().parse::<i128>() {
+            Ok(integer) => TemplateValue::from(integer),
+            Err(_) => TemplateValue::from_object(LargeInteger(integer.clone())),
+        },
         Value::Number(number) => TemplateValue::from(*number),
         Value::String(text) => TemplateValue::from(marker.mark(text).as_ref()),
         Value::Array(items) => items.iter().map(|item| template_value(item, marker)).collect(),

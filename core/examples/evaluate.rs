@@ -1,0 +1,135 @@
+//! Measures how well a model calls functions: `evaluate MODEL CASES CHAT_FOLDER [--failures]`.
+//!
+//! Every case is a conversation with functions, and what the model should do next. Calls count when they are exact: the
+//! names, every argument, every type. Greedy and unconstrained.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::time::Instant;
+
+use causerie::{
+    ChatMessage, Completion, GenerationOptions, MessageResponse, ModelRunner, Role, SdkFunctionCall,
+    functions_from_json, messages_from_json,
+};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+/// Replies that go on for longer have lost their way.
+const MOST_TOKENS: usize = 256;
+
+#[derive(Deserialize)]
+struct Case {
+    category: String,
+    /// `"chat"` for the functions of the chat command, else chat-completions tools.
+    functions: Json,
+    /// The system prompt; that of the chat command when absent.
+    system: Option<String>,
+    messages: Json,
+    expect: Expected,
+}
+
+/// What the model should do. What is absent is not asked for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    calls: Option<Json>,
+    /// Texts that the reply contains.
+    #[serde(default)]
+    contains: Vec<String>,
+    /// The reply says that no function fits, and calls none.
+    #[serde(default)]
+    refuses: bool,
+}
+
+#[derive(Default)]
+struct Score {
+    n_cases: usize,
+    n_right: usize,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [model, cases, chat, ..] = &arguments[..] else {
+        return Err("usage: evaluate MODEL CASES CHAT_FOLDER [--failures]".into());
+    };
+    let shows_failures = arguments.iter().any(|argument| argument == "--failures");
+    let chat_functions = fs::read_to_string(format!("{chat}/functions.json"))?;
+    let chat_system = fs::read_to_string(format!("{chat}/system_prompt.txt"))?;
+    let runner = ModelRunner::load(model)?;
+    let mut scores: BTreeMap<String, Score> = BTreeMap::new();
+    let (begun, mut n_tokens, mut decoding) = (Instant::now(), 0, 0.0);
+    for line in fs::read_to_string(cases)?.lines() {
+        let case: Case = serde_json::from_str(line)?;
+        let functions = if case.functions == "chat" { chat_functions.clone() } else { case.functions.to_string() };
+        let mut history = vec![ChatMessage::system(case.system.as_deref().unwrap_or(&chat_system))];
+        history[0].functions = functions_from_json(&functions)?;
+        history.extend(messages_from_json(&case.messages.to_string())?);
+        let completion = reply(&runner, history)?;
+        n_tokens += completion.stats.completion_tokens.saturating_sub(1);
+        decoding += completion.stats.decode_time.as_secs_f64();
+        let is_right = is_right(&case.expect, &completion)?;
+        let score = scores.entry(case.category.clone()).or_default();
+        score.n_cases += 1;
+        score.n_right += usize::from(is_right);
+        if shows_failures && !is_right {
+            show_failure(&case, &completion);
+        }
+    }
+    println!("| category | cases | right | |\n|---|---:|---:|---:|");
+    for (category, Score { n_cases, n_right }) in &scores {
+        println!("| {category} | {n_cases} | {n_right} | {:.1} % |", 100.0 * *n_right as f64 / *n_cases as f64);
+    }
+    println!(
+        "\n{:.0} s in all; {:.0} tokens a second while writing",
+        begun.elapsed().as_secs_f64(),
+        n_tokens as f64 / decoding
+    );
+    Ok(())
+}
+
+fn reply(runner: &ModelRunner, history: Vec<ChatMessage>) -> Result<Completion, Box<dyn Error>> {
+    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(MOST_TOKENS), ..Default::default() };
+    for event in runner.create_conversation_from_history(history).continue_response(options) {
+        if let MessageResponse::Complete(completion) = event? {
+            return Ok(*completion);
+        }
+    }
+    Err("the stream ended without a completion".into())
+}
+
+fn is_right(expect: &Expected, completion: &Completion) -> Result<bool, Box<dyn Error>> {
+    let calls = completion.full_message.function_calls.as_deref().unwrap_or_default();
+    let text = completion.full_message.text();
+    let has_right_calls = match &expect.calls {
+        Some(expected) => plain(calls) == plain(&expected_calls(expected)?),
+        None => true,
+    };
+    let refuses = calls.is_empty() && text.contains("no function");
+    Ok(has_right_calls && expect.contains.iter().all(|part| text.contains(part)) && (!expect.refuses || refuses))
+}
+
+/// Names and arguments; the order of arguments does not count.
+fn plain(calls: &[SdkFunctionCall]) -> Vec<(&str, &causerie::Arguments)> {
+    calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect()
+}
+
+/// Reads `{"name", "arguments"}` entries as a message would carry them.
+fn expected_calls(expected: &Json) -> Result<Vec<SdkFunctionCall>, Box<dyn Error>> {
+    let entries = expected.as_array().ok_or("expected calls are no array")?;
+    let calls: Vec<Json> = entries.iter().map(|call| json!({"function": call})).collect();
+    let message = json!([{"role": Role::Assistant.as_str(), "tool_calls": calls}]);
+    let message = messages_from_json(&message.to_string())?.remove(0);
+    Ok(message.function_calls.unwrap_or_default())
+}
+
+fn show_failure(case: &Case, completion: &Completion) {
+    let last = case.messages.as_array().and_then(|messages| messages.last()).map(|message| &message["content"]);
+    let calls = completion.full_message.function_calls.iter().flatten();
+    let calls: Vec<String> = calls.map(|call| call.raw_text.clone()).collect();
+    println!("{}: {}", case.category, last.unwrap_or(&Json::Null));
+    let expected =
+        [("calls", case.expect.calls.clone().unwrap_or_default()), ("contains", json!(case.expect.contains))];
+    println!("  expected {expected:?}{}", if case.expect.refuses { " or no function" } else { "" });
+    println!("  got      [{}] {:?}", calls.join(", "), completion.full_message.text());
+}

@@ -1,0 +1,245 @@
+//! Conversations as apps hold them, over a tiny model with random weights: what it writes has no sense, but every rule
+//! of the stream holds for it.
+
+use std::thread;
+
+use causerie::{
+    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ModelRunner,
+    ResponseStream, Role, SdkError, SdkFunction, messages_from_json,
+};
+
+use crate::fixture;
+
+fn runner() -> ModelRunner {
+    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+}
+
+/// Greedy, and long enough to be interrupted: this model never ends by itself within it.
+fn options(max_tokens: usize) -> GenerationOptions {
+    GenerationOptions { temperature: Some(0.0), max_tokens: Some(max_tokens), ..Default::default() }
+}
+
+fn ask(conversation: &Conversation, options: GenerationOptions) -> ResponseStream {
+    conversation.generate_response(ChatMessage::user("Hi"), options)
+}
+
+/// The chunks joined, and the end. Fails unless the end comes once, last.
+#[track_caller]
+fn read(stream: ResponseStream) -> (String, Result<Completion, SdkError>) {
+    let (mut text, mut end) = (String::new(), None);
+    for event in stream {
+        assert!(end.is_none(), "an event after the end: {event:?}");
+        match event {
+            Ok(MessageResponse::Chunk(chunk)) => text += &chunk,
+            Ok(MessageResponse::Complete(completion)) => end = Some(Ok(*completion)),
+            Ok(_) => {}
+            Err(err) => end = Some(Err(err)),
+        }
+    }
+    (text, end.expect("the stream has an end"))
+}
+
+#[track_caller]
+fn check_error(stream: ResponseStream, expect: ErrorKind) {
+    let (text, end) = read(stream);
+    assert_eq!((text.as_str(), end.unwrap_err().kind()), ("", expect));
+}
+
+#[test]
+fn a_reply_is_streamed_and_joins_the_history() {
+    let conversation = runner().create_conversation("Be brief.");
+    let (text, end) = read(ask(&conversation, options(20)));
+    let completion = end.unwrap();
+    assert_eq!(completion.full_message.text(), text);
+    assert_eq!(completion.finish_reason, FinishReason::MaxTokens);
+    assert_eq!(completion.stats.completion_tokens, 20);
+    let history = conversation.history();
+    assert_eq!(
+        history.iter().map(|message| message.role).collect::<Vec<_>>(),
+        [Role::System, Role::User, Role::Assistant]
+    );
+    assert_eq!(history[2], completion.full_message);
+    assert!(!conversation.is_generating());
+}
+
+#[test]
+fn a_stream_is_cold() {
+    let conversation = runner().create_conversation("");
+    let stream = ask(&conversation, options(1));
+    assert!(conversation.history().is_empty());
+    drop(stream);
+    assert!(conversation.history().is_empty() && !conversation.is_generating());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_reply() {
+    let runner = runner();
+    let reply = |seed| {
+        let options = GenerationOptions { seed: Some(seed), max_tokens: Some(30), ..Default::default() };
+        read(ask(&runner.create_conversation(""), options)).0
+    };
+    assert_eq!(reply(5), reply(5));
+    assert_ne!(reply(5), reply(6));
+}
+
+#[test]
+fn cancelling_at_any_token_ends_the_reply_once_and_keeps_what_was_written() {
+    let runner = runner();
+    let (whole, _) = read(ask(&runner.create_conversation(""), options(40)));
+    for cancel_at in 0..12 {
+        let conversation = runner.create_conversation("");
+        let mut stream = ask(&conversation, options(usize::MAX));
+        let mut text = String::new();
+        for _ in 0..cancel_at {
+            let Some(Ok(MessageResponse::Chunk(chunk))) = Iterator::next(&mut stream) else { panic!("a chunk comes") };
+            text += &chunk;
+        }
+        stream.cancel();
+        stream.cancel();
+        let (rest, end) = read(stream);
+        text += &rest;
+        let completion = end.unwrap();
+        assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+        assert!(completion.full_message.incomplete);
+        assert_eq!(completion.full_message.text(), text);
+        assert_eq!(conversation.history().last(), Some(&completion.full_message));
+        assert!(whole.starts_with(&text) || text.starts_with(&whole), "{text:?}");
+    }
+}
+
+#[test]
+fn a_dropped_stream_frees_the_conversation() {
+    let conversation = runner().create_conversation("");
+    let mut stream = ask(&conversation, options(usize::MAX));
+    Iterator::next(&mut stream).unwrap().unwrap();
+    drop(stream);
+    let (_, end) = read(ask(&conversation, options(3)));
+    assert_eq!(end.unwrap().stats.completion_tokens, 3);
+    assert!(conversation.history()[1].incomplete);
+}
+
+#[test]
+fn a_second_reply_at_a_time_is_refused() {
+    let conversation = runner().create_conversation("");
+    let mut stream = ask(&conversation, options(usize::MAX));
+    Iterator::next(&mut stream).unwrap().unwrap();
+    check_error(ask(&conversation, options(1)), ErrorKind::Busy);
+    let function = SdkFunction::new("f", "", vec![]);
+    assert_eq!(conversation.register_function(function).unwrap_err().kind(), ErrorKind::Busy);
+    stream.cancel();
+    assert!(read(stream).1.is_ok());
+    assert!(read(ask(&conversation, options(1))).1.is_ok());
+}
+
+#[test]
+fn a_stalled_reader_holds_up_only_itself() {
+    let runner = runner();
+    let stalled = runner.create_conversation("");
+    let mut stream = ask(&stalled, options(200));
+    Iterator::next(&mut stream).unwrap().unwrap();
+    for _ in 0..3 {
+        assert!(read(ask(&runner.create_conversation(""), options(60))).1.is_ok());
+    }
+    assert!(stalled.is_generating(), "200 tokens do not fit the channel");
+    assert_eq!(read(stream).1.unwrap().stats.completion_tokens, 200);
+}
+
+#[test]
+fn conversations_side_by_side_write_what_they_write_alone() {
+    let runner = runner();
+    let reply =
+        |prompt: &str| read(runner.create_conversation("").generate_response(ChatMessage::user(prompt), options(50))).0;
+    let prompts = ["a", "Name three rivers.", "x y z"];
+    let alone = prompts.map(reply);
+    let together = thread::scope(|scope| {
+        let threads = prompts.map(|prompt| scope.spawn(move || reply(prompt)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(together, alone);
+}
+
+#[test]
+fn a_stop_sequence_ends_the_reply_and_is_no_part_of_it() {
+    let runner = runner();
+    let (whole, _) = read(ask(&runner.create_conversation(""), options(40)));
+    let stop: String = whole.chars().skip(10).take(3).collect();
+    let options = GenerationOptions { stop_sequences: vec![stop.clone()], ..options(40) };
+    let (text, end) = read(ask(&runner.create_conversation(""), options));
+    assert_eq!(Some(text.as_str()), whole.split(&stop).next());
+    assert_eq!(end.unwrap().finish_reason, FinishReason::Stop);
+}
+
+#[test]
+fn what_cannot_start_leaves_the_history_alone() {
+    let runner = runner();
+    let conversation = runner.create_conversation("");
+    let bad = GenerationOptions { temperature: Some(-1.0), ..Default::default() };
+    check_error(ask(&conversation, bad), ErrorKind::InvalidOption("temperature"));
+    for message in [ChatMessage::user(""), ChatMessage::assistant("a"), ChatMessage::system("a")] {
+        check_error(conversation.generate_response(message, options(1)), ErrorKind::InvalidMessage);
+    }
+    let long = ChatMessage::user("a b ".repeat(10_000));
+    let (_, end) = read(conversation.generate_response(long, options(1)));
+    let kind = end.unwrap_err().kind();
+    assert!(matches!(kind, ErrorKind::PromptExceedsContext { needed, available: 4096 } if 4096 < needed), "{kind:?}");
+    assert!(conversation.history().is_empty());
+}
+
+#[test]
+fn a_full_context_ends_the_reply() {
+    let runner = runner();
+    let prompt = "a".repeat(4080);
+    let n_prompt = runner.tokenize(&prompt).unwrap().len();
+    let (_, end) = read(runner.complete(prompt, options(usize::MAX)));
+    let completion = end.unwrap();
+    assert_eq!(completion.finish_reason, FinishReason::ExceedContext);
+    assert_eq!(completion.stats.total_tokens(), runner.context_size());
+    assert_eq!(completion.stats.prompt_tokens, n_prompt);
+}
+
+#[test]
+fn functions_come_with_a_history_and_are_replaced_in_place() {
+    let conversation = runner().create_conversation("");
+    for (name, description) in [("a", "1"), ("b", "2"), ("a", "3")] {
+        conversation.register_function(SdkFunction::new(name, description, vec![])).unwrap();
+    }
+    let carried = conversation.model_runner().create_conversation_from_history(conversation.history());
+    let functions: Vec<String> = carried.functions().iter().map(|f| format!("{}{}", f.name, f.description)).collect();
+    assert_eq!(functions, ["a3", "b2"]);
+}
+
+#[test]
+fn going_on_after_a_result_reads_the_same_prompt_in_every_way() {
+    let runner = runner();
+    let history = r#"[{"role": "user", "content": "Time?"}, {"role": "assistant", "content": "",
+        "tool_calls": [{"function": {"name": "get_time", "arguments": "{}"}}]}]"#;
+    let history = messages_from_json(history).unwrap();
+    let result = || ChatMessage::tool(r#"{"time": "12:00"}"#);
+    let with_result = || history.iter().cloned().chain([result()]).collect::<Vec<_>>();
+
+    let from_history = runner.create_conversation_from_history(with_result());
+    let expect = read(from_history.continue_response(options(10)));
+    let sent = runner.create_conversation_from_history(history.clone());
+    let empty = runner.create_conversation_from_history(with_result());
+    let appended = runner.create_conversation_from_history(history.clone());
+    appended.append_to_history(result()).unwrap();
+    for stream in [
+        sent.generate_response(result(), options(10)),
+        empty.generate_response(ChatMessage::user(""), options(10)),
+        appended.continue_response(options(10)),
+    ] {
+        let (text, end) = read(stream);
+        assert_eq!(text, expect.0);
+        assert_eq!(end.unwrap().stats.prompt_tokens, expect.1.as_ref().unwrap().stats.prompt_tokens);
+    }
+    assert_eq!(empty.history().len(), 4);
+}
+
+#[test]
+fn a_model_outlives_its_runner_while_it_is_in_use() {
+    let conversation = runner().create_conversation("");
+    let mut stream = ask(&conversation, options(100));
+    drop(conversation);
+    Iterator::next(&mut stream).unwrap().unwrap();
+    assert_eq!(read(stream).1.unwrap().stats.completion_tokens, 100);
+}

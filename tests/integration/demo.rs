@@ -1,0 +1,93 @@
+//! The demo model through the whole path: template, tokens, weights, sampling, parsers, stream.
+
+use std::sync::OnceLock;
+
+use causerie::{
+    ChatMessage, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt, functions_from_json, generate,
+    load, stream_generate,
+};
+
+use crate::repository;
+
+fn demo() -> String {
+    repository("models/demo.gguf")
+}
+
+fn runner() -> ModelRunner {
+    static RUNNER: OnceLock<ModelRunner> = OnceLock::new();
+    RUNNER.get_or_init(|| ModelRunner::load(&demo()).unwrap()).clone()
+}
+
+#[test]
+fn the_five_steps_of_a_function_call_work_as_the_specification_writes_them() {
+    let functions = std::fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
+    let conversation = runner().create_conversation("You are causerie, a small assistant on this device.");
+    for function in functions_from_json(&functions).unwrap() {
+        conversation.register_function(function).unwrap();
+    }
+    let mut answer = String::new();
+    let question = ChatMessage::user("Set a timer for 12 minutes for the pasta");
+    for event in conversation.generate_response(question, GenerationOptions::default()) {
+        match event.unwrap() {
+            MessageResponse::FunctionCalls(calls) => {
+                assert_eq!(calls.len(), 1);
+                assert_eq!(calls[0].name, "set_timer");
+                assert_eq!(calls[0].arguments["duration"].as_f64(), Some(12.0));
+                assert_eq!(calls[0].arguments["unit"].as_str(), Some("minutes"));
+                assert_eq!(calls[0].arguments["label"].as_str(), Some("pasta"));
+                // Within the loop, before the reply is complete, as the specification's flow allows.
+                let mut history = conversation.history();
+                history
+                    .push(ChatMessage::tool(r#"{"timer": "pasta", "duration": "12 minutes", "rings_at": "14:17:05"}"#));
+                let next = conversation.model_runner().create_conversation_from_history(history);
+                for event in next.generate_response(ChatMessage::user(""), GenerationOptions::default()) {
+                    if let MessageResponse::Chunk(text) = event.unwrap() {
+                        answer += &text;
+                    }
+                }
+            }
+            MessageResponse::Complete(completion) => {
+                assert_eq!(completion.finish_reason, FinishReason::ToolCalls);
+                assert_eq!(completion.full_message.function_calls.as_ref().map(Vec::len), Some(1));
+            }
+            other => panic!("only a call was asked for: {other:?}"),
+        }
+    }
+    assert!(answer.contains("14:17") || answer.contains("12 minutes"), "{answer}");
+}
+
+#[test]
+fn with_parsing_off_calls_arrive_as_text() {
+    let conversation = runner().create_conversation("");
+    conversation.register_function(causerie::SdkFunction::new("list_notes", "Read the notes back.", vec![])).unwrap();
+    let options = GenerationOptions { function_call_parser: None, ..Default::default() };
+    let mut text = String::new();
+    for event in conversation.generate_response(ChatMessage::user("Read my notes to me"), options) {
+        match event.unwrap() {
+            MessageResponse::Chunk(chunk) => text += &chunk,
+            MessageResponse::Complete(completion) => assert_eq!(completion.full_message.function_calls, None),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(text, "<|tool_call_start|>[list_notes()]<|tool_call_end|>");
+}
+
+#[test]
+fn the_calls_of_the_local_library_agree_with_each_other() {
+    let (model, tokenizer) = load(&demo()).unwrap();
+    let messages = [ChatMessage::user("Hello!")];
+    let prompt = tokenizer.apply_chat_template(&messages, false, true).unwrap();
+    assert_eq!(
+        prompt,
+        Prompt::Text("<|startoftext|><|im_start|>user\nHello!<|im_end|>\n<|im_start|>assistant\n".into())
+    );
+    let tokens = tokenizer.apply_chat_template(&messages, true, true).unwrap();
+    let options = GenerationOptions { max_tokens: Some(40), ..Default::default() };
+    let text = generate(&model, &tokenizer, prompt.clone(), options.clone(), false).unwrap();
+    assert!(!text.is_empty());
+    assert_eq!(generate(&model, &tokenizer, tokens, options.clone(), false).unwrap(), text);
+    let mut stream = stream_generate(&model, &tokenizer, prompt, options);
+    let pieces: Vec<String> = stream.by_ref().map(Result::unwrap).collect();
+    assert_eq!(pieces.concat(), text);
+    assert_eq!(stream.completion().unwrap().full_message.text(), text);
+}
