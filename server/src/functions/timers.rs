@@ -71,7 +71,7 @@ impl Timers {
     /// Those still to ring, the next one first.
     pub(crate) fn running(&self, now: &Zoned) -> Result<Vec<Timer>, String> {
         let mut timers: Vec<Timer> = self.store.load()?;
-        timers.retain(|timer| now < &timer.rings_at);
+        timers.retain(|timer| *now < timer.rings_at);
         timers.sort_by(|a, b| a.rings_at.cmp(&b.rings_at));
         Ok(timers)
     }
