@@ -12,6 +12,7 @@ mod response;
 // Letters: text and tokens, one stage each.
 mod schema;
 mod parse;
+mod validate;
 mod history;
 mod prompt;
 mod sample;
@@ -41,3 +42,4 @@ pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, Strictness, read_jso
 pub use response::{Completion, FinishReason, GenerationStats, MessageResponse};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json};
+pub use validate::{Diagnostic, DiagnosticCode, Severity, Validation, validate};

@@ -1,12 +1,15 @@
 //! Conversations as apps hold them, over a tiny model with random weights: what it writes has no sense, but every rule
 //! of the stream holds for it.
 
+use std::future::Future;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use causerie::{
     ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ModelRunner,
     ResponseStream, Role, SdkError, SdkFunction, messages_from_json,
 };
+use futures_core::Stream;
 
 use crate::fixture;
 
@@ -60,6 +63,58 @@ fn a_reply_is_streamed_and_joins_the_history() {
     );
     assert_eq!(history[2], completion.full_message);
     assert!(!conversation.is_generating());
+}
+
+#[test]
+fn the_three_ways_to_pull_give_the_same_events() {
+    let runner = runner();
+    let stream = || ask(&runner.create_conversation(""), options(30));
+    let text = |events: &[Result<MessageResponse, SdkError>]| {
+        let chunks = events.iter().filter_map(|event| match event {
+            Ok(MessageResponse::Chunk(chunk)) => Some(chunk.as_str()),
+            _ => None,
+        });
+        assert!(matches!(events.last(), Some(Ok(MessageResponse::Complete(_)))));
+        chunks.collect::<String>()
+    };
+    let blocking: Vec<_> = stream().collect();
+    let awaited = pollster::block_on(async {
+        let (mut stream, mut events) = (stream(), Vec::new());
+        while let Some(event) = stream.next().await {
+            events.push(event);
+        }
+        assert!(stream.next().await.is_none(), "nothing follows the end");
+        events
+    });
+    let polled = pollster::block_on(async {
+        let (mut stream, mut events) = (std::pin::pin!(stream()), Vec::new());
+        while let Some(event) = std::future::poll_fn(|ctx| Stream::poll_next(stream.as_mut(), ctx)).await {
+            events.push(event);
+        }
+        events
+    });
+    assert_eq!(text(&awaited), text(&blocking));
+    assert_eq!(text(&polled), text(&blocking));
+}
+
+#[test]
+fn a_future_dropped_while_it_waits_loses_no_event() {
+    let conversation = runner().create_conversation("");
+    let (expect, _) = read(ask(&runner().create_conversation(""), options(30)));
+    let mut stream = ask(&conversation, options(30));
+    let mut text = String::new();
+    loop {
+        // Polled once and dropped, as a cancelled `select` arm would be.
+        let mut ctx = Context::from_waker(Waker::noop());
+        let polled = std::pin::pin!(stream.next()).as_mut().poll(&mut ctx);
+        match polled {
+            Poll::Ready(Some(Ok(MessageResponse::Chunk(chunk)))) => text += &chunk,
+            Poll::Ready(Some(Ok(MessageResponse::Complete(_)))) => break,
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => thread::yield_now(),
+        }
+    }
+    assert_eq!(text, expect);
 }
 
 #[test]

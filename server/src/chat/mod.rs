@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
     let functions = arguments.functions.is_none().then(|| Functions::new(&data_folder(), Zoned::now)).map(Arc::new);
     let mut chat = Session { conversation, functions, options, terminal: Terminal::new(arguments.show_calls) };
     match &arguments.prompt {
-        Some(prompt) => chat.reply_to(prompt),
+        Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
     }
 }
@@ -77,6 +77,15 @@ impl Session {
             if let Err(failure) = self.reply_to(&line) {
                 self.terminal.complain(&failure.0);
             }
+        }
+        Ok(())
+    }
+
+    fn answer_once(&mut self, prompt: &str) -> Result<(), Failure> {
+        self.reply_to(prompt)?;
+        let timers = self.functions.as_ref().map(|functions| functions.timers().running(&Zoned::now()));
+        if timers.is_some_and(|timers| timers.is_ok_and(|timers| !timers.is_empty())) {
+            self.terminal.remark("Timers are kept, and ring while `causerie chat` is open.");
         }
         Ok(())
     }

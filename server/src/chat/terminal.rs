@@ -120,6 +120,10 @@ impl Terminal {
         Ok(())
     }
 
+    pub(crate) fn remark(&self, text: &str) {
+        eprintln!("{QUIET}{text}{QUIET:#}");
+    }
+
     pub(crate) fn complain(&self, text: &str) {
         eprintln!("{WARNING}{text}{WARNING:#}");
     }

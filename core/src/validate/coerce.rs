@@ -1,0 +1,96 @@
+//! Values made to fit a type, where there is one obvious way.
+
+use crate::function::{SdkFunctionParameterType, Value};
+use crate::parse::read_json;
+use crate::validate::DiagnosticCode;
+
+/// The largest float below which every whole number is exact.
+const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+
+/// A type in words, for a message.
+pub(super) fn name(wanted: &SdkFunctionParameterType) -> &'static str {
+    match wanted {
+        SdkFunctionParameterType::SdkStr { .. } => "text",
+        SdkFunctionParameterType::SdkNum { .. } => "a number",
+        SdkFunctionParameterType::SdkInt { .. } => "a whole number",
+        SdkFunctionParameterType::SdkBool { .. } => "true or false",
+        SdkFunctionParameterType::SdkArr { .. } => "a list",
+        SdkFunctionParameterType::SdkObj { .. } => "a map",
+        SdkFunctionParameterType::SdkNull => "null",
+    }
+}
+
+/// Whether a value is of a type, its parts and enum values aside. A whole number is a number; true is none.
+pub(super) fn is_of_type(value: &Value, wanted: &SdkFunctionParameterType) -> bool {
+    use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
+    match value {
+        Value::Null => *wanted == SdkNull,
+        Value::Bool(_) => matches!(wanted, SdkBool { .. }),
+        Value::Integer(_) | Value::BigInteger(_) => matches!(wanted, SdkInt { .. } | SdkNum { .. }),
+        Value::Number(_) => matches!(wanted, SdkNum { .. }),
+        Value::String(_) => matches!(wanted, SdkStr { .. }),
+        Value::Array(_) => matches!(wanted, SdkArr { .. }),
+        Value::Object(_) => matches!(wanted, SdkObj { .. }),
+    }
+}
+
+/// The value, changed if that makes it fit, and how it was changed.
+pub(super) fn to_type(value: Value, wanted: &SdkFunctionParameterType) -> (Value, Option<DiagnosticCode>) {
+    use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNum, SdkObj, SdkStr};
+    if is_of_type(&value, wanted) {
+        return (value, None);
+    }
+    let coerced = match (&value, wanted) {
+        (Value::Number(number), SdkInt { .. }) => whole(*number).map(|value| (value, DiagnosticCode::FloatToInt)),
+        (Value::Integer(_) | Value::BigInteger(_) | Value::Number(_), SdkStr { .. }) => {
+            Some((Value::String(value.to_string()), DiagnosticCode::NumberToString))
+        }
+        (Value::String(text), SdkNum { .. } | SdkInt { .. }) => {
+            let read = read_json(text.trim()).map(|read| match (read, wanted) {
+                (Value::Number(number), SdkInt { .. }) => whole(number).unwrap_or(Value::Number(number)),
+                (read, _) => read,
+            });
+            read.filter(|read| is_of_type(read, wanted)).map(|read| (read, DiagnosticCode::StringToNumber))
+        }
+        (Value::String(text), SdkBool { .. }) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Some((Value::Bool(true), DiagnosticCode::StringToBool)),
+            "false" => Some((Value::Bool(false), DiagnosticCode::StringToBool)),
+            _ => None,
+        },
+        (Value::String(text), SdkArr { .. } | SdkObj { .. }) => {
+            let read = read_json(text.trim()).filter(|read| is_of_type(read, wanted));
+            read.map(|read| (read, DiagnosticCode::StringToJson))
+        }
+        _ => None,
+    };
+    match coerced {
+        Some((fitting, code)) => (fitting, Some(code)),
+        None => (value, None),
+    }
+}
+
+fn whole(number: f64) -> Option<Value> {
+    // Exact: whole, and below 2^53.
+    (number.fract() == 0.0 && number.abs() < EXACT).then_some(Value::Integer(number as i64))
+}
+
+/// The values that an enum allows; `None` where all are.
+pub(super) fn allowed(wanted: &SdkFunctionParameterType) -> Option<Vec<Value>> {
+    match wanted {
+        SdkFunctionParameterType::SdkStr { enum_values, .. } => {
+            enum_values.as_ref().map(|values| values.iter().map(|value| value.as_str().into()).collect())
+        }
+        SdkFunctionParameterType::SdkNum { enum_values, .. } => {
+            enum_values.as_ref().map(|values| values.iter().copied().map(Value::Number).collect())
+        }
+        SdkFunctionParameterType::SdkInt { enum_values, .. } => {
+            enum_values.as_ref().map(|values| values.iter().copied().map(Value::Integer).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether two values are the same; 3 and 3.0 are.
+pub(super) fn is_equal(a: &Value, b: &Value) -> bool {
+    a == b || (a.as_f64().is_some() && a.as_f64() == b.as_f64())
+}

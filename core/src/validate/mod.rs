@@ -1,0 +1,312 @@
+//! Compares a call with the function that it means, before an app runs it.
+//!
+//! A call's own arguments stay what the model wrote. What comes out here are arguments that fit the declared types
+//! where an obvious coercion makes them fit, with a diagnostic for every change and for everything that does not fit.
+
+mod coerce;
+#[cfg(test)]
+mod tests;
+
+use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameterType, Value};
+
+/// Argument names that some models wrap all arguments in.
+const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
+
+/// What [`validate`] found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// The arguments, coerced where that was possible.
+    pub arguments: Arguments,
+    /// In the order of the function's parameters.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One remark about an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnostic {
+    /// What was found.
+    pub code: DiagnosticCode,
+    /// Where: `config.items[2].id`; empty for the arguments as a whole.
+    pub path: String,
+    /// One readable line, fit to be sent back to the model.
+    pub message: String,
+}
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The value was changed, and fits.
+    Coerced,
+    /// The value does not fit.
+    Error,
+}
+
+/// What a diagnostic is about.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DiagnosticCode {
+    /// All arguments stood inside one, under a name such as `arguments`.
+    UnwrappedArguments,
+    /// Text that spells a number became one.
+    StringToNumber,
+    /// Text that spells true or false became that.
+    StringToBool,
+    /// A number became its text.
+    NumberToString,
+    /// A whole number written with a fraction of zero became whole.
+    FloatToInt,
+    /// Text of JSON became the list or map that it holds.
+    StringToJson,
+    /// Null for an optional parameter was left out.
+    NullDropped,
+    /// Text became the enum value that differs in case only.
+    EnumCase,
+    /// A required argument, or property, is missing.
+    MissingRequired,
+    /// A value of another type.
+    WrongType,
+    /// None of the allowed values.
+    NotInEnum,
+    /// Null for a required parameter.
+    NullForRequired,
+    /// An argument that the function does not declare; it is kept.
+    UndeclaredArgument,
+}
+
+impl DiagnosticCode {
+    /// How much it matters.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::MissingRequired
+            | Self::WrongType
+            | Self::NotInEnum
+            | Self::NullForRequired
+            | Self::UndeclaredArgument => Severity::Error,
+            _ => Severity::Coerced,
+        }
+    }
+
+    /// Its name in every language and in JSON.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::UnwrappedArguments => "unwrapped_arguments",
+            Self::StringToNumber => "string_to_number",
+            Self::StringToBool => "string_to_bool",
+            Self::NumberToString => "number_to_string",
+            Self::FloatToInt => "float_to_int",
+            Self::StringToJson => "string_to_json",
+            Self::NullDropped => "null_dropped",
+            Self::EnumCase => "enum_case",
+            Self::MissingRequired => "missing_required",
+            Self::WrongType => "wrong_type",
+            Self::NotInEnum => "not_in_enum",
+            Self::NullForRequired => "null_for_required",
+            Self::UndeclaredArgument => "undeclared_argument",
+        }
+    }
+}
+
+impl Validation {
+    /// Whether the arguments fit, coerced or not.
+    pub fn is_ok(&self) -> bool {
+        self.diagnostics.iter().all(|diagnostic| diagnostic.code.severity() < Severity::Error)
+    }
+
+    /// What does not fit, as a short JSON text to send back to the model as the call's result.
+    ///
+    /// ```
+    /// # use causerie::*;
+    /// let city = SdkFunctionParameter::new("city", SdkFunctionParameterType::string(), "The city.");
+    /// let weather = SdkFunction::new("get_weather", "Get the weather.", vec![city]);
+    /// let call = SdkFunctionCall { name: "get_weather".into(), ..Default::default() };
+    /// let validation = validate(&call, &weather);
+    /// assert_eq!(validation.errors_as_tool_text(), r#"{"error": "city is missing"}"#);
+    /// ```
+    pub fn errors_as_tool_text(&self) -> String {
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.code.severity() == Severity::Error);
+        let messages: Vec<&str> = errors.map(|diagnostic| diagnostic.message.as_str()).collect();
+        Value::Object(Arguments::from([("error".to_owned(), messages.join("; ").as_str().into())])).to_string()
+    }
+}
+
+/// Compares a call's arguments with a function's parameters. The names of call and function are not compared.
+///
+/// ```
+/// use causerie::{SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value, validate};
+///
+/// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "How many.");
+/// let forecast = SdkFunction::new("forecast", "Tell the weather to come.", vec![days]);
+/// let call = SdkFunctionCall {
+///     name: "forecast".into(),
+///     arguments: [("days".to_owned(), "3".into())].into_iter().collect(),
+///     ..Default::default()
+/// };
+/// let validation = validate(&call, &forecast);
+/// assert!(validation.is_ok());
+/// assert_eq!(validation.arguments["days"], Value::Integer(3));
+/// assert_eq!(validation.diagnostics[0].code.code(), "string_to_number");
+/// ```
+pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
+    let mut diagnostics = Vec::new();
+    let mut given = unwrapped(&call.arguments, function, &mut diagnostics);
+    let mut arguments = Arguments::new();
+    for parameter in &function.parameters {
+        let place = Place { path: parameter.name.clone(), is_required: !parameter.optional };
+        let value = given.shift_remove(&parameter.name);
+        arguments.extend(
+            place
+                .check(value, &parameter.parameter_type, &mut diagnostics)
+                .map(|value| (parameter.name.clone(), value)),
+        );
+    }
+    let declared: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    for (name, value) in given {
+        diagnostics.push(undeclared(&name, &name, &declared));
+        arguments.insert(name, value);
+    }
+    Validation { arguments, diagnostics }
+}
+
+/// The arguments inside a wrapper, where a single argument is one and no parameter has its name.
+fn unwrapped(arguments: &Arguments, function: &SdkFunction, diagnostics: &mut Vec<Diagnostic>) -> Arguments {
+    let is_declared = |name: &str| function.parameters.iter().any(|parameter| parameter.name == name);
+    match arguments.first() {
+        Some((name, Value::Object(inner)))
+            if arguments.len() == 1 && WRAPPERS.contains(&name.as_str()) && !is_declared(name) =>
+        {
+            let message = format!("the arguments stood inside {name}");
+            diagnostics.push(Diagnostic { code: DiagnosticCode::UnwrappedArguments, path: name.clone(), message });
+            inner.clone()
+        }
+        _ => arguments.clone(),
+    }
+}
+
+/// Where a value stands, and whether it must be there.
+struct Place {
+    path: String,
+    is_required: bool,
+}
+
+impl Place {
+    /// The value that fits, or the one given where none does; `None` for one that is left out.
+    fn check(
+        &self,
+        value: Option<Value>,
+        parameter_type: &SdkFunctionParameterType,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Value> {
+        let is_null_type = *parameter_type == SdkFunctionParameterType::SdkNull;
+        match value {
+            None if self.is_required => {
+                self.note(DiagnosticCode::MissingRequired, "is missing", diagnostics);
+                None
+            }
+            None => None,
+            Some(Value::Null) if !is_null_type && self.is_required => {
+                self.note(DiagnosticCode::NullForRequired, "is null", diagnostics);
+                Some(Value::Null)
+            }
+            Some(Value::Null) if !is_null_type => {
+                self.note(DiagnosticCode::NullDropped, "is null and was left out", diagnostics);
+                None
+            }
+            Some(value) => Some(self.fit(value, parameter_type, diagnostics)),
+        }
+    }
+
+    fn fit(&self, value: Value, wanted: &SdkFunctionParameterType, diagnostics: &mut Vec<Diagnostic>) -> Value {
+        use SdkFunctionParameterType::{SdkArr, SdkObj};
+        let (value, coerced) = coerce::to_type(value, wanted);
+        if let Some(code) = coerced {
+            self.note(code, &format!("was read as {}", coerce::name(wanted)), diagnostics);
+        }
+        match (value, wanted) {
+            (Value::Array(items), SdkArr { item_type, .. }) => {
+                let fit = |(i, item): (usize, Value)| {
+                    let place = Self { path: format!("{}[{i}]", self.path), is_required: true };
+                    place.check(Some(item), item_type, diagnostics).unwrap_or(Value::Null)
+                };
+                Value::Array(items.into_iter().enumerate().map(fit).collect())
+            }
+            (Value::Object(mut entries), SdkObj { properties, required, .. }) => {
+                let mut fitted = Arguments::new();
+                for (name, property) in properties {
+                    let place = Self { path: format!("{}.{name}", self.path), is_required: required.contains(name) };
+                    let value = place.check(entries.shift_remove(name), property, diagnostics);
+                    fitted.extend(value.map(|value| (name.clone(), value)));
+                }
+                let declared: Vec<&str> = properties.keys().map(String::as_str).collect();
+                for (name, value) in entries {
+                    // An object without declared properties takes any.
+                    if !declared.is_empty() {
+                        diagnostics.push(undeclared(&format!("{}.{name}", self.path), &name, &declared));
+                    }
+                    fitted.insert(name, value);
+                }
+                Value::Object(fitted)
+            }
+            (value, wanted) if coerce::is_of_type(&value, wanted) => self.fit_enum(value, wanted, diagnostics),
+            (value, wanted) => {
+                self.note(DiagnosticCode::WrongType, &format!("is not {}", coerce::name(wanted)), diagnostics);
+                value
+            }
+        }
+    }
+
+    fn fit_enum(&self, value: Value, wanted: &SdkFunctionParameterType, diagnostics: &mut Vec<Diagnostic>) -> Value {
+        let Some(allowed) = coerce::allowed(wanted) else { return value };
+        if allowed.iter().any(|candidate| coerce::is_equal(candidate, &value)) {
+            return value;
+        }
+        let lower = |value: &Value| value.as_str().map(str::to_lowercase);
+        let alike: Vec<&Value> = allowed
+            .iter()
+            .filter(|candidate| lower(candidate).is_some() && lower(candidate) == lower(&value))
+            .collect();
+        if let [only] = alike[..] {
+            self.note(DiagnosticCode::EnumCase, &format!("was read as {only}"), diagnostics);
+            return only.clone();
+        }
+        let listed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        self.note(DiagnosticCode::NotInEnum, &format!("is none of {}", listed.join(", ")), diagnostics);
+        value
+    }
+
+    fn note(&self, code: DiagnosticCode, what: &str, diagnostics: &mut Vec<Diagnostic>) {
+        diagnostics.push(Diagnostic { code, path: self.path.clone(), message: format!("{} {what}", self.path) });
+    }
+}
+
+/// An argument that nobody declared. A near name is offered, never taken: models copy misspellings on purpose, too.
+fn undeclared(path: &str, name: &str, declared: &[&str]) -> Diagnostic {
+    let nearest = declared.iter().map(|other| (distance(name, other), other)).min();
+    let hint = match nearest {
+        Some((distance, other)) if distance <= 2 && distance < other.chars().count() => {
+            format!("; did you mean {other}?")
+        }
+        _ => String::new(),
+    };
+    let message = format!("{path} is not declared{hint}");
+    Diagnostic { code: DiagnosticCode::UndeclaredArgument, path: path.to_owned(), message }
+}
+
+/// How many letters must be added, dropped or changed (Levenshtein 1966). Long names are not compared: 64 letters are
+/// more than names have.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(65).collect(), b.chars().take(65).collect());
+    if 64 < a.len() || 64 < b.len() {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,116 @@
+use super::*;
+use crate::function::SdkFunctionParameter;
+use crate::parse::read_json;
+use crate::schema::functions_from_json;
+
+/// Validates arguments against one parameter `a`, whose schema is given, or against several under their names.
+#[track_caller]
+fn check(properties: &str, required: &str, arguments: &str, expect_arguments: &str, expect: &[&str]) {
+    let functions = format!(
+        r#"[{{"name": "f", "parameters": {{"type": "object", "properties": {properties}, "required": {required}}}}}]"#
+    );
+    let function = functions_from_json(&functions).unwrap().remove(0);
+    let Some(Value::Object(arguments)) = read_json(arguments) else { panic!("arguments are a map") };
+    let call = SdkFunctionCall { name: "f".into(), arguments, ..Default::default() };
+    let validation = validate(&call, &function);
+    let found: Vec<String> =
+        validation.diagnostics.iter().map(|found| format!("{} {}", found.path, found.code.code())).collect();
+    assert_eq!(
+        (Value::Object(validation.arguments).to_string().as_str(), found),
+        (expect_arguments, expect.iter().map(|&e| e.to_owned()).collect())
+    );
+}
+
+#[test]
+fn what_fits_stays_as_it_is() {
+    check(
+        r#"{"s": {"type": "string"}, "n": {"type": "number"}, "i": {"type": "integer"}, "b": {"type": "boolean"}, "z": {"type": "null"}}"#,
+        r#"["s", "n", "i", "b", "z"]"#,
+        r#"{"s": "x", "n": 3, "i": 123456789012345678901234567890, "b": true, "z": null}"#,
+        r#"{"s": "x", "n": 3, "i": 123456789012345678901234567890, "b": true, "z": null}"#,
+        &[],
+    );
+}
+
+#[test]
+fn obvious_coercions_are_made_and_listed() {
+    let one = |schema: &str, argument: &str, expect: &str, code: &str| {
+        let properties = format!(r#"{{"a": {schema}}}"#);
+        check(
+            &properties,
+            r#"["a"]"#,
+            &format!(r#"{{"a": {argument}}}"#),
+            &format!(r#"{{"a": {expect}}}"#),
+            &[&format!("a {code}")],
+        );
+    };
+    one(r#"{"type": "number"}"#, r#"" 2.5 ""#, "2.5", "string_to_number");
+    one(r#"{"type": "integer"}"#, r#""3.0""#, "3", "string_to_number");
+    one(r#"{"type": "integer"}"#, "5.0", "5", "float_to_int");
+    one(r#"{"type": "boolean"}"#, r#""True""#, "true", "string_to_bool");
+    one(r#"{"type": "string"}"#, "42", r#""42""#, "number_to_string");
+    one(r#"{"type": "array", "items": {"type": "integer"}}"#, r#""[1, 2]""#, "[1, 2]", "string_to_json");
+    one(r#"{"type": "string", "enum": ["Low", "High"]}"#, r#""low""#, r#""Low""#, "enum_case");
+    check(r#"{"a": {"type": "string"}}"#, "[]", r#"{"a": null}"#, "{}", &["a null_dropped"]);
+    check(
+        r#"{"a": {"type": "string"}}"#,
+        r#"["a"]"#,
+        r#"{"args": {"a": "x"}}"#,
+        r#"{"a": "x"}"#,
+        &["args unwrapped_arguments"],
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_kept_and_listed() {
+    let one = |schema: &str, argument: &str, code: &str| {
+        let properties = format!(r#"{{"a": {schema}}}"#);
+        let arguments = format!(r#"{{"a": {argument}}}"#);
+        check(&properties, r#"["a"]"#, &arguments, &arguments, &[&format!("a {code}")]);
+    };
+    one(r#"{"type": "integer"}"#, "5.5", "wrong_type");
+    one(r#"{"type": "number"}"#, "true", "wrong_type");
+    one(r#"{"type": "boolean"}"#, "1", "wrong_type");
+    one(r#"{"type": "integer"}"#, r#""three""#, "wrong_type");
+    one(r#"{"type": "string"}"#, "null", "null_for_required");
+    one(r#"{"type": "string", "enum": ["a", "A"]}"#, r#""b""#, "not_in_enum");
+    one(r#"{"type": "object", "properties": {"k": {"type": "null"}}}"#, "[]", "wrong_type");
+    check(r#"{"a": {"type": "string"}}"#, r#"["a"]"#, "{}", "{}", &["a missing_required"]);
+    check(
+        r#"{"city": {"type": "string"}}"#,
+        "[]",
+        r#"{"ctiy": "x"}"#,
+        r#"{"ctiy": "x"}"#,
+        &["ctiy undeclared_argument"],
+    );
+}
+
+#[test]
+fn numbers_of_an_enum_are_compared_by_value() {
+    check(r#"{"a": {"type": "number", "enum": [1, 2.5]}}"#, r#"["a"]"#, r#"{"a": 1}"#, r#"{"a": 1}"#, &[]);
+}
+
+#[test]
+fn paths_lead_into_lists_and_maps() {
+    check(
+        r#"{"config": {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}}}}"#,
+        r#"["config"]"#,
+        r#"{"config": {"items": [{"id": 1}, {"id": "2"}, {}, {"id": "x", "y": 0}]}}"#,
+        r#"{"config": {"items": [{"id": 1}, {"id": 2}, {}, {"id": "x", "y": 0}]}}"#,
+        &[
+            "config.items[1].id string_to_number",
+            "config.items[2].id missing_required",
+            "config.items[3].id wrong_type",
+            "config.items[3].y undeclared_argument",
+        ],
+    );
+}
+
+#[test]
+fn a_near_name_is_offered() {
+    let city = SdkFunctionParameter::new("city", SdkFunctionParameterType::string(), "").optional();
+    let function = SdkFunction::new("f", "", vec![city]);
+    let arguments = [("citty".to_owned(), "x".into())].into_iter().collect();
+    let call = SdkFunctionCall { name: "f".into(), arguments, ..Default::default() };
+    assert_eq!(validate(&call, &function).diagnostics[0].message, "citty is not declared; did you mean city?");
+}
