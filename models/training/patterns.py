@@ -120,17 +120,19 @@ LIST_NOTES = [
 ]
 QUESTIONS = {pattern for group in (TIME_HERE[:16], TIME_CITY[:15], CALCULATE[:12], LIST_TIMERS[:15], CONVERT[:14], LIST_NOTES[:11]) for pattern in group}
 JOINTS = [" and ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then "]
-AGAIN_CITY = ["[and |what about |and what about |how about |and how about |]in {city}[?|]", "[and |what about |how about |and what about ]{city}[?|]", "and the time in {city}[?|]"]
-AGAIN_TIMER = ["[and |]another [one |]for {duration}[, please|]", "and [one|another] for {duration}", "another {duration}", "one more for {duration}", "also one for {duration}"]
+AGAIN_CITY = ["[and |what about |and what about |how about |and how about |]in {city}[?|]", "[and |what about |how about |and what about ]{city}[?|]", "and the time in {city}[?|]", "[hm, |right, |so |]and {city}?", "{city}?", "[now|also|then] {city}[?|]", "and [for|at] {city}[?|]", "[now|also|then] in {city}[?|]", "the time in {city} too", "I also need {city}"]
+AGAIN_TIMER = ["[and |]another [one |]for {duration}[, please|]", "and [one|another] for {duration}", "another {duration}", "one more for {duration}", "also one for {duration}", "now one for {duration}", "make another one for {duration}", "set one more[,| for] {duration}", "and also {duration}"]
 AGAIN_TIMER_LABEL = [
     "[and |]another [one |]for {duration} for the {label}", "and {duration} for the {label}", "and one for the {label}[,| for] {duration}", "also {duration} for the {label}",
-    "one more for the {label}, {duration}", "now {duration} for the {label}",
+    "one more for the {label}, {duration}", "now {duration} for the {label}", "make another one for the {label}[,| for] {duration}", "now one for the {label}[,| for] {duration}", "also one for the {label}, {duration}",
 ]
 AGAIN_SUM = [
     ("times {}", "*"), ("and times {}?", "*"), ("plus {}", "+"), ("and plus {}?", "+"), ("minus {}", "-"), ("divided by {}", "/"), ("Now times {}", "*"), ("Now add {}", "+"),
     ("Now divide that by {}", "/"), ("add {}", "+"), ("multiply that by {}", "*"), ("subtract {}", "-"), ("and divided by {}?", "/"), ("take away {}", "-"),
+    ("add {} to that", "+"), ("and multiply by {}", "*"), ("now minus {}", "-"), ("divide by {}", "/"), ("divide it by {}", "/"), ("and take away {}", "-"), ("that times {}", "*"), ("that plus {}", "+"),
+    ("that minus {}?", "-"), ("to the power of {}", "^"), ("multiply it by {}", "*"), ("take that times {}", "*"), ("So plus {}?", "+"), ("what about plus {}?", "+"), ("and if I subtract {}?", "-"), ("add another {}", "+"),
 ]
-AGAIN_VALUE = ["[and |what about |and what about |how about ]{value}[?|]", "and for {value}[?|]", "and {value}[?|]"]
+AGAIN_VALUE = ["[and |what about |and what about |how about ]{value}[?|]", "and for {value}[?|]", "and {value}[?|]", "[hm, |right, |so ]and {value}?", "{value}?", "[also|then] {value}[?|]", "and [with|if it is] {value}[?|]", "do it for {value}", "I also need {value}"]
 MISSING = [  # what lacks something, as pattern, and the question back
     ("set_timer", "[set|start|make|create|run|begin] a timer", "For how long?"), ("set_timer", "[set|start|run] [a|the] timer", "For how long?"),
     ("set_timer", "I [need|want] a timer", "For how long?"), ("set_timer", "timer", "For how long?"), ("set_timer", "[set|start|make|create] a timer for the {label}", "For how long?"),

@@ -21,11 +21,11 @@ from .model import Batch, Model, Shape
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 
-WARM_UP, FALL = 60, 0.4  # steps; part of the run in which the rate falls
+WARM_UP, FALL = 60, 0.47  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
-CHAT_ROWS, GROUPS, ROWS, LONGEST = 24, 3, 6, 208  # conversations and groups of conversations in a step, tokens of a conversation
+CHAT_ROWS, GROUPS, ROWS, LONGEST = 20, 4, 6, 208  # conversations and groups of conversations in a step, tokens of a conversation
 AHEAD = 12  # steps
 
 
@@ -64,10 +64,10 @@ class Batches:
 
     def fill(self, kinds):
         chat = self.generator.group("chat", CHAT_ROWS * AHEAD, LONGEST)
-        fewer = [padded([self.generator.group("some", CHAT_ROWS, LONGEST)]) for _ in range(2)]
+        fewer = [padded([self.generator.group("some", CHAT_ROWS, LONGEST)]) for _ in range(4)]
         rows = sorted(chat[1], key=lambda row: len(row[0]))
         self.chat = [padded([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)] + fewer
-        groups = [self.generator.group(kind, ROWS, LONGEST) for kind in kinds for _ in range(AHEAD + 2)]
+        groups = [self.generator.group(kind, ROWS, LONGEST) for kind in kinds for _ in range(AHEAD + 4)]
         groups.sort(key=lambda group: len(group[0]))
         self.others = [padded(groups[at : at + GROUPS]) for at in range(0, len(groups), GROUPS)]
         self.random.shuffle(self.chat)
