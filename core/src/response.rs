@@ -60,6 +60,8 @@ pub enum FinishReason {
 pub struct GenerationStats {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
+    /// Those of them that did not have to be read, because a sequence before had read them.
+    pub cached_prompt_tokens: usize,
     /// Tokens that the model wrote, those of calls and reasoning included.
     pub completion_tokens: usize,
     /// From the request to the first token written.

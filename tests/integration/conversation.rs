@@ -291,6 +291,22 @@ fn going_on_after_a_result_reads_the_same_prompt_in_every_way() {
 }
 
 #[test]
+fn a_prompt_that_goes_on_is_read_from_there_and_answered_as_if_read_whole() {
+    let turn = "<|im_start|>user\nName three rivers, and say where they are.<|im_end|>\n";
+    let (first, longer) = (turn.to_owned(), format!("{turn}{turn}<|im_start|>assistant\n"));
+    let warm = runner();
+    read(warm.complete(first.as_str(), options(1))).1.unwrap();
+    for stranger in ["x", "<|im_start|>user\n"] {
+        assert_eq!(read(warm.complete(stranger, options(1))).1.unwrap().stats.cached_prompt_tokens, 0);
+    }
+    let (text, end) = read(warm.complete(longer.as_str(), options(40)));
+    let n_first = warm.tokenize(&first).unwrap().len();
+    assert_eq!(end.unwrap().stats.cached_prompt_tokens, n_first);
+    let (expect, end) = read(runner().complete(longer, options(40)));
+    assert_eq!((text, end.unwrap().stats.cached_prompt_tokens), (expect, 0));
+}
+
+#[test]
 fn a_model_outlives_its_runner_while_it_is_in_use() {
     let conversation = runner().create_conversation("");
     let mut stream = ask(&conversation, options(100));

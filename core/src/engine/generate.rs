@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::engine::cache::PrefixCache;
 use crate::engine::reply::Reply;
 use crate::engine::stream::Outlet;
 use crate::engine::{Listener, LoadedModel, ReplyNews, Request};
@@ -29,9 +30,11 @@ pub(crate) enum Progress {
 
 /// A reply being generated.
 pub(crate) struct Generation {
-    prompt: Vec<u32>,
+    /// The tokens of the prompt, then those of the reply.
+    tokens: Vec<u32>,
     max_tokens: usize,
-    state: State,
+    /// What the model has read of the tokens; `None` before the first step, and after the end.
+    state: Option<State>,
     sampler: Sampler,
     pieces: Utf8Pieces,
     parser: ReplyParser,
@@ -42,8 +45,6 @@ pub(crate) struct Generation {
     /// The last event, kept until the reader has taken all before it.
     terminal: Option<Result<MessageResponse>>,
     has_ended: bool,
-    /// The token picked last, to be read next.
-    last: Option<u32>,
     clock: Clock,
     stats: GenerationStats,
 }
@@ -60,7 +61,7 @@ impl Generation {
         let room = loaded.context_size - request.prompt.len();
         Self {
             max_tokens: request.options.max_tokens.unwrap_or(usize::MAX),
-            state: loaded.model.start(),
+            state: None,
             sampler: Sampler::new(request.sampling, seed, &request.prompt),
             pieces: Utf8Pieces::default(),
             parser: ReplyParser::new(request.options.function_call_parser),
@@ -69,10 +70,10 @@ impl Generation {
             listener: Some(request.listener),
             terminal: None,
             has_ended: false,
-            last: None,
             clock: Clock { requested: Instant::now(), first_token: None },
             stats: GenerationStats {
                 prompt_tokens: request.prompt.len(),
+                cached_prompt_tokens: 0,
                 completion_tokens: 0,
                 time_to_first_token: Duration::ZERO,
                 prefill_time: Duration::ZERO,
@@ -81,14 +82,15 @@ impl Generation {
                 sampling: request.sampling,
                 context_size: request.prompt.len() + room,
             },
-            prompt: request.prompt,
+            tokens: request.prompt,
         }
     }
 
     /// Sends what waits, then takes one step: a stretch of the prompt, or one token.
-    pub(crate) fn advance(&mut self, loaded: &LoadedModel) -> Progress {
+    pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
         if !self.has_ended && self.outlet.is_cancelled() {
             self.end(FinishReason::Interrupted);
+            self.keep(cache);
         }
         if !self.send() {
             return Progress::Waiting;
@@ -96,8 +98,11 @@ impl Generation {
         if self.has_ended {
             return Progress::Finished;
         }
-        if let Err(err) = self.step(loaded) {
+        if let Err(err) = self.step(loaded, cache) {
             self.fail(err);
+        }
+        if self.has_ended {
+            self.keep(cache);
         }
         Progress::Worked
     }
@@ -114,21 +119,22 @@ impl Generation {
         self.terminal.is_none()
     }
 
-    fn step(&mut self, loaded: &LoadedModel) -> Result<()> {
+    /// Reads tokens: a stretch of the prompt, or the one picked last. Behind the last of them another is picked.
+    fn step(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
         let begun = Instant::now();
-        let n_read = self.state.n_tokens();
-        let logits = match self.last {
-            Some(token) => loaded.model.forward(&[token], &mut self.state)?,
-            None => {
-                let end = self.prompt.len().min(n_read + PREFILL_CHUNK);
-                let logits = loaded.model.forward(&self.prompt[n_read..end], &mut self.state)?;
-                self.stats.prefill_time += begun.elapsed();
-                if end < self.prompt.len() {
-                    return Ok(());
-                }
-                logits
-            }
-        };
+        let state = self.state.get_or_insert_with(|| {
+            let state = cache.take(&self.tokens).unwrap_or_else(|| loaded.model.start());
+            self.stats.cached_prompt_tokens = state.n_tokens();
+            state
+        });
+        let end = self.tokens.len().min(state.n_tokens() + PREFILL_CHUNK);
+        let logits = loaded.model.forward(&self.tokens[state.n_tokens()..end], state)?;
+        if end <= self.stats.prompt_tokens {
+            self.stats.prefill_time += begun.elapsed();
+        }
+        if end < self.tokens.len() {
+            return Ok(());
+        }
         match self.clock.first_token {
             Some(first) => self.stats.decode_time = first.elapsed(),
             None => {
@@ -139,10 +145,19 @@ impl Generation {
         self.pick(logits, &loaded.tokenizer)
     }
 
+    /// Leaves the state to prompts that go on from here.
+    fn keep(&mut self, cache: &mut PrefixCache) {
+        if let Some(state) = self.state.take() {
+            let n_read = state.n_tokens();
+            self.tokens.truncate(n_read);
+            cache.keep(std::mem::take(&mut self.tokens), state);
+        }
+    }
+
     fn pick(&mut self, mut logits: Vec<f32>, tokenizer: &Tokenizer) -> Result<()> {
         logits.truncate(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
         let token = self.sampler.pick(&mut logits)?;
-        self.last = Some(token);
+        self.tokens.push(token);
         self.stats.completion_tokens += 1;
         if tokenizer.is_end(token) {
             self.end(FinishReason::Stop);
@@ -200,6 +215,7 @@ impl Generation {
 
     /// Ends with an error; what was parsed before it is still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
+        self.state = None; // it may have read half a step
         self.tell_end(None);
         self.terminal = Some(Err(err));
         self.has_ended = true;

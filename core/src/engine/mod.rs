@@ -3,6 +3,7 @@
 //! A reply whose reader stalls is passed over until the reader pulls again. When none can go on, the thread sleeps;
 //! it is woken by a new request, a pull, a cancel, and the last handle's end.
 
+mod cache;
 mod generate;
 mod reply;
 mod stop;
@@ -20,6 +21,7 @@ use crate::options::{GenerationOptions, Sampling};
 use crate::prompt::PromptRenderer;
 use crate::tokenizer::Tokenizer;
 
+use cache::PrefixCache;
 use generate::Generation;
 
 pub(crate) use stream::Outlet;
@@ -114,6 +116,7 @@ impl Drop for Engine {
 
 fn run(loaded: &LoadedModel, requests: &Receiver<Generation>) {
     let mut generations: Vec<Generation> = Vec::new();
+    let mut cache = PrefixCache::default();
     loop {
         let is_open = collect(requests, &mut generations);
         if generations.is_empty() && !is_open {
@@ -122,7 +125,7 @@ fn run(loaded: &LoadedModel, requests: &Receiver<Generation>) {
         let mut has_worked = false;
         generations.retain_mut(|generation| {
             // A panic ends its own reply, not the others.
-            let advanced = catch_unwind(AssertUnwindSafe(|| generation.advance(loaded)));
+            let advanced = catch_unwind(AssertUnwindSafe(|| generation.advance(loaded, &mut cache)));
             let progress = advanced.unwrap_or_else(|_| {
                 generation.fail(SdkError::new(ErrorKind::Internal, "the engine failed on this reply"));
                 generate::Progress::Worked

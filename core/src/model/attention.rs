@@ -128,6 +128,12 @@ pub(crate) struct KeyValues {
 }
 
 impl KeyValues {
+    /// Bytes held in memory, room to grow included.
+    pub(crate) fn n_bytes(&self) -> usize {
+        let floats = self.buffers.as_ref().map_or(0, |(keys, values)| keys.elem_count() + values.elem_count());
+        floats * size_of::<f32>()
+    }
+
     /// Adds new ones and returns all so far, each `(kv_heads, tokens, head_dim)`.
     fn append(&mut self, k: &Tensor, v: &Tensor) -> TensorResult<(Tensor, Tensor)> {
         let (n_heads, n_new, head_dim) = k.dims3()?;

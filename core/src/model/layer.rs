@@ -30,6 +30,16 @@ pub(crate) enum LayerState {
     KeyValues(KeyValues),
 }
 
+impl LayerState {
+    /// Bytes held in memory.
+    pub(crate) fn n_bytes(&self) -> usize {
+        match self {
+            Self::Inputs(inputs) => inputs.elem_count() * size_of::<f32>(),
+            Self::KeyValues(past) => past.n_bytes(),
+        }
+    }
+}
+
 /// Where a layer's tensors are looked up.
 pub(crate) struct LayerWeights<'a> {
     pub(crate) weights: &'a Weights,

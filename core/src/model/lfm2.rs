@@ -36,6 +36,11 @@ impl State {
     pub(crate) fn n_tokens(&self) -> usize {
         self.n_tokens
     }
+
+    /// Bytes that the state holds in memory.
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.layers.iter().map(LayerState::n_bytes).sum()
+    }
 }
 
 impl Lfm2 {
