@@ -39,9 +39,11 @@ def chat_group(speaker, count):
 
 
 def some_group(speaker, count):
-    """Some of the shipped functions, in another order, so that the model reads what is offered."""
-    tools = speaker.random.sample(shipped.TOOLS, speaker.number(0, 6))
-    system = shipped.SYSTEM if speaker.chance(0.8) else ""
+    """Some of the shipped functions, or all in another order, so that the model reads what is offered."""
+    tools = speaker.random.sample(shipped.TOOLS, speaker.pick([0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7]))
+    if speaker.chance(0.6):
+        tools = [tool for tool in shipped.TOOLS if tool in tools]
+    system = shipped.SYSTEM if speaker.chance(0.85) else ""
     return system, tools, [chat_conversation(speaker, tools, "causerie") for _ in range(count)]
 
 

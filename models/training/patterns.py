@@ -8,6 +8,7 @@ TIME_HERE = [
     "[tell|give] me the [current |][time|date|day]", "show [me |]the [time|clock|date]", "check the [time|clock|date]",
     "tell me what [time|day] it is", "say the time", "[time|date|clock]", "current [time|date]", "the time", "today's date",
     "I need [to know |]the [time|date]",
+    "I lost track of time", "how late do we have it", "is it still morning", "is it past midnight", "what do the clocks say", "what time would it be", "what weekday do we have", "let me know the time", "I have no watch, what time is it", "date please", "time please",
 ]
 TIME_CITY = [
     "what time is it[| now| right now] in {city}", "what's the time[| now] in {city}", "what is the [current |local |]time in {city}",
@@ -19,6 +20,7 @@ TIME_CITY = [
     "check the [time|clock|date] in {city}", "tell me what [time|day] it is in {city}", "[get|look up|find] the [time|local time|date] [in|for] {city}",
     "time in {city}", "{city} time", "current [time|date] in {city}", "[local time|the time] in {city}", "date in {city}",
     "I need [to know |]the [time|date] in {city}",
+    "what is the hour in {city}", "I'm calling {city}, how late is it there", "I am flying to {city}, what's the time there", "they live in {city}, what time do they have", "are they awake in {city}", "is it still [today|Monday|dark|light] in {city}", "what do the clocks say in {city}", "{city}, what time is it there",
 ]
 SUMS = [  # the words, and the expression they mean
     ("{a} times {b}", "{a} * {b}"), ("{a} times {b}", "{a} * {b}"), ("{a} multiplied by {b}", "{a} * {b}"), ("{a} x {b}", "{a} * {b}"),
@@ -41,6 +43,7 @@ CALCULATE = [
     "what do you get for {sum}", "what would {sum} be", "what is the [result|value|answer] of {sum}", "do you know what {sum} is", "how many is {sum}",
     "{sum}", "{sum}", "calculate {sum}", "calculate {sum}", "compute {sum}", "work out {sum}", "tell me [what {sum} is|{sum}]", "solve {sum}", "evaluate {sum}",
     "[find|figure out|get|give me] {sum}", "do the maths[:|] {sum}", "calculate[:|] {sum}", "I need {sum}", "{sum} =", "{sum} equals", "result of {sum}",
+    "what comes out of {sum}", "I have to know {sum}", "could it be that {sum} is a lot", "use the calculator for {sum}", "the sum is {sum}", "if I take {sum}, what do I get", "how high is {sum}", "let me know what {sum} is", "add this up: {sum}", "count {sum}", "and {sum}", "check {sum}", "we need {sum}", "type {sum} into the calculator",
 ]
 TIMER = [
     "[set|start|begin|run|make|create|put on|add|open|launch] a timer [for|of] {duration}", "[set|start|run|create|give me] a {duration} timer",
@@ -49,6 +52,7 @@ TIMER = [
     "count down {duration}", "count down from {duration}", "start a countdown [of|for] {duration}", "set {duration} on the timer", "wake me [up |]in {duration}",
     "let me know [in|after] {duration}", "I need {duration} on the clock", "tell me when {duration} [are over|have passed|is over|are up]",
     "start counting {duration}", "ring in {duration}", "beep [in|after] {duration}", "set timer {duration}",
+    "wait {duration}", "[time me for|measure|track] {duration}", "start the clock, {duration}", "I start now, {duration}", "{duration} from now", "in {duration} [ring|beep|call me|wake me]", "hold on for {duration}", "use a timer of {duration}", "new timer[,|:] {duration}",
 ]
 TIMER_LABEL = [
     "[set|start|begin|run|make|create|put on|add] a timer [for|of] {duration} for [the |the |my |]{label}", "[set|start|run|create] a {duration} timer for [the |the |my |]{label}",
@@ -62,6 +66,9 @@ TIMER_LABEL = [
     "in {duration} [remind|tell|alert] me about [the |my |]{label}", "[set|start|run] a {duration} {label} timer", "count down {duration} for [the |my |]{label}",
     "a {duration} timer for [the |my |]{label}", "a timer for [the |my |]{label} [of|for] {duration}", "let me know about the {label} in {duration}",
     "give [the |my |]{label} {duration}", "give me {duration} for [the |my |]{label}",
+    "I put the {label} on, [wake|call|alert] me in {duration}", "the {label} [is|are] in the oven, {duration} please", "I just started the {label}, {duration} please", "watch the {label} for {duration}", "keep an eye on the {label} for {duration}",
+    "[time to start|it's time for] the {label}, set a timer [for|of] {duration}", "{label}, {duration}", "{label}: {duration}", "{label} in {duration}, remind me", "the {label} should be ready in {duration}, start a timer", "I'll do {label} for {duration}, start a timer",
+    "start the clock for the {label}, {duration}", "track {duration} for the {label}", "we are starting the {label}, time {duration}", "run the {label} timer at {duration}", "please wait {duration} for the {label}", "add {duration} for the {label}",
 ]
 TIMER_TASK = [
     "remind me to {label} in {duration}", "[remind|tell] me in {duration} to {label}", "in {duration} [remind|tell] me to {label}", "I [must|have to|need to] {label} in {duration}, [set a timer|remind me]",
@@ -75,6 +82,7 @@ LIST_TIMERS = [
     "when does the [{label} |]timer [ring|end|go off|finish]", "what about my timers", "how much longer[| for the {label}| on the timer]",
     "[list|show|show me|check|give me|tell me|read] [the|my|all|all the|all my|the running|the active] timers", "[timers|my timers|list timers|show timers|timer list|running timers]",
     "check [the|my] timer", "[show|tell] me [how much time is left|how long is left|the time left]", "what is still running", "timer status", "are my timers still running",
+    "what is running", "how is the {label} timer doing", "do any timers still run", "what time is left", "how many minutes remain", "what remains on the timer", "tell me about my timers", "what did I set a timer for", "are we still waiting for the {label}", "have I started a timer", "when is the {label} done", "look at the timers", "open the timers", "is the {label} timer still on",
 ]
 UNITS = [  # units of one kind
     "km kilometres kilometers miles mi m metres meters feet ft yards inches cm centimetres centimeters mm millimetres".split(),
@@ -100,26 +108,31 @@ CONVERT = [
     "convert {value} [to|into] {target}", "convert {value} [to|into] {target}", "convert {value} to {target}", "change {value} [to|into] {target}", "turn {value} into {target}",
     "{value} in {target}", "{value} to {target}", "{value} into {target}", "[give|tell|show] me {value} in {target}", "express {value} in {target}", "I need {value} in {target}",
     "[translate|transform] {value} [to|into] {target}", "{value} as {target}", "tell me how many {target} [are|is] {value}", "work out {value} in {target}", "{value} = ? {target}",
+    "the label says {value}, how much is it in {target}", "I have {value}, tell me the {target}", "it weighs {value}, and in {target}", "it is {value}, give me {target}", "the sign shows {value}, what's that in {target}", "we need {value} as {target}", "my book says {value}, convert to {target}", "make {value} into {target}", "calculate {value} in {target}",
+    "{value} [equals|equal] how many {target}", "what's {value} when measured in {target}", "I only know {target}, how much is {value}", "show {value} as {target}", "compute {value} in {target}", "{value} [expressed|written|measured] in {target}", "from {value} to {target}", "{target} for {value}", "swap {value} for {target}",
 ]
 NOTE = [
     "note[:| that|,|] {note}", "[make|take|write|add|save|create] a note[:| that|,|] {note}", "write down[:| that|] {note}", "[jot|put] down[:| that|] {note}", "remember[:| that|] {note}",
     "remember that {note}", "[add|save|put] to my notes[:| that|] {note}", "new note[:|,|] {note}", "save[:| this:] {note}", "write this down: {note}", "keep in mind that {note}",
     "[add|write|save] the note {note}", "note down[:| that|] {note}", "don't forget[:| that] {note}", "I want to remember that {note}", "add a note saying {note}", "[make|take] a note saying {note}",
     "add [this |]to my notes: {note}", "[write|put] in my notes[:| that] {note}", "for my notes: {note}", "memo: {note}", "take this down: {note}", "keep a note[:| that] {note}",
+    "please note the following: {note}", "for later: {note}", "I have to note that {note}", "you should know that {note}", "keep this: {note}", "record that {note}", "record this: {note}", "log this: {note}", "[enter|insert] a note: {note}", "listen and write: {note}", "note this: {note}", "here is a note: {note}", "one note: {note}", "a note: {note}",
 ]
 NOTE_TASK = [
     "remember to {note}", "remember to {note}", "remind me to {note}", "remind me to {note}", "don't let me forget to {note}", "I [must|have to|need to] remember to {note}", "note to {note}",
     "make a note to {note}", "add a note to {note}", "write down to {note}", "note to self: {note}", "to do: {note}", "todo: {note}", "put {note} on my list", "add {note} to my [notes|list]",
     "save {note} in my notes", "put {note} in my notes", "write {note} in my notes", "don't forget to {note}", "I must not forget to {note}", "help me remember to {note}", "write {note} down",
+    "I will forget to {note}, write it down", "it's important to {note}, note it", "I still have to {note}, make a note", "I plan to {note}, remember it", "be sure to remind me to {note}", "would you remind me to {note}", "I want to be reminded to {note}", "another task: {note}", "my next task is to {note}, note it", "for my list: {note}", "write down that I should {note}", "note that I need to {note}", "save the task {note}",
 ]
 LIST_NOTES = [
     "what are my notes", "what notes do I have", "what did I [write down|note|save|ask you to remember|tell you to remember]", "what's [in|on] my [notes|list]", "do I have [any |]notes",
     "which notes [do I have|are there|did I take]", "what have I [noted|written down|saved]", "what was I supposed to remember", "what do my notes say", "are there any notes", "how many notes do I have",
     "[read|show|list|tell|give] me [my|the|all|all my] notes", "[read|show|list|open|check] [my|the|all|all my|all the] notes", "read [my |the |]notes [back|aloud|back to me|out]",
     "[notes|my notes|list notes|show notes|notes please]", "what must I not forget", "what did I have to remember", "go through my notes",
+    "what is on the list", "where are my notes", "what have I asked you to keep", "have I written anything", "what's my to-do list", "what tasks do I have", "I'd like to see my notes", "I need my notes", "bring up the notes", "open the list", "tell me what I wrote", "repeat my notes", "what did I want to do", "recite my notes", "what is there to do",
 ]
 QUESTIONS = {pattern for group in (TIME_HERE[:16], TIME_CITY[:15], CALCULATE[:12], LIST_TIMERS[:15], CONVERT[:14], LIST_NOTES[:11]) for pattern in group}
-JOINTS = [" and ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then "]
+JOINTS = [" and ", ", and please ", " and after that ", ", also ", " plus ", ". And ", ". Also ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then "]
 AGAIN_CITY = ["[and |what about |and what about |how about |and how about |]in {city}[?|]", "[and |what about |how about |and what about ]{city}[?|]", "and the time in {city}[?|]", "[hm, |right, |so |]and {city}?", "{city}?", "[now|also|then] {city}[?|]", "and [for|at] {city}[?|]", "[now|also|then] in {city}[?|]", "the time in {city} too", "I also need {city}"]
 AGAIN_TIMER = ["[and |]another [one |]for {duration}[, please|]", "and [one|another] for {duration}", "another {duration}", "one more for {duration}", "also one for {duration}", "now one for {duration}", "make another one for {duration}", "set one more[,| for] {duration}", "and also {duration}"]
 AGAIN_TIMER_LABEL = [

@@ -25,7 +25,7 @@ WARM_UP, FALL = 60, 0.47  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
-CHAT_ROWS, GROUPS, ROWS, LONGEST = 20, 4, 6, 208  # conversations and groups of conversations in a step, tokens of a conversation
+CHAT_ROWS, GROUPS, ROWS, LONGEST = 18, 5, 6, 208  # conversations and groups of conversations in a step, tokens of a conversation
 AHEAD = 12  # steps
 
 
