@@ -12,6 +12,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::GenerationOptions;
+use crate::prompt::joined;
 use crate::runner::ModelRunner;
 
 /// A conversation with a model.
@@ -195,9 +196,17 @@ impl Conversation {
     }
 
     fn submit(&self, history: &[ChatMessage], options: GenerationOptions, outlet: Outlet) -> Result<Thread> {
-        let prompt = self.runner.prompt_tokens_at(history, true, &self.now)?;
+        let prompt = self.runner.render(history, true, &self.now)?;
+        // Some templates begin the model's turn inside of its reasoning.
+        let in_reasoning = joined(&prompt).trim_end().ends_with("<think>");
         let shared = Arc::clone(&self.shared);
-        self.runner.submit(prompt, options, Box::new(move |news| shared.hear(news)), outlet)
+        self.runner.submit(
+            self.runner.encode(&prompt)?,
+            options,
+            in_reasoning,
+            Box::new(move |news| shared.hear(news)),
+            outlet,
+        )
     }
 }
 

@@ -21,7 +21,9 @@ pub struct GenerationOptions {
     pub min_p: Option<f32>,
     /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
     pub repetition_penalty: Option<f32>,
-    /// The same seed, model, build and prompt give the same reply. Default: drawn anew, and reported with the reply.
+    /// The same seed, model, build and prompt give the same draws, and so the same reply, where the model computes the
+    /// same. Whether a prompt was read whole or in part taken from the cache may still change the last bits of logits;
+    /// see docs/adr/0005. Default: drawn anew, and reported with the reply.
     pub seed: Option<u64>,
     /// Tokens of reply at most. Default: until the model ends or the context is full.
     pub max_tokens: Option<usize>,
@@ -69,6 +71,20 @@ pub struct SamplingDefaults {
     pub min_p: Option<f32>,
     /// See [`GenerationOptions::repetition_penalty`].
     pub repetition_penalty: Option<f32>,
+}
+
+impl SamplingDefaults {
+    /// Checks the values as [`GenerationOptions::check`] does.
+    pub(crate) fn check(&self) -> Result<()> {
+        let options = GenerationOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            ..Default::default()
+        };
+        options.check()
+    }
 }
 
 impl Default for GenerationOptions {

@@ -13,7 +13,7 @@ use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::options::{GenerationOptions, SamplingDefaults};
 use crate::prompt::{ControlTokens, PromptRenderer, Segment, joined};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{TokenText, Tokenizer};
 use crate::weights::Weights;
 
 /// Tokens of context that are used of models which could hold more.
@@ -92,7 +92,7 @@ impl ModelRunner {
                 Prompt::Text(text) => runner.tokenize(&text)?,
                 Prompt::Tokens(tokens) => tokens,
             };
-            runner.submit(tokens, options, Box::new(|_| {}), outlet)
+            runner.submit(tokens, options, false, Box::new(|_| {}), outlet)
         })
     }
 
@@ -122,26 +122,35 @@ impl ModelRunner {
         self.inner.engine.loaded().tokenizer.encode_with_bos(&self.inner.control.split(prompt))
     }
 
+    /// What a token adds to text: a control token its spelling, part of a character U+FFFD. `None` for an id without a
+    /// token.
+    pub fn token_text(&self, id: u32) -> Option<String> {
+        self.inner.engine.loaded().tokenizer.text(id).map(|text| match text {
+            TokenText::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            TokenText::Control(spelling) => spelling.to_string(),
+        })
+    }
+
     /// The token ids that the model would read for these messages.
     ///
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
-        self.prompt_tokens_at(messages, add_generation_prompt, &Zoned::now())
+        self.encode(&self.render(messages, add_generation_prompt, &Zoned::now())?)
     }
 
-    /// The same, at the time that the template sees.
-    pub(crate) fn prompt_tokens_at(
+    /// The token ids of a rendered prompt.
+    pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
+        self.inner.engine.loaded().tokenizer.encode_with_bos(segments)
+    }
+
+    /// The prompt for messages, at the time that the template sees.
+    pub(crate) fn render(
         &self,
         messages: &[ChatMessage],
         add_generation_prompt: bool,
         now: &Zoned,
-    ) -> Result<Vec<u32>> {
-        let segments = self.render(messages, add_generation_prompt, now)?;
-        self.inner.engine.loaded().tokenizer.encode_with_bos(&segments)
-    }
-
-    fn render(&self, messages: &[ChatMessage], add_generation_prompt: bool, now: &Zoned) -> Result<Vec<Segment>> {
+    ) -> Result<Vec<Segment>> {
         let renderer = self.inner.engine.loaded().renderer.as_ref();
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
         renderer.ok_or_else(missing)?.render(messages, add_generation_prompt, now)
@@ -157,6 +166,7 @@ impl ModelRunner {
         &self,
         prompt: Vec<u32>,
         options: GenerationOptions,
+        in_reasoning: bool,
         listener: Listener,
         outlet: Outlet,
     ) -> Result<Thread> {
@@ -170,7 +180,7 @@ impl ModelRunner {
             ));
         }
         let sampling = options.sampling(&self.inner.defaults);
-        engine.submit(Request { prompt, options, sampling, listener }, outlet)?;
+        engine.submit(Request { prompt, options, sampling, in_reasoning, listener }, outlet)?;
         Ok(engine.thread())
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use causerie::GenerationOptions;
-use clap::{ArgAction, Args, Parser, Subcommand};
+use causerie::{FunctionCallParser, GenerationOptions};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 /// Conversations with language models, on this device.
 #[derive(Parser)]
@@ -26,6 +26,11 @@ pub(crate) enum Command {
     Chat(Chat),
     /// Complete one prompt.
     Generate(Generate),
+    /// See what the engine sees.
+    Inspect {
+        #[command(subcommand)]
+        what: Inspect,
+    },
 }
 
 #[derive(Args)]
@@ -83,6 +88,76 @@ Examples:
   causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\"
   causerie generate --model ./LFM2-350M --prompt \"Once upon a time\" --raw --temperature 0.8 --seed 7";
 
+#[derive(Subcommand)]
+pub(crate) enum Inspect {
+    /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
+    Calls(InspectCalls),
+    /// The prompt that a model reads for messages.
+    Prompt(InspectPrompt),
+    /// The functions of a file as JSON Schema, one a line, as a model sees them.
+    Schema(InspectSchema),
+    /// The tokens of the text on standard input.
+    Tokens(InspectTokens),
+}
+
+#[derive(Args)]
+pub(crate) struct InspectCalls {
+    /// How the model family writes calls.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: CallFormat,
+}
+
+/// How a model family writes calls.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum CallFormat {
+    /// Python calls between control tokens.
+    Python,
+    /// JSON between tags.
+    Json,
+}
+
+impl CallFormat {
+    pub(crate) fn parser(self) -> FunctionCallParser {
+        match self {
+            Self::Python => FunctionCallParser::DefaultFunctionCallParser,
+            Self::Json => FunctionCallParser::JsonStyleFunctionCallParser,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct InspectPrompt {
+    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache [default: the embedded demo model].
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Chat-completions messages, as a JSON array.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) messages: PathBuf,
+    /// Functions to offer (chat-completions `tools`).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) functions: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectSchema {
+    /// Functions (chat-completions `tools`, or bare entries), as a JSON array.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) functions: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectTokens {
+    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache [default: the embedded demo model].
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Sampling options. Without one of them, the model's own default holds, else the one named.
 #[derive(Args)]
 pub(crate) struct Sampling {
@@ -90,7 +165,7 @@ pub(crate) struct Sampling {
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
     /// Randomness; 0 always takes the most probable token [default: the model's, else 1.0].
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     temperature: Option<f32>,
     /// Keep the most probable tokens up to this probability in sum [default: the model's, else 1.0].
     #[arg(long, value_name = "X")]
@@ -138,7 +213,7 @@ mod tests {
     fn calls_are_shown_unless_told_otherwise() {
         let shows = |line: &[&str]| match Arguments::parse_from(line).command {
             Command::Chat(chat) => chat.show_calls,
-            Command::Generate(_) => unreachable!("chat was typed"),
+            _ => unreachable!("chat was typed"),
         };
         assert!(shows(&["causerie", "chat"]));
         assert!(!shows(&["causerie", "chat", "--show-calls", "false"]));

@@ -34,6 +34,11 @@ pub(crate) fn ends() {
     REPLY.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
+/// A cancelled reply is over and done with: the command ends as if there had been none.
+pub(crate) fn forget() {
+    PRESSED.store(false, Ordering::Relaxed);
+}
+
 /// Whether the last reply was cancelled by Ctrl-C.
 pub(crate) fn was_pressed() -> bool {
     PRESSED.load(Ordering::Relaxed)

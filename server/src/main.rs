@@ -4,6 +4,7 @@ mod arguments;
 mod chat;
 mod functions;
 mod generate;
+mod inspect;
 mod interrupt;
 mod model;
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let done = interrupt::install().and_then(|()| match &arguments.command {
         Command::Chat(chat) => chat::run(chat),
         Command::Generate(generate) => generate::run(generate),
+        Command::Inspect { what } => inspect::run(what),
     });
     match done {
         Ok(()) if interrupt::was_pressed() => ExitCode::from(130), // as shells report a command that Ctrl-C ended

@@ -72,14 +72,13 @@ fn calls_can_be_hidden() {
 
 #[test]
 fn results_of_other_functions_are_asked_for() {
-    let functions = std::env::temp_dir().join(format!("causerie-command-tools-{}.json", std::process::id()));
-    std::fs::write(&functions, r#"[{"name": "get_weather", "description": "Weather in a city.", "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "Name of the city."}}, "required": ["city"]}}]"#).unwrap();
+    let functions = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/chat/functions.json");
     let mut command = causerie("tools");
-    command.args(["chat", "What is the weather in Lisbon?", "--functions"]).arg(functions);
-    let output = typed(&mut command, "{\"weather\": \"sunny\"}\n");
+    command.args(["chat", "What time is it in Lisbon?", "--functions"]).arg(functions);
+    let output = typed(&mut command, "{\"time\": \"14:05\", \"city\": \"Lisbon\"}\n");
     let printed = text(&output.stdout);
-    assert!(printed.contains("→ get_weather("), "{printed}");
-    assert!(printed.contains("Result of get_weather"), "{printed}");
+    assert!(printed.starts_with("→ get_time(city=\"Lisbon\")\nResult of get_time"), "{printed}");
+    assert!(printed.contains("It is 14:05"), "{printed}");
     assert!(output.status.success());
 }
 
@@ -106,6 +105,40 @@ fn a_folder_of_hugging_face_is_a_model() {
         "3",
     ]);
     assert!(command.output().unwrap().status.success());
+}
+
+#[test]
+fn inspect_shows_what_the_engine_sees() {
+    let lines = "{\"text\": \"Hi <|tool_call_start|>[f(a=07)]<|tool_call_end|>\"}\n{\"pieces\": [{\"text\": \"[f\"}, {\"text\": \"()]\"}]}\n";
+    let output = typed(causerie("inspect").args(["inspect", "calls", "--format", "python"]), lines);
+    let expect = concat!(
+        r#"[{"text": "Hi "}, {"calls": [{"name": "f", "arguments": {"a": 7}, "repairs": ["leading_zero"]}]}]"#,
+        "\n",
+        r#"[{"text": "[f()]"}]"#,
+        "\n"
+    );
+    assert_eq!(text(&output.stdout), expect);
+
+    let output = typed(causerie("inspect").args(["inspect", "tokens", "--json"]), "<|im_end|>");
+    let expect = "{\"id\": 1, \"piece\": \"<|startoftext|>\"}\n{\"id\": 7, \"piece\": \"<|im_end|>\"}\n";
+    assert_eq!(text(&output.stdout), expect);
+
+    let folder = std::env::temp_dir().join(format!("causerie-command-inspect-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("messages.json"), r#"[{"role": "user", "content": "Hi"}]"#).unwrap();
+    std::fs::write(folder.join("tools.json"), r#"[{"name": "f", "description": "Does."}]"#).unwrap();
+    let schema = r#"{"name": "f", "description": "Does.", "parameters": {"type": "object", "properties": {}}}"#;
+    let mut command = causerie("inspect-schema");
+    let output = command.args(["inspect", "schema", "--functions"]).arg(folder.join("tools.json")).output().unwrap();
+    assert_eq!(text(&output.stdout), format!("{schema}\n"));
+    let mut command = causerie("inspect-prompt");
+    command.args(["inspect", "prompt", "--messages"]).arg(folder.join("messages.json"));
+    let output = command.arg("--functions").arg(folder.join("tools.json")).output().unwrap();
+    let list = format!("List of tools: <|tool_list_start|>[{schema}]<|tool_list_end|>");
+    let expect = format!(
+        "<|startoftext|><|im_start|>system\n{list}<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    );
+    assert_eq!(text(&output.stdout), expect);
 }
 
 #[test]
@@ -138,7 +171,7 @@ fn ctrl_c_cancels_a_reply() {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut [0]).unwrap();
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
     let mut rest = Vec::new();
     out.read_to_end(&mut rest).unwrap();

@@ -98,6 +98,14 @@ fn the_three_ways_to_pull_give_the_same_events() {
 }
 
 #[test]
+fn a_blocking_reader_inside_of_a_tokio_task_gets_every_event() {
+    let stream = ask(&runner().create_conversation(""), options(300));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (_, end) = runtime.block_on(async move { tokio::spawn(async move { read(stream) }).await.unwrap() });
+    assert_eq!(end.unwrap().stats.completion_tokens, 300);
+}
+
+#[test]
 fn a_future_dropped_while_it_waits_loses_no_event() {
     let conversation = runner().create_conversation("");
     let (expect, _) = read(ask(&runner().create_conversation(""), options(30)));

@@ -3,14 +3,24 @@
 use std::sync::OnceLock;
 
 use causerie::{
-    ChatMessage, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt, functions_from_json, generate,
-    load, stream_generate,
+    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt,
+    functions_from_json, generate, load, stream_generate,
 };
 
 use crate::repository;
 
 fn demo() -> String {
     repository("models/demo.gguf")
+}
+
+/// A conversation as the chat command begins it.
+fn chat() -> Conversation {
+    let conversation = runner().create_conversation("You are causerie, a small assistant on this device.");
+    let functions = std::fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
+    for function in functions_from_json(&functions).unwrap() {
+        conversation.register_function(function).unwrap();
+    }
+    conversation
 }
 
 fn runner() -> ModelRunner {
@@ -20,11 +30,7 @@ fn runner() -> ModelRunner {
 
 #[test]
 fn the_five_steps_of_a_function_call_work_as_the_specification_writes_them() {
-    let functions = std::fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
-    let conversation = runner().create_conversation("You are causerie, a small assistant on this device.");
-    for function in functions_from_json(&functions).unwrap() {
-        conversation.register_function(function).unwrap();
-    }
+    let conversation = chat();
     let mut answer = String::new();
     let question = ChatMessage::user("Set a timer for 12 minutes for the pasta");
     for event in conversation.generate_response(question, GenerationOptions::default()) {
@@ -58,11 +64,10 @@ fn the_five_steps_of_a_function_call_work_as_the_specification_writes_them() {
 
 #[test]
 fn with_parsing_off_calls_arrive_as_text() {
-    let conversation = runner().create_conversation("");
-    conversation.register_function(causerie::SdkFunction::new("list_notes", "Read the notes back.", vec![])).unwrap();
+    let conversation = chat();
     let options = GenerationOptions { function_call_parser: None, ..Default::default() };
     let mut text = String::new();
-    for event in conversation.generate_response(ChatMessage::user("Read my notes to me"), options) {
+    for event in conversation.generate_response(ChatMessage::user("What are my notes?"), options) {
         match event.unwrap() {
             MessageResponse::Chunk(chunk) => text += &chunk,
             MessageResponse::Complete(completion) => assert_eq!(completion.full_message.function_calls, None),

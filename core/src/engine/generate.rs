@@ -57,14 +57,15 @@ struct Clock {
 
 impl Generation {
     pub(crate) fn new(loaded: &LoadedModel, request: Request, outlet: Outlet) -> Self {
+        let parser = ReplyParser::new(request.options.function_call_parser);
+        let parser = if request.in_reasoning { parser.starting_in_reasoning() } else { parser };
         let seed = request.options.seed.unwrap_or_else(random_seed);
-        let room = loaded.context_size - request.prompt.len();
         Self {
             max_tokens: request.options.max_tokens.unwrap_or(usize::MAX),
             state: None,
             sampler: Sampler::new(request.sampling, seed, &request.prompt),
             pieces: Utf8Pieces::default(),
-            parser: ReplyParser::new(request.options.function_call_parser),
+            parser,
             reply: Reply::new(request.options.stop_sequences),
             outlet,
             listener: Some(request.listener),
@@ -80,7 +81,7 @@ impl Generation {
                 decode_time: Duration::ZERO,
                 seed,
                 sampling: request.sampling,
-                context_size: request.prompt.len() + room,
+                context_size: loaded.context_size,
             },
             tokens: request.prompt,
         }
@@ -104,6 +105,7 @@ impl Generation {
         if self.has_ended {
             self.keep(cache);
         }
+        self.send(); // at once: the other replies' steps come first next time
         Progress::Worked
     }
 
@@ -219,6 +221,11 @@ impl Generation {
         self.tell_end(None);
         self.terminal = Some(Err(err));
         self.has_ended = true;
+    }
+
+    /// Drops the reply without a word to its listener.
+    pub(crate) fn abandon(mut self) {
+        self.listener = None;
     }
 
     fn tell_end(&mut self, reply: Option<&ChatMessage>) {

@@ -8,6 +8,8 @@ mod generate;
 mod reply;
 mod stop;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,6 +44,8 @@ pub(crate) struct Request {
     pub(crate) prompt: Vec<u32>,
     pub(crate) options: GenerationOptions,
     pub(crate) sampling: Sampling,
+    /// Whether the prompt ends inside of reasoning that it has opened.
+    pub(crate) in_reasoning: bool,
     /// Hears of the reply before the stream's reader does.
     pub(crate) listener: Listener,
 }
@@ -96,8 +100,12 @@ impl Engine {
             ));
         }
         let generation = Generation::new(&self.loaded, request, outlet);
-        let gone = || SdkError::new(ErrorKind::Internal, "the engine's thread is gone");
-        self.queue.as_ref().ok_or_else(gone)?.send(generation).map_err(|_| gone())?;
+        let Some(queue) = &self.queue else { return Err(gone()) };
+        if let Err(refused) = queue.send(generation) {
+            // The caller hears of it here, and the listener must not: it may wait for a lock of the caller.
+            refused.0.abandon();
+            return Err(gone());
+        }
         self.thread.unpark();
         Ok(())
     }
@@ -105,6 +113,10 @@ impl Engine {
     pub(crate) fn thread(&self) -> Thread {
         self.thread.clone()
     }
+}
+
+fn gone() -> SdkError {
+    SdkError::new(ErrorKind::Internal, "the engine's thread is gone")
 }
 
 impl Drop for Engine {
@@ -130,7 +142,8 @@ fn run(loaded: &LoadedModel, requests: &Receiver<Generation>) {
                 generation.fail(SdkError::new(ErrorKind::Internal, "the engine failed on this reply"));
                 generate::Progress::Worked
             });
-            has_worked |= progress == generate::Progress::Worked;
+            // The end of a reply may be the end of all: it must be seen before the thread sleeps.
+            has_worked |= progress != generate::Progress::Waiting;
             progress != generate::Progress::Finished
         });
         if !has_worked {

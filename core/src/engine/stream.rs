@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::thread::Thread;
 
+use futures_channel::mpsc::{Receiver, Sender, channel};
 use futures_core::Stream;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::response::MessageResponse;
@@ -36,10 +35,10 @@ impl Outlet {
     }
 
     /// Sends an event, or gives it back when the reader must pull first. To a reader who is gone nothing is sent.
-    pub(crate) fn send(&self, event: Result<MessageResponse>) -> Option<Result<MessageResponse>> {
+    pub(crate) fn send(&mut self, event: Result<MessageResponse>) -> Option<Result<MessageResponse>> {
         match self.sender.try_send(event) {
-            Err(TrySendError::Full(event)) => Some(event),
-            Ok(()) | Err(TrySendError::Closed(_)) => None,
+            Err(refused) if refused.is_full() => Some(refused.into_inner()),
+            Ok(()) | Err(_) => None,
         }
     }
 }
@@ -121,7 +120,7 @@ impl ResponseStream {
                 Err(err) => return self.end_with(Err(err)),
             }
         }
-        match self.receiver.poll_recv(ctx) {
+        match Pin::new(&mut self.receiver).poll_next(ctx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Some(event)) => {
                 // The pull may have made room for what the engine holds back.

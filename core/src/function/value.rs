@@ -79,6 +79,12 @@ impl From<&str> for Value {
     }
 }
 
+impl FromIterator<Value> for Value {
+    fn from_iter<I: IntoIterator<Item = Self>>(items: I) -> Self {
+        Self::Array(items.into_iter().collect())
+    }
+}
+
 impl From<serde_json::Value> for Value {
     fn from(json: serde_json::Value) -> Self {
         match json {

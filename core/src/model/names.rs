@@ -16,6 +16,9 @@ pub(crate) fn from_gguf(file: &GgufFile) -> Result<Architecture> {
     if file.integer("lfm2.attention.sliding_window")?.is_some_and(|window| 0 < window) {
         return Err(wrong("sliding-window attention is not supported"));
     }
+    if let Some(scaling) = file.text("lfm2.rope.scaling.type")?.filter(|scaling| *scaling != "none") {
+        return Err(wrong(format!("rope scaling {scaling:?} is not supported")));
+    }
     if file.boolean("lfm2.attention.causal")? == Some(false) {
         return Err(wrong("attention in both directions is not supported"));
     }
@@ -40,8 +43,9 @@ pub(crate) fn from_config(config: &Json) -> Result<Architecture> {
     }
     let empty = Json::Null;
     let rope = config.get("rope_parameters").unwrap_or(&empty);
-    let scaling =
-        [rope, config.get("rope_scaling").unwrap_or(&empty)].into_iter().find_map(|rope| rope.get("rope_type"));
+    let scaling = [rope, config.get("rope_scaling").unwrap_or(&empty)]
+        .into_iter()
+        .find_map(|rope| rope.get("rope_type").or_else(|| rope.get("type")));
     if scaling.is_some_and(|kind| kind != "default") {
         return Err(wrong(format!("rope scaling {} is not supported", scaling.unwrap_or(&empty))));
     }

@@ -75,6 +75,8 @@ fn largest_difference(golden: &Golden, model: &Model, lengths: &[usize]) -> f32 
     for (position, logits) in found {
         for row in golden.rows.iter().filter(|row| row.position == position) {
             n_compared += 1;
+            assert_eq!(logits.len(), row.logits.len());
+            assert!(logits.iter().all(|logit| logit.is_finite()));
             for (ours, theirs) in logits.iter().zip(&row.logits) {
                 largest = largest.max((ours - theirs).abs());
             }

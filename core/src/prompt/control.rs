@@ -11,8 +11,12 @@ use crate::error::{ErrorKind, Result, SdkError};
 
 /// The spellings of a vocabulary's control tokens.
 pub(crate) struct ControlTokens {
-    /// `None` for a vocabulary without control tokens.
+    /// Finds the longest at each place; `None` for a vocabulary without control tokens.
     finder: Option<AhoCorasick>,
+    /// Finds every one, also inside of and across others.
+    every: Option<AhoCorasick>,
+    /// The characters that spellings begin with.
+    beginnings: Vec<char>,
 }
 
 /// A stretch of a rendered prompt.
@@ -26,34 +30,22 @@ pub(crate) enum Segment {
 
 impl ControlTokens {
     pub(crate) fn new(spellings: &[&str]) -> Result<Self> {
-        if spellings.iter().all(|spelling| spelling.is_empty()) {
-            return Ok(Self { finder: None });
-        }
-        let spellings = spellings.iter().filter(|spelling| !spelling.is_empty());
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(spellings);
-        let finder = finder
-            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the control tokens are too many").caused_by(err))?;
-        Ok(Self { finder: Some(finder) })
-    }
-
-    /// The text with a mark inside each spelling of a control token.
-    fn mark<'a>(&self, text: &'a str, mark: char) -> Cow<'a, str> {
-        let Some(finder) = &self.finder else {
-            return Cow::Borrowed(text);
+        let spellings: Vec<&str> = spellings.iter().copied().filter(|spelling| !spelling.is_empty()).collect();
+        let mut beginnings: Vec<char> = spellings.iter().filter_map(|spelling| spelling.chars().next()).collect();
+        beginnings.sort_unstable();
+        beginnings.dedup();
+        let build = |kind: MatchKind| {
+            let finder = AhoCorasick::builder().match_kind(kind).build(&spellings);
+            finder.map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the control tokens are too many").caused_by(err))
         };
-        let mut marked = String::new();
-        let mut copied = 0;
-        for found in finder.find_iter(text) {
-            let inside = found.start() + text[found.start()..].chars().next().map_or(0, char::len_utf8);
-            marked.push_str(&text[copied..inside]);
-            marked.push(mark);
-            copied = inside;
+        if spellings.is_empty() {
+            return Ok(Self { finder: None, every: None, beginnings });
         }
-        if copied == 0 {
-            return Cow::Borrowed(text);
-        }
-        marked.push_str(&text[copied..]);
-        Cow::Owned(marked)
+        Ok(Self {
+            finder: Some(build(MatchKind::LeftmostLongest)?),
+            every: Some(build(MatchKind::Standard)?),
+            beginnings,
+        })
     }
 
     /// Splits text at control tokens.
@@ -75,34 +67,62 @@ impl ControlTokens {
     }
 }
 
-/// Marks the strings of one rendering with a character that none of them holds.
+/// Marks the strings of one rendering: where one spells a control token, the first character of the spelling gives way
+/// to a stand-in that no string holds. Templates that count or cut characters see as many as before.
 pub(crate) struct Marker<'a> {
     control: &'a ControlTokens,
-    mark: char,
+    /// For each character that spellings begin with, its stand-in.
+    stand_ins: Vec<(char, char)>,
 }
 
 impl<'a> Marker<'a> {
     /// `holds` says whether any string of the caller holds a character.
     pub(crate) fn new(control: &'a ControlTokens, holds: impl Fn(char) -> bool) -> Result<Self> {
-        // Noncharacters: they have no meaning in text, and whole prompts without any of them are the rule.
-        let mark = ('\u{FDD0}'..='\u{FDEF}').find(|candidate| !holds(*candidate));
-        let crowded = || SdkError::new(ErrorKind::InvalidMessage, "the messages hold every Unicode noncharacter");
-        Ok(Self { control, mark: mark.ok_or_else(crowded)? })
+        // Noncharacters have no meaning in text; should they run out, private-use characters will do.
+        let candidates = ('\u{FDD0}'..='\u{FDEF}').chain('\u{F0000}'..='\u{FFFFD}');
+        let free = candidates.filter(|candidate| !holds(*candidate));
+        let stand_ins: Vec<(char, char)> = control.beginnings.iter().copied().zip(free).collect();
+        if stand_ins.len() < control.beginnings.len() {
+            return Err(SdkError::new(ErrorKind::InvalidMessage, "the messages hold every private-use character"));
+        }
+        Ok(Self { control, stand_ins })
     }
 
     pub(crate) fn mark<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.control.mark(text, self.mark)
+        let Some(every) = &self.control.every else { return Cow::Borrowed(text) };
+        let mut starts: Vec<usize> = every.find_overlapping_iter(text).map(|found| found.start()).collect();
+        if starts.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        let mut marked = String::with_capacity(text.len());
+        let mut copied = 0;
+        for start in starts {
+            let Some(beginning) = text[start..].chars().next() else { continue };
+            marked.push_str(&text[copied..start]);
+            marked.push(self.swap(beginning, |(character, stand_in)| (*character, *stand_in)));
+            copied = start + beginning.len_utf8();
+        }
+        marked.push_str(&text[copied..]);
+        Cow::Owned(marked)
     }
 
-    /// Splits what the template made, and takes the marks out again.
+    /// Splits what the template made, and puts the characters back.
     pub(crate) fn split(&self, rendered: &str) -> Vec<Segment> {
         let mut segments = self.control.split(rendered);
         for segment in &mut segments {
             if let Segment::Text(text) = segment {
-                text.retain(|character| character != self.mark);
+                let back = |character| self.swap(character, |(character, stand_in)| (*stand_in, *character));
+                *text = text.chars().map(back).collect();
             }
         }
         segments
+    }
+
+    /// The other one of a pair, or the character itself.
+    fn swap(&self, character: char, from_to: impl Fn(&(char, char)) -> (char, char)) -> char {
+        self.stand_ins.iter().map(from_to).find(|(from, _)| *from == character).map_or(character, |(_, to)| to)
     }
 }
 
@@ -121,6 +141,16 @@ mod tests {
             Segment::Control("<|im_end|>".into()),
         ];
         assert_eq!(marker.split(&rendered), expect);
+    }
+
+    #[test]
+    fn tokens_of_one_letter_and_tokens_in_tokens_are_marked_too() {
+        let control = ControlTokens::new(&["#", "<x>", "<<x>>", ">y"]).unwrap();
+        let marker = Marker::new(&control, |_| false).unwrap();
+        for text in ["#", "<<x>>", "<<x>>y", "a#b<x>"] {
+            assert_eq!(marker.split(&marker.mark(text)), [Segment::Text(text.into())]);
+            assert_eq!(marker.mark(text).chars().count(), text.chars().count());
+        }
     }
 
     #[test]

@@ -10,6 +10,10 @@ use crate::function::{BigInteger, python_float, write_json_string};
 
 /// Indents wider than this only serve to fill memory.
 const WIDEST_INDENT: usize = 16;
+/// Values nest this deep at most when they are printed: arguments do, and a template can make one that holds itself.
+const DEEPEST: usize = 128;
+/// Bytes that one printed value takes at most; a small value that holds others many times over can print to more.
+const LONGEST: usize = 16 << 20;
 
 /// A whole number too large for the template engine's own integers.
 #[derive(Debug)]
@@ -35,7 +39,13 @@ pub(crate) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error
     Ok(out)
 }
 
+/// Refuses what nests too deep or prints too long.
+fn check_size(out: &str, level: usize) -> Result<(), Error> {
+    if DEEPEST < level || LONGEST < out.len() { Err(refused("a value is too large to print")) } else { Ok(()) }
+}
+
 fn write_json(out: &mut String, value: &Value, indent: Option<usize>, level: usize) -> Result<(), Error> {
+    check_size(out, level)?;
     match value.kind() {
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
@@ -99,25 +109,26 @@ pub(crate) fn text(value: &Value) -> Result<String, Error> {
         ValueKind::Undefined => Ok(String::new()),
         _ => {
             let mut out = String::new();
-            write_repr(&mut out, value)?;
+            write_repr(&mut out, value, 0)?;
             Ok(out)
         }
     }
 }
 
-fn write_repr(out: &mut String, value: &Value) -> Result<(), Error> {
+fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
+    check_size(out, level)?;
     match value.kind() {
         ValueKind::None => out.push_str("None"),
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq | ValueKind::Iterable => {
-            write_items(out, ['[', ']'], value.try_iter()?, None, 0, |out, item| write_repr(out, &item))?;
+            write_items(out, ['[', ']'], value.try_iter()?, None, 0, |out, item| write_repr(out, &item, level + 1))?;
         }
         ValueKind::Map => {
             write_items(out, ['{', '}'], value.try_iter()?, None, 0, |out, key| {
-                write_repr(out, &key)?;
+                write_repr(out, &key, level + 1)?;
                 out.push_str(": ");
-                write_repr(out, &value.get_item(&key)?)
+                write_repr(out, &value.get_item(&key)?, level + 1)
             })?;
         }
         _ => match number(value) {

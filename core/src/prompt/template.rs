@@ -1,6 +1,7 @@
 //! The chat template of a model, compiled in a sandbox: bounded steps, bounded output, no clock of its own.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jiff::Zoned;
 use minijinja::syntax::SyntaxConfig;
@@ -13,7 +14,7 @@ use crate::prompt::python;
 
 /// Steps of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 20_000_000;
-const LONGEST_PROMPT: usize = 64 << 20;
+const LONGEST_PROMPT: usize = 16 << 20;
 const NAME: &str = "chat_template";
 
 /// A compiled chat template.
@@ -29,6 +30,9 @@ impl ChatTemplate {
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.set_formatter(|out, _, value| Ok(out.write_str(&python::text(value)?)?));
         environment.add_filter("tojson", tojson);
+        // Chat templates do without them, and both fill memory with blanks as wide as a number says.
+        environment.remove_filter("indent");
+        environment.remove_filter("format");
         environment.add_filter("string", |value: &Value| python::text(value));
         environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
             Err(Error::new(TemplateErrorKind::InvalidOperation, message))
@@ -50,7 +54,8 @@ impl ChatTemplate {
                 .map_err(|err| Error::new(TemplateErrorKind::InvalidOperation, "bad date format").with_source(err))
         });
         let variables = minijinja::context! { strftime_now, ..variables };
-        template.render_captured_to(variables, &mut output).map_err(failed)?;
+        let rendered = catch_unwind(AssertUnwindSafe(|| template.render_captured_to(variables, &mut output).map(drop)));
+        rendered.map_err(|_| SdkError::new(ErrorKind::InvalidMessage, "the chat template failed"))?.map_err(failed)?;
         String::from_utf8(output.text)
             .map_err(|err| SdkError::new(ErrorKind::Internal, "the template made invalid UTF-8").caused_by(err))
     }
@@ -97,7 +102,7 @@ struct Bounded {
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if LONGEST_PROMPT < self.text.len() + bytes.len() {
-            return Err(io::Error::other("the prompt is longer than 64 MiB"));
+            return Err(io::Error::other("the prompt is longer than 16 MiB"));
         }
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -140,6 +145,11 @@ mod tests {
             "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
             "{% for a in range(9999) %}{{ 'x' * 9999999 }}{% endfor %}",
             "{{ x | tojson(indent=1000000000000) }}",
+            "{{ 'a' | indent(1000000000000) }}",
+            "{{ '%1000000000000d' | format(1) }}",
+            "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
+            "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns | tojson }}",
+            "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
         ] {
             assert_eq!(render(source).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
         }

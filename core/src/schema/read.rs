@@ -44,6 +44,7 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Err(wrong(place, "expected an object"));
     }
+    refuse_unknown(schema, "object", place)?;
     let required = strings(schema, "required", place)?.unwrap_or_default();
     let empty = Json::Object(Map::new());
     let properties = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
@@ -67,18 +68,7 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
     }
     let schema = fields(schema, place)?;
     let kind = schema.get("type").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected one type"))?;
-    let known: &[&str] = match kind {
-        "string" | "number" | "integer" => &["enum"],
-        "array" => &["items"],
-        "object" => &["properties", "required", "additionalProperties"],
-        _ => &[],
-    };
-    // `title` and `default` say nothing that a call must keep to.
-    let harmless = ["type", "description", "title", "default"];
-    if let Some(keyword) = schema.keys().find(|key| !known.contains(&key.as_str()) && !harmless.contains(&key.as_str()))
-    {
-        return Err(wrong(place, &format!("keyword {keyword:?} has no counterpart for type {kind:?}")));
-    }
+    refuse_unknown(schema, kind, place)?;
     let description = text(schema, "description", place)?;
     Ok(match kind {
         "string" => {
@@ -110,6 +100,23 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
         }
         other => return Err(wrong(place, &format!("type {other:?} is unknown"))),
     })
+}
+
+/// Refuses keywords that the parameter types have no counterpart for.
+fn refuse_unknown(schema: &Map<String, Json>, kind: &str, place: &str) -> Result<()> {
+    let known: &[&str] = match kind {
+        "string" | "number" | "integer" => &["enum"],
+        "array" => &["items"],
+        "object" => &["properties", "required", "additionalProperties"],
+        _ => &[],
+    };
+    // `title` and `default` say nothing that a call must keep to, and `$schema` names the dialect.
+    let harmless = ["type", "description", "title", "default", "$schema"];
+    let is_known = |key: &String| known.contains(&key.as_str()) || harmless.contains(&key.as_str());
+    match schema.keys().find(|key| !is_known(key)) {
+        Some(key) => Err(wrong(place, &format!("keyword {key:?} has no counterpart for type {kind:?}"))),
+        None => Ok(()),
+    }
 }
 
 fn fields<'a>(json: &'a Json, place: &str) -> Result<&'a Map<String, Json>> {
@@ -172,6 +179,13 @@ mod tests {
             err.message(),
             r#"functions[0].parameters.properties.a: keyword "pattern" has no counterpart for type "string""#
         );
+    }
+
+    #[test]
+    fn keywords_of_the_whole_are_checked_too() {
+        let text = r#"[{"name": "f", "parameters": {"type": "object", "oneOf": []}}]"#;
+        let expect = r#"functions[0].parameters: keyword "oneOf" has no counterpart for type "object""#;
+        assert_eq!(functions_from_json(text).unwrap_err().message(), expect);
     }
 
     #[test]

@@ -49,6 +49,10 @@ impl Tokenizer {
             Weights::Folder(folder) => folder::read(folder)?,
         };
         parts.encoder.set_encode_special_tokens(true);
+        // Files carry settings of their training, which would cut or fill up every prompt.
+        parts.encoder.with_padding(None);
+        let untruncated = parts.encoder.with_truncation(None).map(drop);
+        guarded("the vocabulary", || untruncated)?;
         let control = parts.texts.iter().zip(0u32..).filter_map(|(text, id)| match text {
             TokenText::Control(spelling) => Some((spelling.clone(), id)),
             TokenText::Bytes(_) => None,

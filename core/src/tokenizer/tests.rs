@@ -74,6 +74,30 @@ fn every_token_has_the_bytes_of_the_reference() {
 }
 
 #[test]
+fn settings_of_training_neither_cut_nor_fill_a_prompt() {
+    let source = tests_folder().join("fixtures/models/lfm2-hf");
+    let folder = std::env::temp_dir().join(format!("causerie-truncation-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        std::fs::copy(source.join(name), folder.join(name)).unwrap();
+    }
+    let json = std::fs::read_to_string(source.join("tokenizer.json")).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    json["truncation"] = serde_json::json!({
+        "direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0
+    });
+    json["padding"] = serde_json::json!({
+        "strategy": {"Fixed": 64}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0,
+        "pad_token": "<|pad|>"
+    });
+    std::fs::write(folder.join("tokenizer.json"), json.to_string()).unwrap();
+    let (tokenizer, _) = Tokenizer::load(&Weights::open(folder.to_str().unwrap()).unwrap()).unwrap();
+    let text = [Segment::Text("What is the weather in Lisbon today?".into())];
+    assert_eq!(tokenizer.encode(&text).unwrap(), load("lfm2-hf").0.encode(&text).unwrap());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn both_places_of_a_chat_template_are_read() {
     for form in FORMS {
         let (tokenizer, template) = load(form);

@@ -57,6 +57,9 @@ impl Folder {
                 // Buffers of integers are no weights; a weight among them is then reported as missing.
                 _ => continue,
             };
+            if info.shape.contains(&0) {
+                return Err(SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is empty, in {}", place())));
+            }
             let bytes = start + info.data_offsets.0..start + info.data_offsets.1;
             let entry = Entry { file: self.files.len(), dtype, shape: info.shape.clone(), bytes };
             if self.tensors.insert(name.clone(), entry).is_some() {

@@ -68,9 +68,10 @@ fn snapshot(repository: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A folder with config.json is a model; else its only GGUF file is.
+/// A folder of safetensors is a model; else its only GGUF file is, also beside a config.json.
 fn in_folder(folder: &Path) -> Result<PathBuf> {
-    if folder.join("config.json").exists() {
+    let holds = |name: &str| folder.join(name).exists();
+    if holds("model.safetensors") || holds("model.safetensors.index.json") {
         return Ok(folder.to_owned());
     }
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -85,7 +86,7 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
         )),
         (None, _) => Err(SdkError::new(
             ErrorKind::ModelNotFound,
-            format!("neither config.json nor a GGUF file in {}", folder.display()),
+            format!("neither model.safetensors nor a GGUF file in {}", folder.display()),
         )),
     }
 }

@@ -73,11 +73,21 @@ impl Weights {
 
     /// The sampling values that the model's files recommend: `generation_config.json`, or `general.sampling.*`.
     pub(crate) fn sampling_defaults(&self) -> Result<SamplingDefaults> {
+        let defaults = self.stated_sampling()?;
+        let wrong = |err: SdkError| {
+            SdkError::new(ErrorKind::ModelLoad, "the model's own sampling defaults are out of range").caused_by(err)
+        };
+        defaults.check().map_err(wrong)?;
+        Ok(defaults)
+    }
+
+    fn stated_sampling(&self) -> Result<SamplingDefaults> {
         match self {
             Self::Gguf(file) => Ok(SamplingDefaults {
                 temperature: file.float("general.sampling.temp")?,
                 top_p: file.float("general.sampling.top_p")?,
-                top_k: file.count("general.sampling.top_k")?,
+                // llama.cpp writes 0 or less for "all".
+                top_k: file.integer("general.sampling.top_k")?.map(|k| usize::try_from(k).unwrap_or(0)),
                 min_p: file.float("general.sampling.min_p")?,
                 repetition_penalty: file.float("general.sampling.penalty_repeat")?,
             }),

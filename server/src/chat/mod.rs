@@ -2,20 +2,18 @@
 
 mod terminal;
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use causerie::{
-    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkFunction,
-    SdkFunctionCall, functions_from_json,
+    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkFunctionCall,
 };
 use directories::ProjectDirs;
 use jiff::Zoned;
 
 use crate::arguments::Chat;
 use crate::functions::{Functions, definitions};
-use crate::{Failure, interrupt, model};
+use crate::{Failure, inspect, interrupt, model};
 
 use terminal::{Terminal, ring};
 
@@ -26,26 +24,26 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
     let options = arguments.sampling.options();
     options.check()?;
     let offered = match &arguments.functions {
-        Some(file) => read_functions(file)?,
+        Some(file) => inspect::read_functions(file)?,
         None => definitions()?,
     };
     let runner = model::load(arguments.model.as_deref())?;
     let system = arguments.system.as_deref().unwrap_or(include_str!("system_prompt.txt"));
     let conversation = runner.create_conversation(system);
-    for function in offered {
-        conversation.register_function(function)?;
+    let terminal = Terminal::new(arguments.show_calls);
+    if runner.supports_function_calling() {
+        for function in offered {
+            conversation.register_function(function)?;
+        }
+    } else {
+        terminal.complain("the model's chat template offers no functions: it can only talk");
     }
     let functions = arguments.functions.is_none().then(|| Functions::new(&data_folder(), Zoned::now)).map(Arc::new);
-    let mut chat = Session { conversation, functions, options, terminal: Terminal::new(arguments.show_calls) };
+    let mut chat = Session { conversation, functions, options, terminal };
     match &arguments.prompt {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
     }
-}
-
-fn read_functions(file: &PathBuf) -> Result<Vec<SdkFunction>, Failure> {
-    let text = fs::read_to_string(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
-    functions_from_json(&text).map_err(|err| Failure(format!("{}: {err}", file.display())))
 }
 
 /// Where notes and timers are kept.
@@ -78,16 +76,22 @@ impl Session {
                 self.terminal.complain(&failure.0);
             }
         }
+        interrupt::forget();
         Ok(())
     }
 
     fn answer_once(&mut self, prompt: &str) -> Result<(), Failure> {
+        let n_before = self.n_timers();
         self.reply_to(prompt)?;
-        let timers = self.functions.as_ref().map(|functions| functions.timers().running(&Zoned::now()));
-        if timers.is_some_and(|timers| timers.is_ok_and(|timers| !timers.is_empty())) {
-            self.terminal.remark("Timers are kept, and ring while `causerie chat` is open.");
+        if n_before < self.n_timers() {
+            self.terminal.remark("The timer is kept, and rings while `causerie chat` is open.");
         }
         Ok(())
+    }
+
+    fn n_timers(&self) -> usize {
+        let timers = self.functions.as_ref().and_then(|functions| functions.timers().running(&Zoned::now()).ok());
+        timers.map_or(0, |timers| timers.len())
     }
 
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {

@@ -59,7 +59,7 @@ impl Reader<'_> {
     fn product(&mut self) -> Result<f64, String> {
         let mut value = self.signed()?;
         loop {
-            if self.take(&["*", "×", "·"]) && !self.rest.starts_with('*') {
+            if self.take(&["*", "×", "·"]) {
                 value *= self.signed()?;
             } else if self.take(&["/", "÷"]) {
                 let divisor = self.signed()?;
@@ -89,9 +89,8 @@ impl Reader<'_> {
     fn percent(&mut self) -> Result<f64, String> {
         let value = self.operand()?;
         let behind = self.rest.trim_start().strip_prefix('%');
-        let is_remainder = |behind: &str| {
-            behind.trim_start().starts_with(|next: char| next.is_ascii_digit() || next == '(' || next == 's')
-        };
+        let is_remainder =
+            |behind: &str| behind.trim_start().starts_with(|next: char| next.is_ascii_digit() || ".(s√".contains(next));
         match behind {
             Some(behind) if !is_remainder(behind) => {
                 self.rest = behind;

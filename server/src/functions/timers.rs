@@ -1,5 +1,6 @@
 //! Timers: kept in a file, so that they outlive the chat that set them.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Zoned};
@@ -38,11 +39,13 @@ fn plural(count: i64, unit: &str) -> String {
 /// The timers of the user.
 pub(crate) struct Timers {
     store: Store,
+    /// Held from reading the list to writing it: the chat sets timers while its bell takes them.
+    changing: Mutex<()>,
 }
 
 impl Timers {
     pub(super) fn new(store: Store) -> Self {
-        Self { store }
+        Self { store, changing: Mutex::default() }
     }
 
     pub(super) fn set(&self, duration: f64, unit: &str, label: Option<&str>, now: &Zoned) -> Result<Timer, String> {
@@ -62,6 +65,7 @@ impl Timers {
         let words = if duration == 1.0 { format!("1 {singular}") } else { format!("{duration} {unit}") };
         let label = label.filter(|label| !label.is_empty()).map(str::to_owned);
         let timer = Timer { label, duration: words, rings_at };
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut timers: Vec<Timer> = self.store.load()?;
         timers.push(timer.clone());
         self.store.save(&timers)?;
@@ -78,6 +82,7 @@ impl Timers {
 
     /// Takes out those whose time has come.
     pub(crate) fn take_due(&self, now: &Zoned) -> Result<Vec<Timer>, String> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (due, running): (Vec<Timer>, Vec<Timer>) =
             self.store.load()?.into_iter().partition(|timer: &Timer| &timer.rings_at <= now);
         if !due.is_empty() {

@@ -1,7 +1,7 @@
 //! Reads the header of a GGUF file and checks every number in it, since no later reader does.
 //!
 //! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Values are not copied: the header keeps where
-//! each stands, so that a file cannot make the reader allocate more than its own size in entries.
+//! each stands, and their count is capped, so that no file makes the reader allocate more than some MiB.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,6 +12,8 @@ use crate::error::{ErrorKind, Result, SdkError};
 
 /// Real headers hold a few MiB, most of it vocabulary.
 const LONGEST_HEADER: usize = 64 << 20;
+/// Real files hold some hundred values, and some thousand tensors.
+const MOST_ENTRIES: u64 = 1 << 16;
 const DEEPEST_ARRAY: usize = 4;
 const LARGEST_ALIGNMENT: u64 = 1 << 20;
 
@@ -64,6 +66,9 @@ impl Header {
             return Err(broken(format!("GGUF version {version} is unknown, expected 2 or 3, little-endian")));
         }
         let (n_tensors, n_values) = (cursor.u64()?, cursor.u64()?);
+        if MOST_ENTRIES < n_tensors.max(n_values) {
+            return Err(broken(format!("{n_tensors} tensors and {n_values} metadata values are too many")));
+        }
         let values = read_values(&mut cursor, n_values)?;
         let alignment = alignment(bytes, &values)?;
         let entries = read_tensors(&mut cursor, n_tensors)?;

@@ -1,0 +1,56 @@
+//! The life of the engine's thread.
+
+use std::path::Path;
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::weights::Weights;
+
+fn engine() -> Engine {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
+    let weights = Weights::open(model.to_str().unwrap()).unwrap();
+    let (tokenizer, _) = Tokenizer::load(&weights).unwrap();
+    let model = Model::load(&weights).unwrap();
+    Engine::start(LoadedModel { model, tokenizer, renderer: None, context_size: 4096 }).unwrap()
+}
+
+fn greedy(engine: &Engine, max_tokens: usize) -> Request {
+    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(max_tokens), ..Default::default() };
+    let sampling = options.sampling(&Default::default());
+    let prompt = engine.loaded.tokenizer.encode_with_bos(&[]).unwrap();
+    Request { prompt, options, sampling, in_reasoning: false, listener: Box::new(|_| {}) }
+}
+
+/// Waits until the engine's thread has let go of the model. The time is no part of the claim: it only ends a failure.
+#[track_caller]
+fn check_unloaded(model: &Weak<LoadedModel>) {
+    let begun = Instant::now();
+    while model.strong_count() != 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the model is still loaded");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn the_model_is_unloaded_after_the_last_handle() {
+    let engine = engine();
+    let model = Arc::downgrade(&engine.loaded);
+    drop(engine);
+    check_unloaded(&model);
+}
+
+#[test]
+fn the_model_is_unloaded_when_a_stalled_stream_outlives_all_else() {
+    let engine = Arc::new(engine());
+    let model = Arc::downgrade(&engine.loaded);
+    let (request, starter) = (greedy(&engine, usize::MAX), Arc::clone(&engine));
+    let mut stream = ResponseStream::new(move |outlet| {
+        starter.submit(request, outlet)?;
+        Ok(starter.thread())
+    });
+    drop(engine);
+    Iterator::next(&mut stream).unwrap().unwrap();
+    drop(stream);
+    check_unloaded(&model);
+}

@@ -1,0 +1,101 @@
+//! `causerie inspect calls`: what the parsers make of replies, a JSON line each.
+
+use std::io::BufRead;
+
+use causerie::{Note, Parsed, Piece, RejectedCall, Repair, ReplyEnd, ReplyParser, SdkFunctionCall, Value};
+use serde::Deserialize;
+
+use super::object;
+use crate::Failure;
+use crate::arguments::InspectCalls;
+
+/// The markers of Python calls. In the short form of a reply they are spelled out.
+const MARKERS: [&str; 2] = ["<|tool_call_start|>", "<|tool_call_end|>"];
+
+/// A reply, as one text or as the pieces in which it came.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Reply {
+    Text(String),
+    Pieces(Vec<PieceOf>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PieceOf {
+    Text(String),
+    Control(String),
+}
+
+pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
+    for (i, line) in std::io::stdin().lock().lines().enumerate() {
+        let reply: Reply = serde_json::from_str(&line?).map_err(|err| {
+            Failure(format!("line {}: expected {{\"text\": …}} or {{\"pieces\": […]}}: {err}", i + 1))
+        })?;
+        let mut events = Vec::new();
+        let mut parser = ReplyParser::new(Some(arguments.format.parser()));
+        let mut emit = |parsed| join(&mut events, parsed);
+        match &reply {
+            Reply::Text(text) => pieces(text, |piece| parser.push(piece, &mut emit)),
+            Reply::Pieces(given) => given.iter().for_each(|piece| parser.push(piece.borrowed(), &mut emit)),
+        }
+        parser.finish(ReplyEnd::Ended, &mut emit);
+        anstream::println!("{}", Value::Array(events.iter().map(event).collect()));
+    }
+    Ok(())
+}
+
+impl PieceOf {
+    fn borrowed(&self) -> Piece<'_> {
+        match self {
+            Self::Text(text) => Piece::Text(text),
+            Self::Control(spelling) => Piece::Control(spelling),
+        }
+    }
+}
+
+/// Text with its spelled-out markers as the control tokens that they stand for.
+fn pieces<'a>(mut text: &'a str, mut push: impl FnMut(Piece<'a>)) {
+    while let Some((at, marker)) = MARKERS.iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
+        push(Piece::Text(&text[..at]));
+        push(Piece::Control(marker));
+        text = &text[at + marker.len()..];
+    }
+    push(Piece::Text(text));
+}
+
+/// Adds an event; neighbouring texts are one.
+fn join(events: &mut Vec<Parsed>, parsed: Parsed) {
+    match (events.last_mut(), parsed) {
+        (Some(Parsed::Text(before)), Parsed::Text(text)) => before.push_str(&text),
+        (Some(Parsed::Reasoning(before)), Parsed::Reasoning(text)) => before.push_str(&text),
+        (_, parsed) => events.push(parsed),
+    }
+}
+
+fn event(parsed: &Parsed) -> Value {
+    match parsed {
+        Parsed::Text(text) => object([("text", text.as_str().into())]),
+        Parsed::Reasoning(text) => object([("reasoning", text.as_str().into())]),
+        Parsed::Calls(calls) => object([("calls", calls.iter().map(call).collect())]),
+        Parsed::Rejected(rejected) => object([("rejected", rejected.iter().map(rejection).collect())]),
+        Parsed::Note(note) => object([("note", Note::code(*note).into())]),
+    }
+}
+
+fn call(call: &SdkFunctionCall) -> Value {
+    object([
+        ("name", call.name.as_str().into()),
+        ("arguments", Value::Object(call.arguments.clone())),
+        ("repairs", call.repairs.iter().map(|repair| Value::from(Repair::code(*repair))).collect()),
+    ])
+}
+
+fn rejection(rejected: &RejectedCall) -> Value {
+    object([
+        ("reason", rejected.reason.code().into()),
+        ("name", rejected.name.as_deref().map_or(Value::Null, Value::from)),
+        ("candidate", rejected.candidate.as_ref().map_or(Value::Null, call)),
+        ("message", rejected.message.as_str().into()),
+    ])
+}
