@@ -145,7 +145,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Sends a message and streams the reply. The message joins the history when the stream is first pulled.
+    /// Sends a message and streams the reply. The message joins the history when the stream is first pulled; that pull
+    /// also renders and tokenises the prompt, and waits for a cancelled reply to end, all on the caller's thread.
     ///
     /// A message with the tool role gives the result of a call. A user message with empty text directly after a tool
     /// message adds no turn: the reply goes on from the result.

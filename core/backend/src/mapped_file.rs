@@ -28,8 +28,9 @@ impl MappedFile {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an ordinary file"));
         }
         let file = File::open(path)?;
-        // SAFETY: the map is read-only and private to this process. A writer elsewhere could change the bytes under us;
-        // model files are replaced by renaming, never rewritten in place, and every reader above checks what it reads.
+        // SAFETY: the map is read-only and handed out as bytes, for which every value is valid; readers check what they
+        // make of them. That no other program changes the file while it is mapped is for its owner to see to: models
+        // are replaced by renaming. docs/adr/0002 says what happens to one that is cut short.
         let map = unsafe { Mmap::map(&file) }?;
         Ok(Self { map })
     }
