@@ -38,9 +38,8 @@ pub(crate) enum Command {
 pub(crate) struct Chat {
     /// Answer this and end; without it, talk until Ctrl-D.
     pub(crate) prompt: Option<String>,
-    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache [default: the embedded demo model].
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
     /// What the model is told about itself [default: a short text].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -67,7 +66,7 @@ Ctrl-C cancels a reply and keeps the conversation.";
 #[derive(Args)]
 #[command(after_help = GENERATE_EXAMPLES)]
 pub(crate) struct Generate {
-    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache.
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
     /// The text to reply to.
@@ -127,9 +126,8 @@ impl CallFormat {
 
 #[derive(Args)]
 pub(crate) struct InspectPrompt {
-    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache [default: the embedded demo model].
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
     /// Chat-completions messages, as a JSON array.
     #[arg(long, value_name = "FILE")]
     pub(crate) messages: PathBuf,
@@ -150,12 +148,18 @@ pub(crate) struct InspectSchema {
 
 #[derive(Args)]
 pub(crate) struct InspectTokens {
-    /// GGUF file, Hugging Face folder, or <namespace>/<name> in the local cache [default: the embedded demo model].
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
     /// Print one JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ModelOption {
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
+    #[arg(long = "model", value_name = "MODEL")]
+    pub(crate) name: Option<String>,
 }
 
 /// Sampling options. Without one of them, the model's own default holds, else the one named.

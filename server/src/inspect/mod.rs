@@ -28,7 +28,7 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
         }
         messages[0].functions = read_functions(file)?;
     }
-    let prompt = model::load(arguments.model.as_deref())?.render_prompt(&messages, true)?;
+    let prompt = model::load(arguments.model.name.as_deref())?.render_prompt(&messages, true)?;
     if arguments.json {
         anstream::println!("{}", object([("prompt", prompt.as_str().into())]))
     } else {
@@ -47,7 +47,7 @@ fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
 fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let runner = model::load(arguments.model.as_deref())?;
+    let runner = model::load(arguments.model.name.as_deref())?;
     for id in runner.tokenize(&text)? {
         let piece = runner.token_text(id).unwrap_or_default();
         if arguments.json {
