@@ -8,7 +8,7 @@ use std::sync::Arc;
 use causerie::{
     ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkFunctionCall,
 };
-use directories::ProjectDirs;
+use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use jiff::Zoned;
 
 use crate::arguments::Chat;
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
 /// Where notes and timers are kept.
 fn data_folder() -> PathBuf {
     let chosen = std::env::var_os("CAUSERIE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let usual = || Some(ProjectDirs::from("", "", "causerie")?.data_dir().to_owned());
+    let usual = || Some(choose_native_strategy().ok()?.data_dir().join("causerie"));
     chosen.or_else(usual).unwrap_or_else(|| PathBuf::from(".causerie"))
 }
 
