@@ -65,6 +65,12 @@ MOMENTS = tuple(
     "this weekend|before noon|after work|after lunch|at 5|at 7 pm|at noon|by Friday|by the end of the month|in the morning|"
     "in the evening|before the trip|before bed|first thing tomorrow|next month|in March|at 9:30|at half past six".split("|")
 )
+FREQUENT = (
+    "time timer note label left long run set full mean first second short number minute hour list write remember take put make give tell show start "
+    "day date city unit value name text type string object wait get add convert call use open stop read check find send order pay ask look come "
+    "work play need want thank know say down up out in on over under with about after before now then later right small big old new good well "
+    "one two three five ten half all some any last next clock calculate water house light door book paper room table phone word line end part"
+).split()
 ONSETS = "b br c ch cl d dr f fl g gl gr h j k kl l m n p pl pr qu r s sh sk sl st t th tr v w z".split()
 VOWELS = "a e i o u a e i o ai ea ee ou oa".split()
 CODAS = ["", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "x", "sh", "st"]
@@ -96,8 +102,18 @@ def invented_word(speaker, syllables=(1, 3)):
             return word
 
 
+def compound(speaker):
+    """Two frequent words in one: their tokens, which requests and schemas are made of, must be copied like any other."""
+    while True:
+        joined = speaker.pick(FREQUENT) + speaker.pick(FREQUENT)
+        if is_held_out(joined) == speaker.held_out:
+            return joined
+
+
 def word(speaker):
     """A thing, often an invented one, so that copying must be learned."""
+    if not speaker.held_out and speaker.chance(0.12):
+        return compound(speaker)
     return invented_word(speaker) if speaker.chance(0.35) else speaker.value(THINGS)
 
 
