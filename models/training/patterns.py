@@ -9,6 +9,7 @@ TIME_HERE = [
     "tell me what [time|day] it is", "say the time", "[time|date|clock]", "current [time|date]", "the time", "today's date",
     "I need [to know |]the [time|date]",
     "I lost track of time", "how late do we have it", "is it still morning", "is it past midnight", "what do the clocks say", "what time would it be", "what weekday do we have", "let me know the time", "I have no watch, what time is it", "date please", "time please",
+    "how's the clock", "the hour please", "[anyone|somebody] know the time", "what's the day of the week", "what is it today, [Monday|a weekday]", "is today [Monday|Friday|Sunday]", "have I missed noon", "what time have you got", "time now please", "is it [lunch|dinner|bed] time yet", "is the day over", "has the evening started", "which weekday is today", "give me today", "fetch the time", "what's on the clock", "can I get the time", "mind telling me the time", "the day please", "what's the hour", "how far into the day are we", "is it the weekend",
 ]
 TIME_CITY = [
     "what time is it[| now| right now] in {city}", "what's the time[| now] in {city}", "what is the [current |local |]time in {city}",
@@ -21,6 +22,7 @@ TIME_CITY = [
     "time in {city}", "{city} time", "current [time|date] in {city}", "[local time|the time] in {city}", "date in {city}",
     "I need [to know |]the [time|date] in {city}",
     "what is the hour in {city}", "I'm calling {city}, how late is it there", "I am flying to {city}, what's the time there", "they live in {city}, what time do they have", "are they awake in {city}", "is it still [today|Monday|dark|light] in {city}", "what do the clocks say in {city}", "{city}, what time is it there",
+    "do people work in {city} now", "is everybody in bed in {city}", "is the sun up in {city}", "my [sister|boss|team|aunt|brother] is in {city}, what time is it for them", "someone from {city} called, what's their time", "is it already [Tuesday|evening|late] in {city}", "is it still yesterday in {city}", "what's the hour over in {city}", "I land in {city} soon, what's the time there", "fetch the time for {city}", "how's the clock in {city}", "can I get the time in {city}", "mind telling me the time in {city}", "and the hour for {city}", "before I ring {city}, what time is it", "would {city} be asleep", "the clock in {city} says what", "have they had lunch in {city}", "a colleague lives in {city}, how late is it there",
 ]
 SUMS = [  # the words, and the expression they mean
     ("{a} times {b}", "{a} * {b}"), ("{a} times {b}", "{a} * {b}"), ("{a} multiplied by {b}", "{a} * {b}"), ("{a} x {b}", "{a} * {b}"),
@@ -44,6 +46,7 @@ CALCULATE = [
     "{sum}", "{sum}", "calculate {sum}", "calculate {sum}", "compute {sum}", "work out {sum}", "tell me [what {sum} is|{sum}]", "solve {sum}", "evaluate {sum}",
     "[find|figure out|get|give me] {sum}", "do the maths[:|] {sum}", "calculate[:|] {sum}", "I need {sum}", "{sum} =", "{sum} equals", "result of {sum}",
     "what comes out of {sum}", "I have to know {sum}", "could it be that {sum} is a lot", "use the calculator for {sum}", "the sum is {sum}", "if I take {sum}, what do I get", "how high is {sum}", "let me know what {sum} is", "add this up: {sum}", "count {sum}", "and {sum}", "check {sum}", "we need {sum}", "type {sum} into the calculator",
+    "so {sum} is what", "would you do {sum}", "mind doing {sum}", "I get stuck at {sum}", "{sum}, how much", "{sum}, please", "{sum} is how much", "let's see, {sum}", "hmm, {sum}", "what number comes from {sum}", "which number is {sum}", "tell me the number for {sum}", "I was asked for {sum}", "the exercise is {sum}", "I forgot my calculator, {sum}", "crunch {sum}", "total of {sum}", "what do I get if I do {sum}", "try {sum}", "do {sum}", "the outcome of {sum}", "please do the sum {sum}", "in numbers, {sum}", "quick, {sum}", "could {sum} be right", "{sum} would be",
 ]
 TIMER = [
     "[set|start|begin|run|make|create|put on|add|open|launch] a timer [for|of] {duration}", "[set|start|run|create|give me] a {duration} timer",
@@ -53,6 +56,7 @@ TIMER = [
     "let me know [in|after] {duration}", "I need {duration} on the clock", "tell me when {duration} [are over|have passed|is over|are up]",
     "start counting {duration}", "ring in {duration}", "beep [in|after] {duration}", "set timer {duration}",
     "wait {duration}", "[time me for|measure|track] {duration}", "start the clock, {duration}", "I start now, {duration}", "{duration} from now", "in {duration} [ring|beep|call me|wake me]", "hold on for {duration}", "use a timer of {duration}", "new timer[,|:] {duration}",
+    "have a timer run for {duration}", "let me have a timer of {duration}", "throw on a timer for {duration}", "I'd like {duration} timed", "could there be a timer for {duration}", "a timer, {duration}", "timer please, {duration}", "bring up a timer of {duration}", "get me a timer for {duration}", "pop a timer on for {duration}", "call out after {duration}", "shout in {duration}", "poke me in {duration}", "wake me once {duration} have passed", "I want to hear a ring in {duration}", "sound the alarm in {duration}", "tick down {duration}", "go for {duration}", "kick off a timer of {duration}", "turn on the timer for {duration}", "use {duration} for the timer", "can the timer be {duration}", "let the clock ring in {duration}", "set it for {duration}", "I've got {duration}, time me", "we have {duration}, start the timer", "prepare a timer of {duration}",
 ]
 TIMER_LABEL = [
     "[set|start|begin|run|make|create|put on|add] a timer [for|of] {duration} for [the |the |my |]{label}", "[set|start|run|create] a {duration} timer for [the |the |my |]{label}",
@@ -69,10 +73,12 @@ TIMER_LABEL = [
     "I put the {label} on, [wake|call|alert] me in {duration}", "the {label} [is|are] in the oven, {duration} please", "I just started the {label}, {duration} please", "watch the {label} for {duration}", "keep an eye on the {label} for {duration}",
     "[time to start|it's time for] the {label}, set a timer [for|of] {duration}", "{label}, {duration}", "{label}: {duration}", "{label} in {duration}, remind me", "the {label} should be ready in {duration}, start a timer", "I'll do {label} for {duration}, start a timer",
     "start the clock for the {label}, {duration}", "track {duration} for the {label}", "we are starting the {label}, time {duration}", "run the {label} timer at {duration}", "please wait {duration} for the {label}", "add {duration} for the {label}",
+    "have a timer run for the {label}, {duration}", "throw on a {label} timer for {duration}", "I'm having {label}, time it for {duration}", "I'm baking {label}, start a timer of {duration}", "I'm on the {label}, set {duration}", "pop a timer on for the {label}, {duration}", "poke me about the {label} in {duration}", "shout in {duration} about the {label}", "may I have {duration} for the {label}", "please give {label} a timer of {duration}", "please watch my {label}, {duration}", "the {label} is done in {duration}, set a timer", "my {label} wants {duration}, set the timer", "we have {duration} for the {label}, start the timer", "bring up a timer for the {label} of {duration}", "kick off the {label} timer, {duration}", "get me {duration} for the {label}", "a {label} timer of {duration}", "with a timer for the {label} of {duration} I would be happy", "{duration} on the timer for the {label}", "use {duration} for the {label} timer", "could you time the {label} for {duration}",
 ]
 TIMER_TASK = [
     "remind me to {label} in {duration}", "[remind|tell] me in {duration} to {label}", "in {duration} [remind|tell] me to {label}", "I [must|have to|need to] {label} in {duration}, [set a timer|remind me]",
     "set a timer to {label} in {duration}", "set a {duration} timer to {label}", "don't let me forget to {label} in {duration}",
+    "shout at me to {label} in {duration}", "poke me to {label} after {duration}", "call me in {duration} to {label}", "after {duration} I have to {label}, time it", "ping me to {label} in {duration}", "it's time to {label} in {duration}, set a timer", "in {duration} let me know to {label}", "wake me in {duration} to {label}",
 ]
 LIST_TIMERS = [
     "[which|what] timers are [running|on|active|set|going]", "what timers do I have[| running| on]", "are there any timers[| running| on]",
@@ -83,6 +89,7 @@ LIST_TIMERS = [
     "[list|show|show me|check|give me|tell me|read] [the|my|all|all the|all my|the running|the active] timers", "[timers|my timers|list timers|show timers|timer list|running timers]",
     "check [the|my] timer", "[show|tell] me [how much time is left|how long is left|the time left]", "what is still running", "timer status", "are my timers still running",
     "what is running", "how is the {label} timer doing", "do any timers still run", "what time is left", "how many minutes remain", "what remains on the timer", "tell me about my timers", "what did I set a timer for", "are we still waiting for the {label}", "have I started a timer", "when is the {label} done", "look at the timers", "open the timers", "is the {label} timer still on",
+    "is something counting", "what is being timed", "what else is ticking", "which timers tick", "what do the timers say", "how far is the {label} timer", "how far did the timers get", "what's ticking", "what's [going|running] at the moment", "any timer left", "tell me what is being timed", "overview of my timers", "my active timers", "the timers please", "let me see the timers", "go through the timers", "will the {label} be ready soon", "how much is still to wait", "how long must I wait", "how long still",
 ]
 UNITS = [  # units of one kind
     "km kilometres kilometers miles mi m metres meters feet ft yards inches cm centimetres centimeters mm millimetres".split(),
@@ -110,6 +117,7 @@ CONVERT = [
     "[translate|transform] {value} [to|into] {target}", "{value} as {target}", "tell me how many {target} [are|is] {value}", "work out {value} in {target}", "{value} = ? {target}",
     "the label says {value}, how much is it in {target}", "I have {value}, tell me the {target}", "it weighs {value}, and in {target}", "it is {value}, give me {target}", "the sign shows {value}, what's that in {target}", "we need {value} as {target}", "my book says {value}, convert to {target}", "make {value} into {target}", "calculate {value} in {target}",
     "{value} [equals|equal] how many {target}", "what's {value} when measured in {target}", "I only know {target}, how much is {value}", "show {value} as {target}", "compute {value} in {target}", "{value} [expressed|written|measured] in {target}", "from {value} to {target}", "{target} for {value}", "swap {value} for {target}",
+    "{value}, in {target} please", "{value}, how many {target}", "if it is {value}, how many {target}", "put it in {target}: {value}", "for {value} I get how many {target}", "they say {value}, what's that in {target}", "I read {value}, what would that be in {target}", "write {value} as {target}", "say it in {target}: {value}", "can {value} be given in {target}", "bring {value} to {target}", "the {target} in {value}", "suppose I have {value}, how many {target}", "how do you say {value} in {target}", "what amount of {target} is {value}", "count {value} in {target}", "restate {value} in {target}", "how would {value} look in {target}", "move {value} over to {target}", "let me have {value} in {target}",
 ]
 NOTE = [
     "note[:| that|,|] {note}", "[make|take|write|add|save|create] a note[:| that|,|] {note}", "write down[:| that|] {note}", "[jot|put] down[:| that|] {note}", "remember[:| that|] {note}",
@@ -117,12 +125,14 @@ NOTE = [
     "[add|write|save] the note {note}", "note down[:| that|] {note}", "don't forget[:| that] {note}", "I want to remember that {note}", "add a note saying {note}", "[make|take] a note saying {note}",
     "add [this |]to my notes: {note}", "[write|put] in my notes[:| that] {note}", "for my notes: {note}", "memo: {note}", "take this down: {note}", "keep a note[:| that] {note}",
     "please note the following: {note}", "for later: {note}", "I have to note that {note}", "you should know that {note}", "keep this: {note}", "record that {note}", "record this: {note}", "log this: {note}", "[enter|insert] a note: {note}", "listen and write: {note}", "note this: {note}", "here is a note: {note}", "one note: {note}", "a note: {note}",
+    "put the following in my notes: {note}", "please write: {note}", "please write this: {note}", "the following must be noted: {note}", "something to write down: {note}", "something to remember: {note}", "I'll dictate: {note}", "let me tell you a note: {note}", "keep the following: {note}", "save the following: {note}", "my notes should say {note}", "add the following to my notes: {note}", "take this as a note: {note}", "store a note: {note}", "file this: {note}", "note for me: {note}", "a quick memo: {note}", "would you write that {note}", "do note that {note}", "let it be noted that {note}", "could you remember that {note}", "next note: {note}",
 ]
 NOTE_TASK = [
     "remember to {note}", "remember to {note}", "remind me to {note}", "remind me to {note}", "don't let me forget to {note}", "I [must|have to|need to] remember to {note}", "note to {note}",
     "make a note to {note}", "add a note to {note}", "write down to {note}", "note to self: {note}", "to do: {note}", "todo: {note}", "put {note} on my list", "add {note} to my [notes|list]",
     "save {note} in my notes", "put {note} in my notes", "write {note} in my notes", "don't forget to {note}", "I must not forget to {note}", "help me remember to {note}", "write {note} down",
     "I will forget to {note}, write it down", "it's important to {note}, note it", "I still have to {note}, make a note", "I plan to {note}, remember it", "be sure to remind me to {note}", "would you remind me to {note}", "I want to be reminded to {note}", "another task: {note}", "my next task is to {note}, note it", "for my list: {note}", "write down that I should {note}", "note that I need to {note}", "save the task {note}",
+    "please see that I don't forget to {note}", "see to it that I {note}, note it", "I want a reminder to {note}", "add to my reminders to {note}", "set down that I must {note}", "scribble that I have to {note}", "scribble down that I need to {note}", "put down that I should {note}", "it must be noted that I have to {note}", "add the task to {note}", "new task: {note}", "the list should say {note}", "put on my list: {note}", "on the to-do list: {note}", "make me remember to {note}", "I ought to {note}, make a note of it", "write a reminder to {note}", "create a reminder to {note}", "keep a reminder to {note}", "I can't forget to {note}, save it",
 ]
 LIST_NOTES = [
     "what are my notes", "what notes do I have", "what did I [write down|note|save|ask you to remember|tell you to remember]", "what's [in|on] my [notes|list]", "do I have [any |]notes",
@@ -130,6 +140,7 @@ LIST_NOTES = [
     "[read|show|list|tell|give] me [my|the|all|all my] notes", "[read|show|list|open|check] [my|the|all|all my|all the] notes", "read [my |the |]notes [back|aloud|back to me|out]",
     "[notes|my notes|list notes|show notes|notes please]", "what must I not forget", "what did I have to remember", "go through my notes",
     "what is on the list", "where are my notes", "what have I asked you to keep", "have I written anything", "what's my to-do list", "what tasks do I have", "I'd like to see my notes", "I need my notes", "bring up the notes", "open the list", "tell me what I wrote", "repeat my notes", "what did I want to do", "recite my notes", "what is there to do",
+    "what's noted", "what is written in my notes", "what do we have in the notes", "which things did I note", "look into my notes", "show what I wrote down", "what was noted", "what stands in my notes", "tell me everything I noted", "let me see what I saved", "let me see my list", "did I note anything", "do I have anything in my notes", "which reminders do I have", "what reminders are there", "all notes please", "the notes please", "hear my notes", "what did I put on my list", "check what I wrote down",
 ]
 QUESTIONS = {pattern for group in (TIME_HERE[:16], TIME_CITY[:15], CALCULATE[:12], LIST_TIMERS[:15], CONVERT[:14], LIST_NOTES[:11]) for pattern in group}
 JOINTS = [" and ", ", and please ", " and after that ", ", also ", " plus ", ". And ", ". Also ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then "]

@@ -5,6 +5,21 @@ import random
 import zlib
 
 HELD_OUT_SHARE = 8  # one value in eight is never used in training
+BLURRED_SHARE = 0.2  # requests in which a word that does not decide is replaced by one that nobody knows
+UNDECIDING = set(
+    "set start begin run make create put open launch give show tell check look find get need want please know say work figure let use take "
+    "kick get me i i'd like could can you would start track up off out going do have count measure hold keep new read call see hear name "
+    "might be is does that what's makes equals think wonder mean means result answer comes turn change switch express number much many add "
+    "going lost over there here now right current".split()
+)
+DECIDING = ("{duration}", "{sum}", "{value}", "timer", "countdown", "time", "clock", "hour", "date", "note", "remind", "list", "write", "remember")
+
+OTHER_WORDS = (  # frames that no pattern uses
+    "prepare arrange organise spin crank whip hand throw drop pop stick lay draft schedule trigger activate initiate establish "
+    "fetch grab reveal present announce confirm determine discover estimate guess assume suppose imagine believe hope wish desire require demand "
+    "kindly simply maybe perhaps somehow already soon again once twice still even also instead anyway actually really possibly certainly totally "
+    "machine helper friend buddy mate boss sir madam folks everyone somebody nobody anything".split()
+)
 
 
 def is_held_out(value):
@@ -68,6 +83,22 @@ class Speaker:
     def phrase(self, patterns, **slots):
         pattern = self.pick(patterns) if isinstance(patterns, (list, tuple)) else patterns
         text = self.expand(pattern)
+        if not self.held_out and self.chance(BLURRED_SHARE) and any(word in text for word in DECIDING):
+            text = self._blur(text)
         for name, value in slots.items():
             text = text.replace("{" + name + "}", str(value))
         return " ".join(text.split())
+
+    def _blur(self, text):
+        """Replaces a word or two, so that a request is understood by what decides and not by every word around it."""
+        words = text.split(" ")
+        free = [at for at, word in enumerate(words) if word.lower().strip(",:") in UNDECIDING]
+        for at in self.random.sample(free, min(len(free), self.number(1, 2))):
+            words[at] = self.stranger()
+        return " ".join(words)
+
+    def stranger(self):
+        """A word of no meaning, or one of another trade."""
+        if self.chance(0.5):
+            return self.pick(OTHER_WORDS)
+        return "".join(self.pick("b c d f g h j k l m n p r s t v w z br st pl gr".split()) + self.pick("a e i o u ee ou".split()) for _ in range(self.number(1, 2))) + self.pick(["", "n", "p", "sh", "ck", "t"])

@@ -210,7 +210,7 @@ def main():
     parser.add_argument("run", type=Path, help="folder that holds the tokenizer, the checkpoint and the log")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, help="instead of --minutes")
-    parser.add_argument("--minutes", type=float, default=84)
+    parser.add_argument("--minutes", type=float, default=112)
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--layers", default=Shape.layers)
     parser.add_argument("--hidden", type=int, default=Shape.hidden)
