@@ -1,15 +1,16 @@
 //! One request and the call it leads to; the example of the README.
 
-use causerie::{
-    ChatMessage, GenerationOptions, MessageResponse, ModelRunner, SdkFunction, SdkFunctionParameter,
-    SdkFunctionParameterType,
-};
+use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, functions_from_json};
+
+/// Chat-completions `tools`; `SdkFunction::new` builds one in code.
+const FUNCTIONS: &str = include_str!("../../server/src/chat/functions.json");
 
 fn main() -> Result<(), causerie::SdkError> {
     let runner = ModelRunner::load("models/demo.gguf")?;
     let conversation = runner.create_conversation("You are causerie, a small assistant on this device.");
-    let text = SdkFunctionParameter::new("text", SdkFunctionParameterType::string(), "Text of the note.");
-    conversation.register_function(SdkFunction::new("add_note", "Write down a note.", vec![text]))?;
+    for function in functions_from_json(FUNCTIONS)? {
+        conversation.register_function(function)?;
+    }
 
     let request = ChatMessage::user("Add a note: buy milk");
     for event in conversation.generate_response(request, GenerationOptions::default()) {
