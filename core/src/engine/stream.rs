@@ -67,7 +67,8 @@ pub struct CancelHandle {
 }
 
 impl CancelHandle {
-    /// Stops the reply within one token. The stream then ends with a `Complete` whose finish reason is
+    /// Stops the reply before its next step: one token, or 128 of the prompt. A step under way, of this reply or of
+    /// others of the same model, is finished first. The stream then ends with a `Complete` whose finish reason is
     /// `Interrupted`. Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
