@@ -1,8 +1,9 @@
-//! States of sequences that have ended, kept for prompts that go on from them.
+//! States of sequences, kept for prompts that begin as they did.
 //!
-//! A function's result, or the next question, makes a prompt that begins with all that was read and written before; with
-//! the state of that sequence only the rest is read. A state cannot be rolled back, so it serves only a prompt that
-//! begins with every one of its tokens. It is taken out, used, and kept again at the end.
+//! A function's result, the next question, or another conversation with the same functions makes a prompt that begins
+//! with tokens which were read before; only the rest is read again. States are snapshots that share their keys and
+//! values (see `model::state`), taken at ends of messages, because that is where prompts part. A state without
+//! convolutions serves from any token, one with them only from its own end.
 
 use crate::model::State;
 
@@ -22,22 +23,34 @@ struct Kept {
     state: State,
 }
 
+impl Kept {
+    /// Tokens of a prompt that this state can stand for: never all, since the last one is read for its logits.
+    fn serves(&self, prompt: &[u32]) -> usize {
+        let common = self.tokens.iter().zip(prompt).take_while(|(kept, wanted)| kept == wanted).count();
+        let most = common.min(prompt.len().saturating_sub(1));
+        if self.tokens.len() <= most || self.state.can_be_cut() { most } else { 0 }
+    }
+}
+
 impl PrefixCache {
-    /// The state that has read most of this prompt, but not all: the last token must be read for its logits.
-    pub(crate) fn take(&mut self, prompt: &[u32]) -> Option<State> {
-        let begins = |kept: &Kept| kept.tokens.len() < prompt.len() && prompt.starts_with(&kept.tokens);
-        let fitting = self.kept.iter().enumerate().filter(|(_, kept)| begins(kept));
-        let (at, _) = fitting.max_by_key(|(_, kept)| kept.tokens.len())?;
-        Some(self.kept.remove(at).state)
+    /// A state that has read the longest known beginning of a prompt, but not all of it.
+    pub(crate) fn find(&mut self, prompt: &[u32]) -> Option<State> {
+        let served = self.kept.iter().map(|kept| kept.serves(prompt)).enumerate();
+        let (at, n_tokens) = served.max_by_key(|(_, n_tokens)| *n_tokens).filter(|(_, n_tokens)| 0 < *n_tokens)?;
+        let kept = self.kept.remove(at);
+        let state = kept.state.cut(n_tokens);
+        self.kept.push(kept);
+        state
     }
 
     /// Keeps the state that has read these tokens, and lets go of the oldest ones beyond the capacity.
-    pub(crate) fn keep(&mut self, tokens: Vec<u32>, state: State) {
-        self.kept.push(Kept { tokens, state });
-        let mut n_bytes: usize = self.kept.iter().map(|kept| kept.state.n_bytes()).sum();
-        let mut oldest = 0;
-        while CAPACITY < n_bytes || MOST_STATES < self.kept.len() - oldest {
-            n_bytes -= self.kept[oldest].state.n_bytes();
+    pub(crate) fn keep(&mut self, tokens: &[u32], state: State) {
+        let can_be_cut = state.can_be_cut();
+        // What the new state can do as well is not kept twice.
+        self.kept.retain(|kept| kept.tokens != tokens && !(can_be_cut && tokens.starts_with(&kept.tokens)));
+        self.kept.push(Kept { tokens: tokens.to_vec(), state });
+        let mut oldest = self.kept.len().saturating_sub(MOST_STATES);
+        while CAPACITY < State::n_bytes(self.kept[oldest..].iter().map(|kept| &kept.state)) {
             oldest += 1;
         }
         self.kept.drain(..oldest);

@@ -125,14 +125,20 @@ impl Generation {
     fn step(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
         let begun = Instant::now();
         let state = self.state.get_or_insert_with(|| {
-            let state = cache.take(&self.tokens).unwrap_or_else(|| loaded.model.start());
+            let state = cache.find(&self.tokens).unwrap_or_else(|| loaded.model.start());
             self.stats.cached_prompt_tokens = state.n_tokens();
             state
         });
-        let end = self.tokens.len().min(state.n_tokens() + PREFILL_CHUNK);
+        let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
+        let end = stretch_end(&self.tokens, state.n_tokens(), is_end);
         let logits = loaded.model.forward(&self.tokens[state.n_tokens()..end], state)?;
+        let read = &self.tokens[..end];
         if end <= self.stats.prompt_tokens {
             self.stats.prefill_time += begun.elapsed();
+            // Prompts part at ends of messages. A state that can be cut serves from there anyway.
+            if !state.can_be_cut() && (end == self.stats.prompt_tokens || read.last().is_some_and(is_end)) {
+                cache.keep(read, state.clone());
+            }
         }
         if end < self.tokens.len() {
             return Ok(());
@@ -150,9 +156,7 @@ impl Generation {
     /// Leaves the state to prompts that go on from here.
     fn keep(&mut self, cache: &mut PrefixCache) {
         if let Some(state) = self.state.take() {
-            let n_read = state.n_tokens();
-            self.tokens.truncate(n_read);
-            cache.keep(std::mem::take(&mut self.tokens), state);
+            cache.keep(&self.tokens[..state.n_tokens()], state);
         }
     }
 
@@ -233,6 +237,16 @@ impl Generation {
             listener(ReplyNews::Ended(reply));
         }
     }
+}
+
+/// Where the next step ends: behind the first message, which holds the functions, or behind the last one in reach, for
+/// the snapshots that are kept there; else as far as a step goes.
+fn stretch_end(tokens: &[u32], start: usize, is_end: impl Fn(&u32) -> bool) -> usize {
+    let reach = tokens.len().min(start + PREFILL_CHUNK);
+    let is_first = !tokens[..start].iter().any(&is_end);
+    let stretch = &tokens[start..reach];
+    let end = if is_first { stretch.iter().position(is_end) } else { stretch.iter().rposition(is_end) };
+    end.map_or(reach, |at| start + at + 1)
 }
 
 /// The end of a reply that is dropped unfinished, with its engine, is told as well.

@@ -1,16 +1,14 @@
 //! Grouped-query attention with a norm on every query and key head, and rotary positions.
 
 use candle_core::quantized::QMatMul;
-use candle_core::{D, DType, Device, Module, Result as TensorResult, Tensor};
+use candle_core::{D, Device, Module, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, softmax_last_dim};
 use candle_nn::rotary_emb::rope;
 
 use crate::error::Result;
 use crate::model::layer::LayerWeights;
+use crate::model::state::KeyValues;
 use crate::model::wrong;
-
-/// Keys and values are kept in buffers that grow by doubling from this many tokens.
-const SMALLEST_BUFFER: usize = 256;
 
 pub(crate) struct Attention {
     q_proj: QMatMul,
@@ -64,22 +62,47 @@ impl Attention {
         let q = rms_norm(&heads(self.q_proj.forward(x)?, self.n_heads)?, &self.q_norm, self.norm_eps)?;
         let k = rms_norm(&heads(self.k_proj.forward(x)?, self.n_kv_heads)?, &self.k_norm, self.norm_eps)?;
         let v = heads(self.v_proj.forward(x)?, self.n_kv_heads)?;
-        let (k, v) = past.append(&positions.turn(&k)?, &v)?; // (kv_heads, span, head_dim)
+        past.append(&positions.turn(&k)?, &v)?;
+        let pages = past.pages().collect::<TensorResult<Vec<_>>>()?;
 
         // The queries that share a key head stand below each other: no copy of keys and values for each of them.
         let group = self.n_heads / self.n_kv_heads;
         let q = positions.turn(&q)?.reshape((self.n_kv_heads, group * time, self.head_dim))?;
         let scale = 1.0 / (self.head_dim as f64).sqrt();
-        let mut scores = (q.matmul(&k.transpose(1, 2)?)? * scale)?; // (kv_heads, group * time, span)
+        let scores = pages.iter().map(|(k, _)| q.matmul(&k.transpose(1, 2)?)).collect::<TensorResult<Vec<_>>>()?;
+        let mut scores = (joined(scores)? * scale)?; // (kv_heads, group * time, span)
         if 1 < time {
-            let span = k.dim(1)?;
+            let span = past.n_tokens();
             let masked = scores.reshape((self.n_heads, time, span))?.broadcast_add(&causal_mask(time, span)?)?;
             scores = masked.reshape((self.n_kv_heads, group * time, span))?;
         }
-        let mixed = softmax_last_dim(&scores)?.matmul(&v)?; // (kv_heads, group * time, head_dim)
+        let mixed = weighted_sum(&softmax_last_dim(&scores)?, &pages)?; // (kv_heads, group * time, head_dim)
         let mixed = mixed.reshape((self.n_heads, time, self.head_dim))?.transpose(0, 1)?.contiguous()?;
         self.out_proj.forward(&mixed.reshape((time, self.n_heads * self.head_dim))?)
     }
+}
+
+/// Scores of all pages side by side.
+fn joined(mut scores: Vec<Tensor>) -> TensorResult<Tensor> {
+    match scores.len() {
+        1 => Ok(scores.remove(0)),
+        _ => Tensor::cat(&scores, D::Minus1),
+    }
+}
+
+/// The values, each weighted by its share: `(kv_heads, rows, head_dim)` of shares `(kv_heads, rows, span)`.
+fn weighted_sum(shares: &Tensor, pages: &[(Tensor, Tensor)]) -> TensorResult<Tensor> {
+    let (mut sum, mut start) = (None::<Tensor>, 0);
+    for (_, v) in pages {
+        let n_tokens = v.dim(1)?;
+        let part = shares.narrow(D::Minus1, start, n_tokens)?.contiguous()?.matmul(v)?;
+        sum = Some(match sum {
+            Some(sum) => (sum + part)?,
+            None => part,
+        });
+        start += n_tokens;
+    }
+    sum.ok_or_else(|| candle_core::Error::msg("attention without keys"))
 }
 
 /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`.
@@ -117,44 +140,5 @@ impl Rope {
         }
         let table = |values| Tensor::from_vec(values, (self.time, head_dim / 2), heads.device());
         rope(&heads.unsqueeze(0)?, &table(cosines)?, &table(sines)?)?.squeeze(0)
-    }
-}
-
-/// Keys and values of one layer and sequence, in buffers with room to grow.
-#[derive(Default)]
-pub(crate) struct KeyValues {
-    buffers: Option<(Tensor, Tensor)>,
-    n_tokens: usize,
-}
-
-impl KeyValues {
-    /// Bytes held in memory, room to grow included.
-    pub(crate) fn n_bytes(&self) -> usize {
-        let floats = self.buffers.as_ref().map_or(0, |(keys, values)| keys.elem_count() + values.elem_count());
-        floats * size_of::<f32>()
-    }
-
-    /// Adds new ones and returns all so far, each `(kv_heads, tokens, head_dim)`.
-    fn append(&mut self, k: &Tensor, v: &Tensor) -> TensorResult<(Tensor, Tensor)> {
-        let (n_heads, n_new, head_dim) = k.dims3()?;
-        let needed = self.n_tokens + n_new;
-        let capacity = self.buffers.as_ref().map_or(Ok(0), |(keys, _)| keys.dim(1))?;
-        if capacity < needed {
-            let capacity = needed.next_power_of_two().max(SMALLEST_BUFFER);
-            let grown = |old: Option<&Tensor>| {
-                let buffer = Tensor::zeros((n_heads, capacity, head_dim), DType::F32, k.device())?;
-                if let Some(old) = old {
-                    buffer.slice_set(&old.narrow(1, 0, self.n_tokens)?.contiguous()?, 1, 0)?;
-                }
-                Ok::<_, candle_core::Error>(buffer)
-            };
-            let old = self.buffers.as_ref();
-            self.buffers = Some((grown(old.map(|(keys, _)| keys))?, grown(old.map(|(_, values)| values))?));
-        }
-        let Some((keys, values)) = &self.buffers else { candle_core::bail!("no buffers for keys and values") };
-        keys.slice_set(&k.contiguous()?, 1, self.n_tokens)?;
-        values.slice_set(&v.contiguous()?, 1, self.n_tokens)?;
-        self.n_tokens = needed;
-        Ok((keys.narrow(1, 0, needed)?, values.narrow(1, 0, needed)?))
     }
 }

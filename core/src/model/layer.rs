@@ -5,8 +5,9 @@ use candle_core::{Module, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, silu};
 
 use crate::error::Result;
-use crate::model::attention::{Attention, KeyValues, Rope};
+use crate::model::attention::{Attention, Rope};
 use crate::model::short_convolution::ShortConvolution;
+use crate::model::state::{KeyValues, LayerState};
 use crate::model::{names, wrong};
 use crate::weights::Weights;
 
@@ -21,23 +22,6 @@ pub(crate) struct Layer {
 enum Operator {
     ShortConvolution(ShortConvolution),
     Attention(Attention),
-}
-
-/// What a layer remembers of a sequence.
-pub(crate) enum LayerState {
-    /// The convolution's last inputs, `(window - 1, hidden)`.
-    Inputs(Tensor),
-    KeyValues(KeyValues),
-}
-
-impl LayerState {
-    /// Bytes held in memory.
-    pub(crate) fn n_bytes(&self) -> usize {
-        match self {
-            Self::Inputs(inputs) => inputs.elem_count() * size_of::<f32>(),
-            Self::KeyValues(past) => past.n_bytes(),
-        }
-    }
 }
 
 /// Where a layer's tensors are looked up.

@@ -9,7 +9,8 @@ use candle_nn::ops::rms_norm;
 
 use crate::error::Result;
 use crate::model::attention::Rope;
-use crate::model::layer::{Layer, LayerState};
+use crate::model::layer::Layer;
+use crate::model::state::State;
 use crate::model::{Architecture, names, wrong};
 use crate::weights::Weights;
 
@@ -23,24 +24,6 @@ pub(crate) struct Lfm2 {
     norm_eps: f32,
     rope_theta: f32,
     n_vocabulary: usize,
-}
-
-/// What a sequence has read so far. It grows with every token and cannot be rolled back.
-pub(crate) struct State {
-    layers: Vec<LayerState>,
-    n_tokens: usize,
-}
-
-impl State {
-    /// Tokens read so far.
-    pub(crate) fn n_tokens(&self) -> usize {
-        self.n_tokens
-    }
-
-    /// Bytes that the state holds in memory.
-    pub(crate) fn n_bytes(&self) -> usize {
-        self.layers.iter().map(LayerState::n_bytes).sum()
-    }
 }
 
 impl Lfm2 {
@@ -69,7 +52,7 @@ impl Lfm2 {
     }
 
     pub(crate) fn start(&self) -> State {
-        State { layers: self.layers.iter().map(Layer::start).collect(), n_tokens: 0 }
+        State::new(self.layers.iter().map(Layer::start).collect())
     }
 
     /// Reads tokens and returns the logits after the last one.

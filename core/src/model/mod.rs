@@ -7,6 +7,7 @@ mod layer;
 mod lfm2;
 mod names;
 mod short_convolution;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +16,7 @@ use crate::weights::Weights;
 
 use lfm2::Lfm2;
 
-pub(crate) use lfm2::State;
+pub(crate) use state::State;
 
 /// A model in memory.
 pub(crate) struct Model {

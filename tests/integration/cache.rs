@@ -1,0 +1,61 @@
+//! What a prompt need not read again, because a sequence before began in the same way. Counts are exact: they are the
+//! tokens of the messages in common.
+
+use causerie::{ChatMessage, Completion, Conversation, GenerationOptions, MessageResponse, ModelRunner, SdkFunction};
+
+use crate::fixture;
+
+fn runner() -> ModelRunner {
+    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+}
+
+fn ask(conversation: &Conversation, text: &str) -> Completion {
+    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(30), ..Default::default() };
+    let events = conversation.generate_response(ChatMessage::user(text), options);
+    let last = events.map(Result::unwrap).last();
+    let Some(MessageResponse::Complete(completion)) = last else { panic!("the reply ends: {last:?}") };
+    *completion
+}
+
+/// Tokens of messages up to the end of the last one. A line feed follows it, a token of its own.
+fn count(runner: &ModelRunner, messages: &[ChatMessage]) -> usize {
+    runner.prompt_tokens(messages, false).unwrap().len() - 1
+}
+
+fn with_function(runner: &ModelRunner) -> Conversation {
+    let conversation = runner.create_conversation("You are brief.");
+    conversation.register_function(SdkFunction::new("get_time", "The time.", vec![])).unwrap();
+    conversation
+}
+
+#[test]
+fn conversations_with_the_same_functions_read_them_once() {
+    let runner = runner();
+    assert_eq!(ask(&with_function(&runner), "What time is it?").stats.cached_prompt_tokens, 0);
+    let (warm, cold) = (with_function(&runner), with_function(&self::runner()));
+    let system = count(&runner, &warm.history());
+    let (warm, cold) = (ask(&warm, "Name three rivers."), ask(&cold, "Name three rivers."));
+    assert_eq!((warm.stats.cached_prompt_tokens, cold.stats.cached_prompt_tokens), (system, 0));
+    assert_eq!(warm.full_message, cold.full_message);
+}
+
+#[test]
+fn histories_that_part_share_what_came_before() {
+    let runner = runner();
+    let conversation = with_function(&runner);
+    ask(&conversation, "What time is it in the town where they all live?");
+    let mut history = conversation.history();
+    history.pop();
+    let common = count(&runner, &history);
+    // The same question again, for another answer: only the beginning of the turn is read.
+    history.pop();
+    let again = runner.create_conversation_from_history(history.clone());
+    assert_eq!(
+        ask(&again, "What time is it in the town where they all live?").stats.cached_prompt_tokens,
+        count(&runner, &again.history()[..2])
+    );
+    assert_eq!(common, count(&runner, &again.history()[..2]));
+    // Another question: the functions are known.
+    let other = runner.create_conversation_from_history(history.clone());
+    assert_eq!(ask(&other, "Where is it?").stats.cached_prompt_tokens, count(&runner, &history));
+}
