@@ -14,6 +14,7 @@ import transformers
 import models
 import prompts
 import representation
+import schemes
 import tokens
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
@@ -26,6 +27,7 @@ def main():
     (GOLDEN / "logits").mkdir(exist_ok=True)
     models.write_models(FIXTURES, GOLDEN)
     tokens.write_tokens(GOLDEN)
+    schemes.write_schemes(FIXTURES, GOLDEN)
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
     representation.write_representations(GOLDEN)
 

@@ -64,7 +64,7 @@ impl Generation {
             max_tokens: request.options.max_tokens.unwrap_or(usize::MAX),
             state: None,
             sampler: Sampler::new(request.sampling, seed, &request.prompt),
-            pieces: Utf8Pieces::default(),
+            pieces: loaded.tokenizer.pieces(),
             parser,
             reply: Reply::new(request.options.stop_sequences),
             outlet,

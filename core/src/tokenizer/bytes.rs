@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+/// What SentencePiece writes for a space.
+pub(super) const SPACE: &str = "\u{2581}";
+
 /// The byte behind each printable stand-in of a byte-level vocabulary: printable bytes stand for themselves, the others
 /// for the characters from U+0100 on, in order. The table is GPT-2's.
 fn byte_of_symbol() -> HashMap<char, u8> {
@@ -20,39 +23,68 @@ pub(crate) enum TokenText {
     Control(Box<str>),
 }
 
-/// Decodes the spellings of byte-level tokens.
-pub(crate) struct ByteLevel {
-    byte_of_symbol: HashMap<char, u8>,
+/// How a vocabulary spells the bytes of its tokens.
+pub(crate) enum Spelling {
+    /// A printable character for each byte, as GPT-2 does.
+    ByteLevel(HashMap<char, u8>),
+    /// Text with U+2581 for a space, and `<0x0A>` for a byte alone, as SentencePiece does.
+    Pieces,
 }
 
-impl ByteLevel {
-    pub(crate) fn new() -> Self {
-        Self { byte_of_symbol: byte_of_symbol() }
+impl Spelling {
+    pub(crate) fn byte_level() -> Self {
+        Self::ByteLevel(byte_of_symbol())
     }
 
-    /// The bytes of a token. A character outside the table, which only a hand-made vocabulary has, stands for itself.
+    /// The bytes of a token.
     pub(crate) fn bytes(&self, token: &str) -> Box<[u8]> {
-        let mut bytes = Vec::with_capacity(token.len());
-        for symbol in token.chars() {
-            match self.byte_of_symbol.get(&symbol) {
-                Some(byte) => bytes.push(*byte),
-                None => bytes.extend_from_slice(symbol.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
+        match self {
+            Self::ByteLevel(byte_of_symbol) => bytes_of_symbols(token, byte_of_symbol),
+            Self::Pieces => match byte_piece(token) {
+                Some(byte) => Box::new([byte]),
+                None => token.replace(SPACE, " ").into_bytes().into(),
+            },
         }
-        bytes.into()
     }
+}
+
+/// A character outside the table, which only a hand-made vocabulary has, stands for itself.
+fn bytes_of_symbols(token: &str, byte_of_symbol: &HashMap<char, u8>) -> Box<[u8]> {
+    let mut bytes = Vec::with_capacity(token.len());
+    for symbol in token.chars() {
+        match byte_of_symbol.get(&symbol) {
+            Some(byte) => bytes.push(*byte),
+            None => bytes.extend_from_slice(symbol.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    bytes.into()
+}
+
+/// The byte that a piece such as `<0x0A>` stands for.
+fn byte_piece(token: &str) -> Option<u8> {
+    let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
+    let are_digits = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    are_digits.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }
 
 /// Gives out whole characters; keeps the start of one until the rest arrives.
 #[derive(Default)]
 pub(crate) struct Utf8Pieces {
     held: Vec<u8>,
+    /// Whether a space at the very beginning is none of the text: the tokenizer puts one before every text.
+    drops_space: bool,
 }
 
 impl Utf8Pieces {
+    pub(crate) fn new(drops_space: bool) -> Self {
+        Self { held: Vec::new(), drops_space }
+    }
+
     /// The text that is complete with these bytes. Bytes that can begin no character become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
-        self.held.extend_from_slice(bytes);
+        let is_dropped = self.drops_space && bytes.first() == Some(&b' ');
+        self.drops_space &= bytes.is_empty();
+        self.held.extend_from_slice(if is_dropped { &bytes[1..] } else { bytes });
         let mut text = String::new();
         loop {
             match std::str::from_utf8(&self.held) {
@@ -75,8 +107,9 @@ impl Utf8Pieces {
         }
     }
 
-    /// What is left at the end: a character cut short becomes U+FFFD.
+    /// What is left at the end, or before a control token: a character cut short becomes U+FFFD.
     pub(crate) fn finish(&mut self) -> String {
+        self.drops_space = false;
         String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
     }
 }
@@ -90,7 +123,23 @@ mod tests {
         let mut bytes: Vec<u8> = byte_of_symbol().into_values().collect();
         bytes.sort_unstable();
         assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
-        assert_eq!(*ByteLevel::new().bytes("Ġaé"), [b' ', b'a', 0xE9]);
+        assert_eq!(*Spelling::byte_level().bytes("Ġaé"), [b' ', b'a', 0xE9]);
+    }
+
+    #[test]
+    fn pieces_spell_spaces_and_bytes() {
+        for (piece, expect) in [("▁a▁", &b" a "[..]), ("<0x0A>", b"\n"), ("<0xZZ>", b"<0xZZ>"), ("<0x+1>", b"<0x+1>")]
+        {
+            assert_eq!(*Spelling::Pieces.bytes(piece), *expect);
+        }
+    }
+
+    #[test]
+    fn the_space_that_was_put_before_a_text_is_dropped_once() {
+        let mut pieces = Utf8Pieces::new(true);
+        let text: Vec<String> = [&b""[..], b" ", b" a", b" b"].map(|bytes| pieces.push(bytes)).into();
+        assert_eq!(text, ["", "", " a", " b"]);
+        assert_eq!(Utf8Pieces::new(true).push(b"a b"), "a b");
     }
 
     #[test]

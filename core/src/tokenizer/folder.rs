@@ -1,49 +1,100 @@
 //! The tokenizer of a Hugging Face folder: tokenizer.json, with the chat template beside it.
 
 use serde_json::Value as Json;
-use tokenizers::{DecoderWrapper, Tokenizer as Encoder};
+use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::bytes::{ByteLevel, TokenText};
+use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
 use crate::tokenizer::{Parts, guarded};
 use crate::weights::Folder;
 
 pub(crate) fn read(folder: &Folder) -> Result<Parts> {
-    let wrong = |message: &str| SdkError::new(ErrorKind::ModelLoad, message);
     let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
-    let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
-    if !matches!(encoder.get_decoder(), Some(DecoderWrapper::ByteLevel(_))) {
-        return Err(wrong("tokenizer.json has a decoder other than ByteLevel, which is not supported"));
-    }
     let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
     let generation = folder.json("generation_config.json")?.unwrap_or_default();
-    let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
-    let mut end_ids: Vec<u32> = token_id("eos_token").into_iter().collect();
-    for config in [folder.config(), &generation] {
-        end_ids.extend(config.get("eos_token_id").into_iter().flat_map(ids));
-    }
-    let bos_id = token_id("bos_token").or_else(|| folder.config().get("bos_token_id").and_then(|id| ids(id).pop()));
     let template = match folder.text("chat_template.jinja")? {
         Some(template) => Some(template),
         None => settings.get("chat_template").and_then(default_template).map(str::to_owned),
     };
-    Ok(Parts { texts: texts(&encoder)?, bos_id, end_ids, template, encoder })
+    parts(&json, &settings, &[folder.config(), &generation], template)
 }
 
-fn texts(encoder: &Encoder) -> Result<Vec<TokenText>> {
-    let byte_level = ByteLevel::new();
+/// The parts of a tokenizer from the text of tokenizer.json, tokenizer_config.json, and the model's configurations.
+pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json], template: Option<String>) -> Result<Parts> {
+    let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
+    let decoding = Decoding::of(&encoder)?;
+    let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
+    let config_ids = |key: &'static str| configs.iter().filter_map(move |config| config.get(key)).flat_map(ids);
+    let bos_id = token_id("bos_token").or_else(|| config_ids("bos_token_id").next());
+    let adds_bos = match settings.get("add_bos_token").and_then(Json::as_bool) {
+        Some(adds_bos) => adds_bos,
+        None => {
+            let empty = guarded("tokenizer.json", || encoder.encode_fast("", true))?;
+            bos_id.is_some() && empty.get_ids().first().copied() == bos_id
+        }
+    };
+    Ok(Parts {
+        texts: texts(&encoder, &decoding.spelling)?,
+        drops_space: decoding.drops_space,
+        unknown_id: unknown_token(encoder.get_model()).and_then(|token| encoder.token_to_id(token)),
+        bos_id,
+        adds_bos,
+        end_ids: token_id("eos_token").into_iter().chain(config_ids("eos_token_id")).collect(),
+        template,
+        encoder,
+    })
+}
+
+/// How ids become text, as the decoder of tokenizer.json says.
+struct Decoding {
+    spelling: Spelling,
+    drops_space: bool,
+}
+
+impl Decoding {
+    fn of(encoder: &Encoder) -> Result<Self> {
+        let decoder = serde_json::to_value(encoder.get_decoder()).unwrap_or_default();
+        let mut decoding = Self { spelling: Spelling::Pieces, drops_space: false };
+        if decoder.is_null() {
+            return Err(wrong("tokenizer.json has no decoder"));
+        }
+        let steps = decoder.get("decoders").and_then(Json::as_array);
+        for step in steps.map_or(std::slice::from_ref(&decoder), Vec::as_slice) {
+            let is = |key: &str, value: &str| step.get(key).and_then(Json::as_str) == Some(value);
+            match step.get("type").and_then(Json::as_str).unwrap_or_default() {
+                "ByteLevel" => decoding.spelling = Spelling::byte_level(),
+                "Metaspace" if is("replacement", SPACE) => decoding.drops_space = !is("prepend_scheme", "never"),
+                "Replace" if is("content", " ") && step.pointer("/pattern/String") == Some(&SPACE.into()) => {}
+                "Strip" if is("content", " ") => decoding.drops_space = step.get("start") == Some(&1.into()),
+                "ByteFallback" | "Fuse" => {}
+                other => return Err(wrong(format!("tokenizer.json has a decoder {other}, which is not supported"))),
+            }
+        }
+        Ok(decoding)
+    }
+}
+
+/// The token for what no token can spell.
+fn unknown_token(model: &ModelWrapper) -> Option<&str> {
+    match model {
+        ModelWrapper::BPE(bpe) => bpe.unk_token.as_deref(),
+        _ => None,
+    }
+}
+
+fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
     let added = encoder.get_added_tokens_decoder();
     let vocabulary = encoder.get_vocab(true);
     let highest = vocabulary.values().max().map_or(0, |id| *id as usize + 1); // ids are u32
     if highest > 16 * vocabulary.len() + 1024 {
-        return Err(SdkError::new(ErrorKind::ModelLoad, "tokenizer.json has token ids far beyond its vocabulary"));
+        return Err(wrong("tokenizer.json has token ids far beyond its vocabulary"));
     }
     let mut texts = vec![TokenText::Bytes(Box::default()); highest];
     for (token, id) in vocabulary {
         texts[id as usize] = match added.get(&id) {
             Some(added) if added.special => TokenText::Control(token.into()),
             Some(_) => TokenText::Bytes(token.into_bytes().into()),
-            None => TokenText::Bytes(byte_level.bytes(&token)),
+            None => TokenText::Bytes(spelling.bytes(&token)),
         };
     }
     Ok(texts)
@@ -64,4 +115,8 @@ fn default_template(json: &Json) -> Option<&str> {
 fn ids(json: &Json) -> Vec<u32> {
     let ids = json.as_array().map_or(std::slice::from_ref(json), Vec::as_slice);
     ids.iter().filter_map(Json::as_u64).filter_map(|id| u32::try_from(id).ok()).collect()
+}
+
+fn wrong(message: impl Into<String>) -> SdkError {
+    SdkError::new(ErrorKind::ModelLoad, message)
 }

@@ -1,50 +1,30 @@
 //! The tokenizer that a GGUF file carries in its metadata.
 
 use tokenizers::models::bpe::BPE;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel as ByteLevelSplit;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::tokenizer::SplitDelimiterBehavior;
-use tokenizers::{AddedToken, PreTokenizerWrapper, Tokenizer as Encoder};
+use tokenizers::normalizers::{NFC, Prepend, Replace, Sequence};
+use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::tokenizer::bytes::{ByteLevel, TokenText};
+use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
+use crate::tokenizer::merges::{Merge, merges_of_scores};
+use crate::tokenizer::words::WordRule;
 use crate::tokenizer::{Parts, guarded};
 use crate::weights::GgufFile;
 
-/// How Llama 3 cuts text into words before merging; LFM2 cuts in the same way.
-const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-
 /// Values of `tokenizer.ggml.token_type`.
+const NORMAL: i64 = 1;
+const UNKNOWN: i64 = 2;
 const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
+const UNUSED: i64 = 5;
 
 pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
-    match file.text("tokenizer.ggml.model")? {
-        Some("gpt2") => {}
+    let vocabulary = Vocabulary::read(file)?;
+    let scheme = match file.text("tokenizer.ggml.model")? {
+        Some("gpt2") => Scheme::byte_level(file, &vocabulary)?,
+        Some("llama") => Scheme::sentence_piece(file, &vocabulary)?,
         other => return Err(unsupported("tokenizer.ggml.model", other)),
-    }
-    let ignore_merges = match file.text("tokenizer.ggml.pre")? {
-        Some("lfm2" | "llama3" | "llama-bpe" | "llama-v3") => true,
-        other => return Err(unsupported("tokenizer.ggml.pre", other)),
     };
-    let tokens = texts(file, "tokenizer.ggml.tokens")?;
-    let merges = texts(file, "tokenizer.ggml.merges")?;
-    let types = file.integers("tokenizer.ggml.token_type")?.unwrap_or_else(|| vec![1; tokens.len()]);
-    if types.len() != tokens.len() {
-        return Err(wrong(format!("{} token types for {} tokens", types.len(), tokens.len())));
-    }
-    let byte_level = ByteLevel::new();
-    let text_of = |(token, kind): (&&str, &i64)| match *kind {
-        CONTROL => TokenText::Control((*token).into()),
-        USER_DEFINED => TokenText::Bytes(token.as_bytes().into()),
-        _ => TokenText::Bytes(byte_level.bytes(token)),
-    };
-    let texts = tokens.iter().zip(&types).map(text_of).collect();
-    let user_defined = tokens.iter().zip(&types).filter(|(_, kind)| **kind == USER_DEFINED);
-    let user_defined: Vec<AddedToken> =
-        user_defined.map(|(token, _)| AddedToken::from(*token, false).normalized(false)).collect();
-    let encoder = guarded("the vocabulary", || encoder(&tokens, &merges, ignore_merges, &user_defined))?;
     let id = |key: &str| Ok(file.count(key)?.and_then(|id| u32::try_from(id).ok()));
     let end_keys = ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"];
     let mut end_ids = Vec::new();
@@ -52,45 +32,140 @@ pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
         end_ids.extend(id(key)?);
     }
     Ok(Parts {
-        encoder,
-        texts,
+        encoder: scheme.encoder,
+        texts: vocabulary.texts(&scheme.spelling),
+        drops_space: scheme.drops_space,
+        unknown_id: vocabulary.unknown().map(|(id, _)| id),
         bos_id: id("tokenizer.ggml.bos_token_id")?,
+        adds_bos: file.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(scheme.adds_bos),
         end_ids,
         template: file.text("tokenizer.chat_template")?.map(str::to_owned),
     })
 }
 
-fn encoder(
-    tokens: &[&str],
-    merges: &[&str],
-    ignore_merges: bool,
-    user_defined: &[AddedToken],
-) -> Result<Encoder, tokenizers::Error> {
-    let ids = tokens.iter().zip(0u32..).map(|(token, id)| ((*token).to_owned(), id)).collect::<ahash::AHashMap<_, _>>();
-    if ids.len() != tokens.len() {
-        return Err("a token stands twice".into());
-    }
-    let pair = |merge: &&str| {
-        let (left, right) = merge.split_once(' ').ok_or_else(|| format!("merge {merge:?} is no pair"))?;
-        Ok::<_, tokenizers::Error>((left.to_owned(), right.to_owned()))
-    };
-    let merges = merges.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
-    let model = BPE::builder().vocab_and_merges(ids, merges).ignore_merges(ignore_merges).build()?;
-    let mut encoder = Encoder::new(model);
-    let words = Split::new(SplitPattern::Regex(LLAMA3_WORDS.to_owned()), SplitDelimiterBehavior::Isolated, false)?;
-    let bytes = ByteLevelSplit::new(false, true, false);
-    encoder.with_pre_tokenizer(Some(Sequence::new(vec![
-        PreTokenizerWrapper::Split(words),
-        PreTokenizerWrapper::ByteLevel(bytes),
-    ])));
-    encoder.add_tokens(user_defined.to_vec())?;
-    Ok(encoder)
+/// What the kind of a tokenizer decides.
+struct Scheme {
+    encoder: Encoder,
+    spelling: Spelling,
+    /// Whether prompts begin with the token that begins a text, where the file does not say.
+    adds_bos: bool,
+    drops_space: bool,
 }
 
-fn texts<'a>(file: &'a GgufFile, key: &str) -> Result<Vec<&'a str>> {
-    let strings = file.byte_strings(key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
+impl Scheme {
+    fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<Self> {
+        let pre = file.text("tokenizer.ggml.pre")?;
+        let rule = pre.and_then(WordRule::named).ok_or_else(|| unsupported("tokenizer.ggml.pre", pre))?;
+        let merges = merges(file)?.ok_or_else(|| wrong("metadata tokenizer.ggml.merges is missing"))?;
+        let encoder = guarded("the vocabulary", || {
+            let bpe = BPE::builder().vocab_and_merges(vocabulary.ids()?, merges).ignore_merges(rule.ignores_merges);
+            let mut encoder = Encoder::new(bpe.build()?);
+            encoder.with_normalizer(rule.composes.then_some(NFC))?;
+            encoder.with_pre_tokenizer(Some(rule.splitter()?));
+            encoder.add_tokens(vocabulary.user_defined())?;
+            Ok(encoder)
+        })?;
+        Ok(Self { encoder, spelling: Spelling::byte_level(), adds_bos: rule.adds_bos, drops_space: false })
+    }
+
+    fn sentence_piece(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<Self> {
+        let merges = match merges(file)? {
+            Some(merges) => merges,
+            None => vocabulary.merges_of_scores(file)?,
+        };
+        let adds_space = file.boolean("tokenizer.ggml.add_space_prefix")?.unwrap_or(true);
+        let encoder = guarded("the vocabulary", || {
+            let mut bpe = BPE::builder().vocab_and_merges(vocabulary.ids()?, merges).byte_fallback(true).fuse_unk(true);
+            if let Some((_, unknown)) = vocabulary.unknown() {
+                bpe = bpe.unk_token(unknown.to_owned());
+            }
+            let mut encoder = Encoder::new(bpe.build()?);
+            let prepend = adds_space.then(|| Prepend::new(SPACE.to_owned()).into());
+            let replace: NormalizerWrapper = Replace::new(" ", SPACE)?.into();
+            encoder.with_normalizer(Some(Sequence::new(prepend.into_iter().chain([replace]).collect())))?;
+            encoder.add_tokens(vocabulary.user_defined())?;
+            Ok(encoder)
+        })?;
+        Ok(Self { encoder, spelling: Spelling::Pieces, adds_bos: true, drops_space: adds_space })
+    }
+}
+
+/// The tokens by id, and the type of each.
+struct Vocabulary<'a> {
+    tokens: Vec<&'a str>,
+    types: Vec<i64>,
+}
+
+impl<'a> Vocabulary<'a> {
+    fn read(file: &'a GgufFile) -> Result<Self> {
+        let key = "tokenizer.ggml.tokens";
+        let tokens = texts(file, key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
+        let types = file.integers("tokenizer.ggml.token_type")?.unwrap_or_else(|| vec![NORMAL; tokens.len()]);
+        if types.len() != tokens.len() {
+            return Err(wrong(format!("{} token types for {} tokens", types.len(), tokens.len())));
+        }
+        Ok(Self { tokens, types })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, &'a str, i64)> {
+        let tokens = (0u32..).zip(&self.tokens).zip(&self.types);
+        tokens.map(|((id, token), token_type)| (id, *token, *token_type))
+    }
+
+    fn ids(&self) -> Result<ahash::AHashMap<String, u32>, Error> {
+        let ids: ahash::AHashMap<String, u32> = self.iter().map(|(id, token, _)| (token.to_owned(), id)).collect();
+        if ids.len() == self.tokens.len() { Ok(ids) } else { Err("a token stands twice".into()) }
+    }
+
+    fn texts(&self, spelling: &Spelling) -> Vec<TokenText> {
+        let text_of = |(_, token, token_type): (u32, &str, i64)| match token_type {
+            CONTROL | UNKNOWN => TokenText::Control(token.into()),
+            USER_DEFINED => TokenText::Bytes(token.as_bytes().into()),
+            UNUSED => TokenText::Bytes(Box::default()),
+            _ => TokenText::Bytes(spelling.bytes(token)),
+        };
+        self.iter().map(text_of).collect()
+    }
+
+    /// Tokens that are found in text before all others.
+    fn user_defined(&self) -> Vec<AddedToken> {
+        let tokens = self.iter().filter(|(_, _, token_type)| *token_type == USER_DEFINED);
+        tokens.map(|(_, token, _)| AddedToken::from(token, false).normalized(false)).collect()
+    }
+
+    /// The token for what no token can spell.
+    fn unknown(&self) -> Option<(u32, &'a str)> {
+        self.iter().find(|(_, _, token_type)| *token_type == UNKNOWN).map(|(id, token, _)| (id, token))
+    }
+
+    fn merges_of_scores(&self, file: &GgufFile) -> Result<Vec<Merge>> {
+        let key = "tokenizer.ggml.scores";
+        let scores = file.numbers(key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
+        if scores.len() != self.tokens.len() {
+            return Err(wrong(format!("{} token scores for {} tokens", scores.len(), self.tokens.len())));
+        }
+        if scores.iter().any(|score| !score.is_finite()) {
+            return Err(wrong(format!("metadata {key} holds a score that is no number")));
+        }
+        let is_mergeable = |id: usize| !matches!(self.types[id], CONTROL | UNKNOWN | UNUSED);
+        Ok(merges_of_scores(&self.tokens, &scores, is_mergeable))
+    }
+}
+
+/// The merges that the file states, if it does.
+fn merges(file: &GgufFile) -> Result<Option<Vec<Merge>>> {
+    let Some(merges) = texts(file, "tokenizer.ggml.merges")? else { return Ok(None) };
+    let pair = |merge: &str| {
+        let (left, right) = merge.split_once(' ').ok_or_else(|| wrong(format!("merge {merge:?} is no pair")))?;
+        Ok((left.to_owned(), right.to_owned()))
+    };
+    merges.into_iter().map(pair).collect::<Result<_>>().map(Some)
+}
+
+fn texts<'a>(file: &'a GgufFile, key: &str) -> Result<Option<Vec<&'a str>>> {
+    let Some(strings) = file.byte_strings(key)? else { return Ok(None) };
     let texts: Result<Vec<&str>, _> = strings.into_iter().map(std::str::from_utf8).collect();
-    texts.map_err(|_| wrong(format!("metadata {key} holds invalid UTF-8")))
+    texts.map(Some).map_err(|_| wrong(format!("metadata {key} holds invalid UTF-8")))
 }
 
 fn unsupported(key: &str, value: Option<&str>) -> SdkError {
@@ -100,6 +175,6 @@ fn unsupported(key: &str, value: Option<&str>) -> SdkError {
     }
 }
 
-fn wrong(message: String) -> SdkError {
+fn wrong(message: impl Into<String>) -> SdkError {
     SdkError::new(ErrorKind::ModelLoad, message)
 }

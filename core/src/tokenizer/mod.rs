@@ -7,11 +7,18 @@
 mod bytes;
 mod folder;
 mod gguf;
+mod merges;
+#[cfg(test)]
+mod scheme_tests;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokenizers::pre_tokenizers::metaspace::PrependScheme;
+use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::{ControlTokens, Segment};
@@ -20,14 +27,21 @@ use crate::weights::Weights;
 pub(crate) use bytes::{TokenText, Utf8Pieces};
 
 /// Control tokens that end a chat model's turn, whatever its files say of ends.
-const TURN_ENDS: [&str; 3] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>"];
+const TURN_ENDS: [&str; 4] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>"];
 
 /// Encodes and decodes for one model.
 pub(crate) struct Tokenizer {
     encoder: tokenizers::Tokenizer,
+    /// Cuts text into words behind the first control token, where that is another way than at the beginning.
+    later_splitter: Option<PreTokenizerWrapper>,
     texts: Vec<TokenText>,
+    drops_space: bool,
+    unknown_id: Option<u32>,
     control_ids: HashMap<Box<str>, u32>,
+    /// For each byte, a token of that byte alone.
+    byte_ids: Box<[Option<u32>; 256]>,
     bos_id: Option<u32>,
+    adds_bos: bool,
     end_ids: Vec<u32>,
 }
 
@@ -36,7 +50,14 @@ struct Parts {
     encoder: tokenizers::Tokenizer,
     /// What each token adds to the text, by id.
     texts: Vec<TokenText>,
+    /// Whether a space at the very beginning of what tokens spell is none of their text.
+    drops_space: bool,
+    /// The token for what no other token can spell.
+    unknown_id: Option<u32>,
+    /// The token that begins a text.
     bos_id: Option<u32>,
+    /// Whether every prompt begins with it.
+    adds_bos: bool,
     end_ids: Vec<u32>,
     template: Option<String>,
 }
@@ -44,20 +65,31 @@ struct Parts {
 impl Tokenizer {
     /// The tokenizer of a model, and the source of its chat template if it has one.
     pub(crate) fn load(weights: &Weights) -> Result<(Self, Option<String>)> {
-        let mut parts = match weights {
+        Self::of(match weights {
             Weights::Gguf(file) => gguf::read(file)?,
             Weights::Folder(folder) => folder::read(folder)?,
-        };
+        })
+    }
+
+    fn of(mut parts: Parts) -> Result<(Self, Option<String>)> {
         parts.encoder.set_encode_special_tokens(true);
-        // Files carry settings of their training, which would cut or fill up every prompt.
+        // Files carry settings of their training, which would cut or fill up every prompt, or vary its tokens.
+        without_dropout(&mut parts.encoder);
         parts.encoder.with_padding(None);
         let untruncated = parts.encoder.with_truncation(None).map(drop);
         guarded("the vocabulary", || untruncated)?;
-        let control = parts.texts.iter().zip(0u32..).filter_map(|(text, id)| match text {
-            TokenText::Control(spelling) => Some((spelling.clone(), id)),
-            TokenText::Bytes(_) => None,
-        });
-        let control_ids: HashMap<Box<str>, u32> = control.collect();
+        let mut control_ids = HashMap::new();
+        let mut byte_ids = Box::new([None; 256]);
+        for (text, id) in parts.texts.iter().zip(0u32..) {
+            match text {
+                TokenText::Control(spelling) => drop(control_ids.insert(spelling.clone(), id)),
+                TokenText::Bytes(bytes) => {
+                    if let [byte] = bytes[..] {
+                        byte_ids[usize::from(byte)] = Some(id);
+                    }
+                }
+            }
+        }
         let n_tokens = parts.texts.len();
         if let Some(id) = parts.bos_id.iter().chain(&parts.end_ids).find(|id| n_tokens <= **id as usize) {
             return Err(SdkError::new(
@@ -69,7 +101,18 @@ impl Tokenizer {
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)));
         end_ids.sort_unstable();
         end_ids.dedup();
-        let tokenizer = Self { encoder: parts.encoder, texts: parts.texts, control_ids, bos_id: parts.bos_id, end_ids };
+        let tokenizer = Self {
+            later_splitter: parts.encoder.get_pre_tokenizer().and_then(without_prefix),
+            encoder: parts.encoder,
+            texts: parts.texts,
+            drops_space: parts.drops_space,
+            unknown_id: parts.unknown_id,
+            control_ids,
+            byte_ids,
+            bos_id: parts.bos_id,
+            adds_bos: parts.adds_bos,
+            end_ids,
+        };
         Ok((tokenizer, parts.template))
     }
 
@@ -111,29 +154,86 @@ impl Tokenizer {
         self.texts.get(id as usize)
     }
 
+    /// Puts the bytes of a reply's tokens together to its text.
+    pub(crate) fn pieces(&self) -> Utf8Pieces {
+        Utf8Pieces::new(self.drops_space)
+    }
+
     /// The token ids of a prompt.
     pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
-        for segment in segments {
+        for (i, segment) in segments.iter().enumerate() {
             match segment {
-                Segment::Text(text) => {
-                    let encoding = guarded("the prompt", || self.encoder.encode_fast(text.as_str(), false))?;
-                    ids.extend_from_slice(encoding.get_ids());
-                }
+                Segment::Text(text) => self.encode_text(text, i == 0, &mut ids)?,
                 Segment::Control(spelling) => ids.extend(self.control_ids.get(spelling.as_str())),
             }
         }
         Ok(ids)
     }
 
-    /// The token ids of a prompt that begins as the model expects: with the token that begins a text.
+    /// The token ids of a prompt that begins as the model expects: with the token that begins a text, if it wants one.
     pub(crate) fn encode_with_bos(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let mut ids = self.encode(segments)?;
-        if let Some(bos_id) = self.bos_id.filter(|bos_id| ids.first() != Some(bos_id)) {
+        if let Some(bos_id) = self.bos_id.filter(|bos_id| self.adds_bos && ids.first() != Some(bos_id)) {
             ids.insert(0, bos_id);
         }
         Ok(ids)
     }
+
+    /// Adds the ids of a text. `is_first` says whether it begins the prompt.
+    fn encode_text(&self, text: &str, is_first: bool, ids: &mut Vec<u32>) -> Result<()> {
+        let encoder = &self.encoder;
+        let later_splitter = self.later_splitter.as_ref().filter(|_| !is_first);
+        let words = guarded("the prompt", || {
+            let mut words = encoder.get_added_vocabulary().extract_and_normalize(encoder.get_normalizer(), text);
+            if let Some(splitter) = later_splitter.or(encoder.get_pre_tokenizer()) {
+                splitter.pre_tokenize(&mut words)?;
+            }
+            words.tokenize(|word| encoder.get_model().tokenize(word.get()))?;
+            Ok(words)
+        })?;
+        let words = words.get_splits(OffsetReferential::Original, OffsetType::None);
+        for token in words.iter().filter_map(|(_, _, tokens)| tokens.as_ref()).flatten() {
+            match self.texts.get(token.id as usize) {
+                // Some vocabularies can merge text to the spelling of a control token.
+                Some(TokenText::Control(spelling)) if self.unknown_id != Some(token.id) => {
+                    ids.extend(spelling.bytes().filter_map(|byte| self.byte_ids[usize::from(byte)]));
+                }
+                _ => ids.push(token.id),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes every merge certain.
+fn without_dropout(encoder: &mut tokenizers::Tokenizer) {
+    if let ModelWrapper::BPE(bpe) = encoder.get_model()
+        && bpe.dropout.is_some()
+    {
+        let mut bpe = bpe.clone();
+        bpe.dropout = None;
+        encoder.with_model(bpe);
+    }
+}
+
+/// A splitter that puts nothing before a text, if this one puts a space before the first.
+fn without_prefix(splitter: &PreTokenizerWrapper) -> Option<PreTokenizerWrapper> {
+    let mut splitter = splitter.clone();
+    let steps = match &mut splitter {
+        PreTokenizerWrapper::Sequence(steps) => steps.as_mut(),
+        single => std::slice::from_mut(single),
+    };
+    let mut has_changed = false;
+    for step in steps {
+        if let PreTokenizerWrapper::Metaspace(metaspace) = step
+            && metaspace.prepend_scheme == PrependScheme::First
+        {
+            metaspace.prepend_scheme = PrependScheme::Never;
+            has_changed = true;
+        }
+    }
+    has_changed.then_some(splitter)
 }
 
 /// Runs code of the tokenizers library, which panics on some broken vocabularies.

@@ -19,7 +19,7 @@ struct Case {
     parsed: Vec<u32>,
 }
 
-fn tests_folder() -> std::path::PathBuf {
+pub(super) fn tests_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
 }
 
@@ -86,6 +86,7 @@ fn settings_of_training_neither_cut_nor_fill_a_prompt() {
     json["truncation"] = serde_json::json!({
         "direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0
     });
+    json["model"]["dropout"] = serde_json::json!(0.9);
     json["padding"] = serde_json::json!({
         "strategy": {"Fixed": 64}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0,
         "pad_token": "<|pad|>"
@@ -114,4 +115,62 @@ fn the_beginning_of_text_is_put_before_a_prompt_once() {
     assert_eq!(ids, [1, 78]);
     let bos = Segment::Control("<|startoftext|>".into());
     assert_eq!(tokenizer.encode_with_bos(&[bos, Segment::Text("a".into())]).unwrap(), [1, 78]);
+}
+
+fn gguf(name: &str) -> Vec<u8> {
+    std::fs::read(tests_folder().join(format!("fixtures/tokenizers/{name}.gguf"))).unwrap()
+}
+
+/// The bytes with every occurrence of one text replaced by another of the same length.
+fn replaced(mut bytes: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+    }
+    bytes
+}
+
+#[track_caller]
+fn check_refused(bytes: Vec<u8>, expect: &str) {
+    let err = Tokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).err().unwrap();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert!(err.to_string().contains(expect), "{err}");
+}
+
+#[test]
+fn tokenizers_of_unknown_kinds_are_named() {
+    check_refused(replaced(gguf("gpt-2"), "gpt2", "bert"), r#"tokenizer.ggml.model is "bert""#);
+    check_refused(replaced(gguf("qwen2"), "qwen2", "qwen9"), r#"tokenizer.ggml.pre is "qwen9""#);
+    check_refused(replaced(gguf("qwen2"), "ggml.pre", "ggml.pri"), "tokenizer.ggml.pre is missing");
+    let json =
+        r#"{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "BPEDecoder", "suffix": "x"}}"#;
+    let err = folder::parts(json, &serde_json::Value::Null, &[], None).err().unwrap();
+    assert_eq!(err.message(), "tokenizer.json has a decoder BPEDecoder, which is not supported");
+}
+
+#[test]
+fn vocabularies_that_contradict_themselves_are_refused() {
+    check_refused(replaced(gguf("gpt-2"), "ggml.tokens", "ggml.takens"), "tokenizer.ggml.tokens is missing");
+    check_refused(replaced(gguf("gpt-2"), "ggml.merges", "ggml.marges"), "tokenizer.ggml.merges is missing");
+    check_refused(replaced(gguf("llama"), "ggml.scores", "ggml.scares"), "tokenizer.ggml.scores is missing");
+    check_refused(replaced(gguf("llama"), "<0xFF>", "<0xFE>"), "a token stands twice");
+}
+
+/// Merges lead from `<`, `s` and `>` to the control token.
+const MERGES_TO_CONTROL: &str = r#"{
+    "added_tokens": [{"id": 4, "content": "<s>", "special": true, "single_word": false, "lstrip": false,
+        "rstrip": false, "normalized": false}],
+    "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
+    "model": {"type": "BPE", "vocab": {"<": 0, "s": 1, ">": 2, "<s": 3, "<s>": 4},
+        "merges": [["<", "s"], ["<s", ">"]]}
+}"#;
+
+#[test]
+fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
+    let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[], None).unwrap();
+    let (tokenizer, _) = Tokenizer::of(parts).unwrap();
+    assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
+    assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }

@@ -95,6 +95,17 @@ impl GgufFile {
         })
     }
 
+    /// Numbers of an array of f32.
+    pub(crate) fn numbers(&self, key: &str) -> Result<Option<Vec<f32>>> {
+        self.value(key, "an array of numbers", |value_type, cursor| match value_type {
+            ValueType::Array => read_array(cursor, |element, cursor| match element {
+                ValueType::F32 => Ok(Some(f32::from_bits(cursor.u32()?))),
+                _ => Ok(None),
+            }),
+            _ => Ok(None),
+        })
+    }
+
     /// The byte strings of an array. Vocabularies may hold tokens that are no UTF-8.
     pub(crate) fn byte_strings(&self, key: &str) -> Result<Option<Vec<&[u8]>>> {
         self.value(key, "an array of texts", |value_type, cursor| match value_type {

@@ -1,0 +1,46 @@
+//! The merges of a SentencePiece vocabulary, which files of that kind leave out: they follow from the tokens' scores.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+
+/// A merge: the spellings of its left and its right part.
+pub(super) type Merge = (String, String);
+
+/// Every way in which two tokens make a third, those of the highest score first, as transformers recovers them.
+///
+/// `scores` are finite, one for each token. Tokens that are not `mergeable`, control tokens above all, are never made
+/// of others, so that no text becomes one.
+pub(super) fn merges_of_scores(tokens: &[&str], scores: &[f32], mergeable: impl Fn(usize) -> bool) -> Vec<Merge> {
+    let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
+    let mut merges = Vec::new();
+    for (id, token) in tokens.iter().enumerate().filter(|(id, _)| mergeable(*id)) {
+        let parts = token.char_indices().skip(1).filter_map(|(at, _)| {
+            let (left, right) = token.split_at(at);
+            Some((*ids.get(left)?, *ids.get(right)?))
+        });
+        let mut parts: Vec<(usize, usize)> = parts.collect();
+        parts.sort_unstable();
+        merges.extend(parts.into_iter().map(|parts| (scores[id], parts)));
+    }
+    let lengths: Vec<usize> = tokens.iter().map(|token| token.chars().count()).collect();
+    let longer_first = |(left, right): (usize, usize)| Reverse((lengths[left], lengths[right]));
+    // Stable: among equals the order of ids stays.
+    merges.sort_by(|(a, a_parts), (b, b_parts)| {
+        let higher_first = b.partial_cmp(a).unwrap_or(Ordering::Equal);
+        higher_first.then_with(|| longer_first(*a_parts).cmp(&longer_first(*b_parts)))
+    });
+    merges.into_iter().map(|(_, (left, right))| (tokens[left].to_owned(), tokens[right].to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn higher_scores_come_first_and_control_tokens_never() {
+        let tokens = ["<s>", "<", "s>", "a", "aa", "aaa"];
+        let merges = merges_of_scores(&tokens, &[9.0, 0.0, 0.0, 0.0, 1.0, 2.0], |id| id != 0);
+        let expect = [("aa", "a"), ("a", "aa"), ("a", "a")];
+        assert_eq!(merges, expect.map(|(left, right)| (left.to_owned(), right.to_owned())));
+    }
+}

@@ -1,0 +1,58 @@
+//! How byte-level vocabularies cut text into words, inside of which alone they merge: the rules behind the names in
+//! `tokenizer.ggml.pre`.
+
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::tokenizer::SplitDelimiterBehavior;
+use tokenizers::{Error, PreTokenizerWrapper};
+
+const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN2: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// A way to cut text into words, and what goes with it.
+pub(super) struct WordRule {
+    /// Applied one after the other: what a pattern finds, and what stands between, are words to the next.
+    patterns: &'static [&'static str],
+    /// Whether a word that is a token as a whole is taken as that token, even if no merges lead to it.
+    pub(super) ignores_merges: bool,
+    /// Whether prompts begin with the token that begins a text, where the file does not say.
+    pub(super) adds_bos: bool,
+    /// Whether text is composed first (Unicode NFC).
+    pub(super) composes: bool,
+}
+
+impl WordRule {
+    const fn new(patterns: &'static [&'static str]) -> Self {
+        Self { patterns, ignores_merges: false, adds_bos: false, composes: false }
+    }
+
+    /// The rule of a name; `None` for a name that is not known.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let llama3 = Self { ignores_merges: true, adds_bos: true, ..Self::new(&[LLAMA3]) };
+        Some(match name {
+            "lfm2" | "llama3" | "llama-v3" | "llama-bpe" => llama3,
+            "smaug-bpe" => Self::new(&[LLAMA3]), // SmolLM3's files say so
+            "qwen2" | "deepseek-r1-qwen" => Self { composes: true, ..Self::new(&[QWEN2]) },
+            "gpt-2" => Self::new(&[GPT2]),
+            "smollm" => Self::new(&[r"\p{N}", GPT2]),
+            "tekken" => Self { ignores_merges: true, adds_bos: true, ..Self::new(&[TEKKEN]) },
+            "default" => Self::new(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
+            _ => return None,
+        })
+    }
+
+    /// Cuts text into words, and writes their bytes as the vocabulary does.
+    pub(super) fn splitter(&self) -> Result<Sequence, Error> {
+        let split = |pattern: &&str| {
+            let pattern = SplitPattern::Regex((*pattern).to_owned());
+            Split::new(pattern, SplitDelimiterBehavior::Isolated, false).map(PreTokenizerWrapper::Split)
+        };
+        let mut steps = self.patterns.iter().map(split).collect::<Result<Vec<_>, _>>()?;
+        steps.push(PreTokenizerWrapper::ByteLevel(ByteLevel::new(false, true, false)));
+        Ok(Sequence::new(steps))
+    }
+}

@@ -1,0 +1,201 @@
+"""Tokenizers of every kind over two small vocabularies, as tokenizer.json and as GGUF, and what they make of texts."""
+
+import json
+import random
+
+import gguf
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX as QWEN2
+from transformers.tokenization_utils_base import generate_merges
+
+from tokens import TEXTS
+from vocabulary import BOS, CONTROL, EOS, SPLIT as LLAMA3, TEXT
+
+USER_DEFINED = ["<think>", "</think>"]
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+TEKKEN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|"
+    r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+SPACE = "\u2581"
+TEXTS = TEXTS + [
+    "<think>\nwell</think> so <think> ",
+    "\u2581low\u2581 line \u2581",
+    "CamelCaseWord ALLCAPS eXAMPLE Straße ǅungla 中文ABC",
+    "don't DON'T it'ſ 'Tis 'll 'LL",
+    "path/to//file/\n/// x+y=z $5 ~a~ ^b^ |c| `d`",
+    "²³ ½ ⅷ 一二三 ४५६ 1२3",
+    "\u1e9b\u0323 \u212b \uf900 \u0344 a\u0315\u0300\u05ae\u0062",
+]
+LONG = ["A", "a ", " ", "中1", "e\u0301"]
+KINDS = {"NORMAL": 1, "UNKNOWN": 2, "CONTROL": 3, "USER_DEFINED": 4, "BYTE": 6}
+
+
+def split(regex):
+    return pre_tokenizers.Split(Regex(regex), behavior="isolated")
+
+
+def byte_level(use_regex=False):
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
+
+
+# Name: normalizer, what cuts text into words, whether whole words come before merges, whether bos is added.
+BYTE_LEVEL = {
+    "llama-bpe": (None, [split(LLAMA3), byte_level()], True, True),
+    "qwen2": (normalizers.NFC(), [split(QWEN2), byte_level()], False, False),
+    "gpt-2": (None, [byte_level(use_regex=True)], False, False),
+    "smollm": (None, [pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)], False, False),
+    "tekken": (None, [split(TEKKEN), byte_level()], True, True),
+    # No published tokenizer.json has it; these are the steps of llama.cpp.
+    "default": (None, [split(r"[\p{P}\$\+<=>\^~\|]+"), split(GPT2), split(r"\p{N}+"), split("[0-9][0-9][0-9]"), byte_level()], False, False),
+}
+
+
+def train(pre_tokenizer, alphabet, special, size):
+    """Tokens in order of id, and merges in order of rank. Words are not cut, so that merges reach over every boundary."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizer
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=special, show_progress=False, initial_alphabet=alphabet, max_token_length=12,
+    )
+    tokenizer.train_from_iterator((TEXT * 2).splitlines(keepends=True), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return sorted(model["vocab"], key=model["vocab"].get), [tuple(merge) for merge in model["merges"]]
+
+
+def with_added(tokenizer, control, adds_bos):
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in USER_DEFINED])
+    if adds_bos:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{CONTROL[BOS]} $A", pair=f"{CONTROL[BOS]} $A {CONTROL[BOS]} $B", special_tokens=[(CONTROL[BOS], BOS)]
+        )
+    return tokenizer
+
+
+def byte_level_tokenizers():
+    special = CONTROL + USER_DEFINED
+    tokens, merges = train(byte_level(), sorted(pre_tokenizers.ByteLevel.alphabet()), special, 440)
+    tokens = tokens + ["Ġcauserie", "thermometer"]  # no merge leads to them
+    types = [KINDS["CONTROL"]] * len(CONTROL) + [KINDS["USER_DEFINED"]] * len(USER_DEFINED)
+    types += [KINDS["NORMAL"]] * (len(tokens) - len(types))
+    for name, (normalizer, words, ignore_merges, adds_bos) in BYTE_LEVEL.items():
+        ids = {token: id for id, token in enumerate(tokens)}
+        tokenizer = Tokenizer(models.BPE(ids, merges, ignore_merges=ignore_merges))
+        if normalizer:
+            tokenizer.normalizer = normalizer
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words) if len(words) > 1 else words[0]
+        tokenizer.decoder = decoders.ByteLevel()
+        metadata = {
+            "model": "gpt2", "pre": name, "tokens": tokens, "token_type": types, "add_bos_token": adds_bos,
+            "merges": [" ".join(pair) for pair in merges],
+        }
+        yield name, with_added(tokenizer, CONTROL, adds_bos), metadata
+
+
+def sentence_piece_tokenizers():
+    """A vocabulary in the order of Llama 2: unknown, control, bytes, merged pieces, characters; scores fall with the ids."""
+    pieces, _ = train(pre_tokenizers.Metaspace(split=False), [], [], 420)
+    characters = [piece for piece in pieces if len(piece) == 1]
+    merged = [piece for piece in pieces if len(piece) > 1]
+    named = ["<unk>", *CONTROL[1:], *USER_DEFINED]
+    bytes = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokens = named + bytes + merged + characters
+    types = [KINDS["UNKNOWN"]] + [KINDS["CONTROL"]] * len(CONTROL[1:]) + [KINDS["USER_DEFINED"]] * len(USER_DEFINED)
+    types += [KINDS["BYTE"]] * 256
+    types += [KINDS["NORMAL"]] * (len(tokens) - len(types))
+    scores = [0.0] * (len(named) + 256) + [-float(rank) for rank in range(len(merged) + len(characters))]
+    ids = {token: id for id, token in enumerate(tokens)}
+    merges = generate_merges(ids, dict(zip(tokens, scores)), skip_tokens=set(named))
+    prepend = [normalizers.Prepend(SPACE), normalizers.Replace(" ", SPACE)]
+    decoder = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    strip = decoders.Strip(" ", 1, 0)
+    for name, normalizer, pre_tokenizer, decoder, space in [
+        ("llama", prepend, None, [*decoder, strip], True),
+        ("llama-no-space", prepend[1:], None, decoder, False),
+        ("llama-metaspace", None, pre_tokenizers.Metaspace(SPACE, "first", split=False), [*decoder, strip], None),
+        ("llama-words", None, pre_tokenizers.Metaspace(SPACE, "always", split=True), [decoders.ByteFallback(), decoders.Metaspace(SPACE, "always")], None),
+    ]:
+        tokenizer = Tokenizer(models.BPE(ids, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+        if normalizer:
+            tokenizer.normalizer = normalizers.Sequence(normalizer)
+        if pre_tokenizer:
+            tokenizer.pre_tokenizer = pre_tokenizer
+        tokenizer.decoder = decoders.Sequence(decoder) if len(decoder) > 1 else decoder[0]
+        metadata = None  # GGUF files know nothing of the others
+        if space is not None:
+            metadata = {
+                "model": "llama", "pre": "default", "tokens": tokens, "token_type": types, "scores": scores,
+                "add_bos_token": True, "add_space_prefix": space, "unknown_token_id": 0,
+            }
+        yield name, with_added(tokenizer, ["<unk>", *CONTROL[1:]], True), metadata
+
+
+def write_gguf(path, metadata):
+    writer = gguf.GGUFWriter(path, "llama")
+    for key, value in metadata.items():
+        key = f"tokenizer.ggml.{key}"
+        if isinstance(value, bool):
+            writer.add_bool(key, value)
+        elif isinstance(value, str):
+            writer.add_string(key, value)
+        elif isinstance(value, int):
+            writer.add_uint32(key, value)
+        else:
+            writer.add_array(key, value)
+    writer.add_bos_token_id(BOS)
+    writer.add_eos_token_id(EOS)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
+def hash_of(ids):
+    """FNV-1a over the ids, four bytes each, little end first."""
+    hash = 0xCBF29CE484222325
+    for id in ids:
+        for byte in id.to_bytes(4, "little"):
+            hash = (hash ^ byte) * 0x100000001B3 % 2**64
+    return f"{hash:016x}"
+
+
+def record(tokenizer):
+    def encode(text, control_is_text, adds_bos=False):
+        tokenizer.encode_special_tokens = control_is_text
+        return tokenizer.encode(text, add_special_tokens=adds_bos).ids
+
+    def case(text):
+        ids = encode(text, True)
+        return {"ids": ids, "parsed": encode(text, False), "decoded": tokenizer.decode(ids, skip_special_tokens=False)}
+
+    def stretch(ids):
+        start = draws.randrange(len(ids) // 2 + 1)
+        return ids[start : start + draws.randrange(1, 30)]
+
+    draws = random.Random(7)
+    streams = [stretch(encode(text, False)) for text in TEXTS]
+    streams += [[draws.randrange(tokenizer.get_vocab_size()) for _ in range(3)] for _ in range(10)]
+    if "Metaspace" in str(tokenizer.decoder):
+        streams = []  # this decoder loses every space of a first token, also those between words
+    long = [(unit, encode(unit * (100_000 // len(unit.encode())), True)) for unit in LONG]
+    return {
+        "with_bos": encode("Hello", True, adds_bos=True),
+        "cases": [case(text) for text in TEXTS],
+        "streams": [{"ids": ids, "text": tokenizer.decode(ids, skip_special_tokens=False)} for ids in streams],
+        "long": {unit: {"count": len(ids), "hash": hash_of(ids)} for unit, ids in long},
+    }
+
+
+def write_schemes(fixtures, golden):
+    folder = fixtures / "tokenizers"
+    folder.mkdir(exist_ok=True)
+    lines = []
+    for name, tokenizer, metadata in [*byte_level_tokenizers(), *sentence_piece_tokenizers()]:
+        (folder / f"{name}.json").write_text(tokenizer.to_str() + "\n")
+        if metadata:
+            write_gguf(folder / f"{name}.gguf", metadata)
+        lines.append(f"    {json.dumps(name)}: {json.dumps(record(tokenizer))}")
+    texts = ",\n    ".join(json.dumps(text) for text in TEXTS)
+    path = golden / "tokenizers.json"
+    path.write_text('{\n  "texts": [\n    ' + texts + '\n  ],\n  "tokenizers": {\n' + ",\n".join(lines) + "\n  }\n}\n")
