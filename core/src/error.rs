@@ -15,6 +15,8 @@ pub enum ErrorKind {
     ModelNotFound,
     /// The model's files are unreadable, broken, incomplete or of a kind that causerie does not know.
     ModelLoad,
+    /// The model was unloaded: its conversations can be read, but not go on.
+    ModelUnloaded,
     /// The conversation is generating: wait for its end or cancel it.
     Busy,
     /// The prompt leaves no room in the context for one token of reply.
@@ -38,8 +40,24 @@ pub enum ErrorKind {
     Generation,
     /// Text that should hold data of a known form does not.
     Serialization,
+    /// A saved session cannot be restored.
+    Session(SessionFault),
     /// A fault of causerie itself, caught before it reached the app.
     Internal,
+}
+
+/// Why a saved session cannot be restored.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionFault {
+    /// The file cannot be read or written.
+    File,
+    /// The file is of a version that this build does not know.
+    Version,
+    /// It was saved with another model, or with another chat template.
+    Model,
+    /// The file is damaged or no session.
+    Corrupt,
 }
 
 /// The error of every operation: a [kind](ErrorKind) to act upon, and one line to read.
@@ -71,6 +89,11 @@ impl SdkError {
     /// What a caller can act upon.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// Whether the same call can succeed later, with nothing changed but time.
+    pub fn is_retryable(&self) -> bool {
+        self.kind == ErrorKind::Busy
     }
 
     /// One readable line, without the text of any cause.

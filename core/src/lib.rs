@@ -27,9 +27,9 @@ mod runner;
 mod conversation;
 mod library;
 
-pub use conversation::Conversation;
+pub use conversation::{ContextPlan, Conversation};
 pub use engine::{CancelHandle, ResponseStream};
-pub use error::{ErrorKind, Result, SdkError};
+pub use error::{ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
     Arguments, BigInteger, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
     SdkFunctionParameterType, Value,
@@ -37,9 +37,11 @@ pub use function::{
 pub use history::messages_from_json;
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
-pub use options::{FunctionCallParser, GenerationOptions, Sampling, SamplingDefaults};
-pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, Strictness, read_json, render_calls, render_json_calls};
-pub use response::{Completion, FinishReason, GenerationStats, MessageResponse};
+pub use options::{ContextPolicy, FunctionCallParser, GenerationOptions, OnBusy, OnCancel, Sampling, SamplingDefaults};
+pub use parse::{
+    Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, Strictness, read_json, render_calls, render_json_calls,
+};
+pub use response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json};
 pub use validate::{Diagnostic, DiagnosticCode, Severity, Validation, validate};

@@ -1,5 +1,7 @@
 //! Options of one generation, and the values used where none are given.
 
+use std::time::Duration;
+
 use crate::error::{ErrorKind, Result, SdkError};
 
 /// How one reply is generated. A field left `None` takes the model's own default, else the one named here.
@@ -31,6 +33,56 @@ pub struct GenerationOptions {
     pub stop_sequences: Vec<String>,
     /// How calls are found in the reply. `None` switches parsing off: call text arrives as chunks.
     pub function_call_parser: Option<FunctionCallParser>,
+    /// Asks templates that know the variable `enable_thinking` for reasoning, and delivers reasoning as
+    /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). Without it, reasoning that a model writes all the same
+    /// is kept out of the text, in the message's `reasoning_content`. Default false.
+    pub enable_thinking: bool,
+    /// Delivers reasoning within the text of the chunks, between `<think>` and `</think>`. Default false.
+    pub inline_thinking_tags: bool,
+    /// What stays in the history of a reply that is cancelled. Default: what was written.
+    pub on_cancel: OnCancel,
+    /// What a conversation does while another reply of it is being written. Default: refuse.
+    pub on_busy: OnBusy,
+    /// What happens to a history that does not fit the context. Default: an error.
+    pub context_policy: ContextPolicy,
+    /// The reply is cancelled when it has taken this long, waiting for its turn included. Default: never.
+    pub timeout: Option<Duration>,
+}
+
+/// What stays in the history of a reply that is cancelled. A reply cancelled before its turn came leaves no trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCancel {
+    /// What was written, if anything, marked as incomplete.
+    #[default]
+    KeepPartial,
+    /// Nothing of the reply; the message it answers stays.
+    DropPartial,
+    /// Neither the reply nor the message it answers.
+    DropTurn,
+}
+
+/// What a conversation does with a request while another reply of it is being written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBusy {
+    /// Refuses it with [`ErrorKind::Busy`].
+    #[default]
+    Error,
+    /// Answers it when those before it have ended, in the order of their first pulls.
+    Queue,
+}
+
+/// What happens to a history that does not fit the context. The history itself is never edited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContextPolicy {
+    /// [`ErrorKind::PromptExceedsContext`] when there is no room for one token of reply.
+    #[default]
+    Error,
+    /// The prompt leaves out whole turns, the oldest first, until it fits with `max_tokens` of reply, or 256. The system
+    /// message, the functions and the last turn of the user always stay; so do calls and their results with their turn.
+    Slide {
+        /// Cuts the results of functions in older turns short before it leaves out any turn.
+        shrink_tool_results: bool,
+    },
 }
 
 /// How a model family writes its function calls.
@@ -99,6 +151,12 @@ impl Default for GenerationOptions {
             max_tokens: None,
             stop_sequences: Vec::new(),
             function_call_parser: Some(FunctionCallParser::default()),
+            enable_thinking: false,
+            inline_thinking_tags: false,
+            on_cancel: OnCancel::default(),
+            on_busy: OnBusy::default(),
+            context_policy: ContextPolicy::default(),
+            timeout: None,
         }
     }
 }

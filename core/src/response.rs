@@ -37,6 +37,20 @@ pub struct Completion {
     pub finish_reason: FinishReason,
     /// Counts and times.
     pub stats: GenerationStats,
+    /// What the prompt left out of the history, and whether the results in it match the calls.
+    pub prompt: PromptReport,
+}
+
+/// How a history became a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PromptReport {
+    /// Messages left out for want of room, by their place in the history.
+    pub dropped_messages: Vec<usize>,
+    /// Results of functions that were cut short for want of room, by their place in the history.
+    pub shrunk_messages: Vec<usize>,
+    /// Assistant messages that are followed by more or fewer results than they made calls, by their place in the
+    /// history. Results answer calls in order.
+    pub miscounted_results: Vec<usize>,
 }
 
 /// Why a reply ended.
@@ -64,6 +78,12 @@ pub struct GenerationStats {
     pub cached_prompt_tokens: usize,
     /// Tokens that the model wrote, those of calls and reasoning included.
     pub completion_tokens: usize,
+    /// Those of them that are reasoning.
+    pub reasoning_tokens: usize,
+    /// Those of them that are blocks of calls.
+    pub call_tokens: usize,
+    /// From the request to its turn: other replies of the same conversation come first.
+    pub queue_time: Duration,
     /// From the request to the first token written.
     pub time_to_first_token: Duration,
     /// Spent reading the prompt.

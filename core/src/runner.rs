@@ -7,12 +7,13 @@ use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{Engine, Listener, LoadedModel, Outlet, Request, ResponseStream};
+use crate::engine::{Engine, Listener, LoadedModel, Outlet, Prepare, Prepared, Request, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::options::{GenerationOptions, SamplingDefaults};
-use crate::prompt::{ControlTokens, PromptRenderer, Segment, joined};
+use crate::prompt::{ControlTokens, Frame, PromptRenderer, joined};
+use crate::response::PromptReport;
 use crate::tokenizer::{TokenText, Tokenizer};
 use crate::weights::Weights;
 
@@ -42,6 +43,8 @@ struct Inner {
     engine: Engine,
     control: ControlTokens,
     defaults: SamplingDefaults,
+    context_size: usize,
+    supports_function_calling: bool,
 }
 
 impl ModelRunner {
@@ -76,11 +79,17 @@ impl ModelRunner {
             PromptRenderer::new(&source, tokenizer.control_tokens()?, tokenizer.bos_token(), tokenizer.eos_token())
         };
         let renderer = template.map(renderer).transpose()?;
-        let control = tokenizer.control_tokens()?;
         let context_size = model.context_size().min(DEFAULT_CONTEXT);
         let defaults = weights.sampling_defaults()?;
-        let engine = Engine::start(LoadedModel { model, tokenizer, renderer, context_size })?;
-        Ok(Self { inner: Arc::new(Inner { engine, control, defaults }) })
+        Self::start(LoadedModel { model, tokenizer, renderer, context_size }, defaults)
+    }
+
+    fn start(loaded: LoadedModel, defaults: SamplingDefaults) -> Result<Self> {
+        let control = loaded.tokenizer.control_tokens()?;
+        let context_size = loaded.context_size;
+        let supports_function_calling = loaded.renderer.as_ref().is_some_and(PromptRenderer::offers_functions);
+        let engine = Engine::start(loaded)?;
+        Ok(Self { inner: Arc::new(Inner { engine, control, defaults, context_size, supports_function_calling }) })
     }
 
     /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
@@ -92,18 +101,34 @@ impl ModelRunner {
                 Prompt::Text(text) => runner.tokenize(&text)?,
                 Prompt::Tokens(tokens) => tokens,
             };
-            runner.submit(tokens, options, false, Box::new(|_| {}), outlet)
+            let mut prompt = Some(Prepared { tokens, in_reasoning: false, report: PromptReport::default() });
+            let prepare: Prepare = Box::new(move |loaded| {
+                let prompt = prompt.take()?;
+                Some(loaded.check_prompt(&prompt.tokens).map(|()| prompt))
+            });
+            runner.submit(prepare, options, Box::new(|_| {}), outlet)
         })
     }
 
     /// Tokens that a prompt and its reply can have together: the model's own context, at most 8,192.
     pub fn context_size(&self) -> usize {
-        self.inner.engine.loaded().context_size
+        self.inner.context_size
     }
 
     /// Whether the model's chat template can offer functions.
     pub fn supports_function_calling(&self) -> bool {
-        self.inner.engine.loaded().renderer.as_ref().is_some_and(PromptRenderer::offers_functions)
+        self.inner.supports_function_calling
+    }
+
+    /// Ends all replies of this model as cancelled ones, and frees its memory, which the returned future waits for.
+    /// Conversations can be read afterwards; generating gives [`ErrorKind::ModelUnloaded`]. Calling it again does nothing.
+    ///
+    /// Without it, a model is unloaded when the last runner, conversation and stream are gone.
+    pub fn unload(&self) -> impl Future<Output = ()> + Send + use<> {
+        let unloaded = self.inner.engine.unload();
+        async move {
+            let _ = unloaded.await; // an error: the engine's thread had ended before
+        }
     }
 
     /// The prompt that the model would read for these messages, as one text.
@@ -111,21 +136,22 @@ impl ModelRunner {
     /// # Errors
     /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
-        Ok(joined(&self.render(messages, add_generation_prompt, &Zoned::now())?))
+        let frame = Frame { add_generation_prompt, enable_thinking: None, now: &Zoned::now() };
+        Ok(joined(&self.loaded()?.render(messages, &frame)?))
     }
 
     /// The token ids of a prompt given as text, as [`complete`](Self::complete) reads it.
     ///
     /// # Errors
-    /// [`ErrorKind::ModelLoad`] when the model's tokenizer fails on the text.
+    /// [`ErrorKind::ModelLoad`] when the model's tokenizer fails on the text, [`ErrorKind::ModelUnloaded`].
     pub fn tokenize(&self, prompt: &str) -> Result<Vec<u32>> {
-        self.inner.engine.loaded().tokenizer.encode_with_bos(&self.inner.control.split(prompt))
+        self.loaded()?.tokenizer.encode_with_bos(&self.inner.control.split(prompt))
     }
 
     /// What a token adds to text: a control token its spelling, part of a character U+FFFD. `None` for an id without a
-    /// token.
+    /// token, or when the model is unloaded.
     pub fn token_text(&self, id: u32) -> Option<String> {
-        self.inner.engine.loaded().tokenizer.text(id).map(|text| match text {
+        self.loaded().ok()?.tokenizer.text(id).map(|text| match text {
             TokenText::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             TokenText::Control(spelling) => spelling.to_string(),
         })
@@ -136,24 +162,19 @@ impl ModelRunner {
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
-        self.encode(&self.render(messages, add_generation_prompt, &Zoned::now())?)
+        let frame = Frame { add_generation_prompt, enable_thinking: None, now: &Zoned::now() };
+        let loaded = self.loaded()?;
+        loaded.tokenizer.encode_with_bos(&loaded.render(messages, &frame)?)
     }
 
-    /// The token ids of a rendered prompt.
-    pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
-        self.inner.engine.loaded().tokenizer.encode_with_bos(segments)
+    /// # Errors
+    /// [`ErrorKind::ModelUnloaded`].
+    pub(crate) fn loaded(&self) -> Result<Arc<LoadedModel>> {
+        self.inner.engine.loaded()
     }
 
-    /// The prompt for messages, at the time that the template sees.
-    pub(crate) fn render(
-        &self,
-        messages: &[ChatMessage],
-        add_generation_prompt: bool,
-        now: &Zoned,
-    ) -> Result<Vec<Segment>> {
-        let renderer = self.inner.engine.loaded().renderer.as_ref();
-        let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
-        renderer.ok_or_else(missing)?.render(messages, add_generation_prompt, now)
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.inner.engine
     }
 
     /// Whether two runners share one loaded model.
@@ -161,26 +182,18 @@ impl ModelRunner {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Queues a reply to a prompt.
+    /// Queues a reply to a prompt that is made when its turn has come.
     pub(crate) fn submit(
         &self,
-        prompt: Vec<u32>,
+        prepare: Prepare,
         options: GenerationOptions,
-        in_reasoning: bool,
         listener: Listener,
         outlet: Outlet,
     ) -> Result<Thread> {
         options.check()?;
-        let engine = &self.inner.engine;
-        let n_known = engine.loaded().model.n_vocabulary();
-        if let Some(id) = prompt.iter().find(|id| n_known <= **id as usize) {
-            return Err(SdkError::new(
-                ErrorKind::InvalidMessage,
-                format!("the prompt holds token id {id}, and the model knows {n_known}"),
-            ));
-        }
         let sampling = options.sampling(&self.inner.defaults);
-        engine.submit(Request { prompt, options, sampling, in_reasoning, listener }, outlet)?;
+        let engine = &self.inner.engine;
+        engine.submit(Request { prepare, options, sampling, listener }, outlet)?;
         Ok(engine.thread())
     }
 }

@@ -23,10 +23,13 @@ struct Candidate {
 }
 
 impl Sampler {
-    pub(crate) fn new(sampling: Sampling, seed: u64, prompt: &[u32]) -> Self {
-        let mut sampler = Self { sampling, random: Random::new(seed), seen: HashSet::new() };
-        prompt.iter().for_each(|id| sampler.note(*id));
-        sampler
+    pub(crate) fn new(sampling: Sampling, seed: u64) -> Self {
+        Self { sampling, random: Random::new(seed), seen: HashSet::new() }
+    }
+
+    /// Takes note of a prompt, whose tokens are penalised as those of the reply are.
+    pub(crate) fn read(&mut self, prompt: &[u32]) {
+        prompt.iter().for_each(|id| self.note(*id));
     }
 
     /// The next token. `logits` has one for each token of the vocabulary.
@@ -148,7 +151,7 @@ mod tests {
     /// The tokens that 1,000 draws choose.
     #[track_caller]
     fn check(sampling: Sampling, logits: &[f32], expect: &[u32]) {
-        let mut sampler = Sampler::new(sampling, 7, &[]);
+        let mut sampler = Sampler::new(sampling, 7);
         let drawn: HashSet<u32> = (0..1000).map(|_| sampler.pick(&mut logits.to_vec()).unwrap()).collect();
         assert_eq!(drawn, expect.iter().copied().collect());
     }
@@ -187,14 +190,15 @@ mod tests {
     #[test]
     fn a_penalty_holds_for_prompt_and_reply_on_both_sides_of_zero() {
         let sampling = Sampling { temperature: 0.0, repetition_penalty: 2.0, ..PLAIN };
-        let mut sampler = Sampler::new(sampling, 0, &[0]);
+        let mut sampler = Sampler::new(sampling, 0);
+        sampler.read(&[0]);
         assert_eq!(sampler.pick(&mut [1.0, 0.6, -1.0]).unwrap(), 1);
         assert_eq!(sampler.pick(&mut [-1.0, -1.1, -1.5]).unwrap(), 2);
     }
 
     #[test]
     fn draws_follow_the_probabilities() {
-        let mut sampler = Sampler::new(PLAIN, 1, &[]);
+        let mut sampler = Sampler::new(PLAIN, 1);
         let n = 20_000;
         let ones = (0..n).filter(|_| sampler.pick(&mut [0.25f32.ln(), 0.75f32.ln()]).unwrap() == 1).count();
         // Five standard deviations of a binomial distribution of n draws: 0.0153.
@@ -204,7 +208,7 @@ mod tests {
     #[test]
     fn a_seed_repeats_its_draws() {
         let draws = |seed| {
-            let mut sampler = Sampler::new(PLAIN, seed, &[]);
+            let mut sampler = Sampler::new(PLAIN, seed);
             (0..50).map(|_| sampler.pick(&mut [0.0; 100]).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(draws(3), draws(3));
@@ -214,7 +218,7 @@ mod tests {
     #[test]
     fn logits_that_are_no_numbers_are_errors() {
         for logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2], vec![f32::NEG_INFINITY; 2], vec![]] {
-            let err = Sampler::new(PLAIN, 0, &[]).pick(&mut logits.clone()).unwrap_err();
+            let err = Sampler::new(PLAIN, 0).pick(&mut logits.clone()).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::Generation);
         }
     }

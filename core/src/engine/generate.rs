@@ -1,16 +1,17 @@
-//! One reply, from the prompt's tokens to the last event. Read this and you have read the product.
+//! One reply, from the prompt to the last event. Read this and you have read the product.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::engine::cache::PrefixCache;
 use crate::engine::reply::Reply;
 use crate::engine::stream::Outlet;
-use crate::engine::{Listener, LoadedModel, ReplyNews, Request};
+use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request};
 use crate::error::{Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::State;
-use crate::parse::{Piece, ReplyEnd, ReplyParser};
-use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse};
+use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
+use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::{TokenText, Tokenizer, Utf8Pieces};
 
@@ -22,7 +23,7 @@ const PREFILL_CHUNK: usize = 128;
 pub(crate) enum Progress {
     /// A step forward; another may follow at once.
     Worked,
-    /// The reader must pull first.
+    /// Something else must happen first: a pull of the reader, or the end of the reply before this one.
     Waiting,
     /// The last event is sent.
     Finished,
@@ -30,6 +31,9 @@ pub(crate) enum Progress {
 
 /// A reply being generated.
 pub(crate) struct Generation {
+    /// Makes the prompt when its turn has come, and is gone then.
+    prepare: Option<Prepare>,
+    prompt_report: PromptReport,
     /// The tokens of the prompt, then those of the reply.
     tokens: Vec<u32>,
     max_tokens: usize,
@@ -42,6 +46,8 @@ pub(crate) struct Generation {
     outlet: Outlet,
     /// Taken at the end, which it hears once.
     listener: Option<Listener>,
+    /// The reply so far, for a reader that meets an error.
+    partial: Arc<OnceLock<ChatMessage>>,
     /// The last event, kept until the reader has taken all before it.
     terminal: Option<Result<MessageResponse>>,
     has_ended: bool,
@@ -52,30 +58,40 @@ pub(crate) struct Generation {
 /// When the phases of a reply began.
 struct Clock {
     requested: Instant,
+    /// When the reply is cancelled.
+    deadline: Option<Instant>,
     first_token: Option<Instant>,
 }
 
 impl Generation {
     pub(crate) fn new(loaded: &LoadedModel, request: Request, outlet: Outlet) -> Self {
-        let parser = ReplyParser::new(request.options.function_call_parser);
-        let parser = if request.in_reasoning { parser.starting_in_reasoning() } else { parser };
-        let seed = request.options.seed.unwrap_or_else(random_seed);
+        let options = request.options;
+        let seed = options.seed.unwrap_or_else(random_seed);
+        let requested = Instant::now();
+        let deadline = options.timeout.and_then(|timeout| requested.checked_add(timeout));
         Self {
-            max_tokens: request.options.max_tokens.unwrap_or(usize::MAX),
+            prepare: Some(request.prepare),
+            prompt_report: PromptReport::default(),
+            tokens: Vec::new(),
+            max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             state: None,
-            sampler: Sampler::new(request.sampling, seed, &request.prompt),
+            sampler: Sampler::new(request.sampling, seed),
             pieces: loaded.tokenizer.pieces(),
-            parser,
-            reply: Reply::new(request.options.stop_sequences),
+            parser: ReplyParser::new(options.function_call_parser),
+            partial: outlet.partial(),
+            reply: Reply::new(options),
             outlet,
             listener: Some(request.listener),
             terminal: None,
             has_ended: false,
-            clock: Clock { requested: Instant::now(), first_token: None },
+            clock: Clock { requested, deadline, first_token: None },
             stats: GenerationStats {
-                prompt_tokens: request.prompt.len(),
+                prompt_tokens: 0,
                 cached_prompt_tokens: 0,
                 completion_tokens: 0,
+                reasoning_tokens: 0,
+                call_tokens: 0,
+                queue_time: Duration::ZERO,
                 time_to_first_token: Duration::ZERO,
                 prefill_time: Duration::ZERO,
                 decode_time: Duration::ZERO,
@@ -83,13 +99,12 @@ impl Generation {
                 sampling: request.sampling,
                 context_size: loaded.context_size,
             },
-            tokens: request.prompt,
         }
     }
 
     /// Sends what waits, then takes one step: a stretch of the prompt, or one token.
     pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
-        if !self.has_ended && self.outlet.is_cancelled() {
+        if self.is_cancelled() {
             self.end(FinishReason::Interrupted);
             self.keep(cache);
         }
@@ -99,8 +114,10 @@ impl Generation {
         if self.has_ended {
             return Progress::Finished;
         }
-        if let Err(err) = self.step(loaded, cache) {
-            self.fail(err);
+        match self.step(loaded, cache) {
+            Ok(true) => {}
+            Ok(false) => return Progress::Waiting,
+            Err(err) => self.fail(err),
         }
         if self.has_ended {
             self.keep(cache);
@@ -109,8 +126,26 @@ impl Generation {
         Progress::Worked
     }
 
+    /// When this reply must be looked at again, whatever else happens.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.clock.deadline.filter(|_| !self.has_ended)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        let is_late = self.clock.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        !self.has_ended && (is_late || self.outlet.is_cancelled())
+    }
+
+    /// Ends the reply where it stands, and lets go of all that belongs to the model.
+    pub(crate) fn unload(&mut self) {
+        if !self.has_ended {
+            self.end(FinishReason::Interrupted);
+        }
+        self.state = None;
+    }
+
     /// Sends events in order; false when the reader must pull before all are sent.
-    fn send(&mut self) -> bool {
+    pub(crate) fn send(&mut self) -> bool {
         while let Some(event) = self.reply.events.pop_front() {
             if let Some(Ok(event)) = self.outlet.send(Ok(event)) {
                 self.reply.events.push_front(event);
@@ -121,8 +156,15 @@ impl Generation {
         self.terminal.is_none()
     }
 
-    /// Reads tokens: a stretch of the prompt, or the one picked last. Behind the last of them another is picked.
-    fn step(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
+    /// Makes the prompt, reads a stretch of it, or reads the token picked last; behind the last token another is picked.
+    /// False when there is nothing to do yet.
+    fn step(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<bool> {
+        if let Some(prepare) = &mut self.prepare {
+            let Some(prepared) = prepare(loaded) else { return Ok(false) };
+            self.prepare = None;
+            self.begin(prepared?);
+            return Ok(true);
+        }
         let begun = Instant::now();
         let state = self.state.get_or_insert_with(|| {
             let state = cache.find(&self.tokens).unwrap_or_else(|| loaded.model.start());
@@ -141,7 +183,7 @@ impl Generation {
             }
         }
         if end < self.tokens.len() {
-            return Ok(());
+            return Ok(true);
         }
         match self.clock.first_token {
             Some(first) => self.stats.decode_time = first.elapsed(),
@@ -150,7 +192,20 @@ impl Generation {
                 self.stats.time_to_first_token = self.clock.requested.elapsed();
             }
         }
-        self.pick(logits, &loaded.tokenizer)
+        self.pick(logits, &loaded.tokenizer)?;
+        Ok(true)
+    }
+
+    fn begin(&mut self, prepared: Prepared) {
+        self.stats.queue_time = self.clock.requested.elapsed();
+        self.stats.prompt_tokens = prepared.tokens.len();
+        self.sampler.read(&prepared.tokens);
+        self.tokens = prepared.tokens;
+        self.prompt_report = prepared.report;
+        if prepared.in_reasoning {
+            let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
+            self.parser = parser.starting_in_reasoning();
+        }
     }
 
     /// Leaves the state to prompts that go on from here.
@@ -187,12 +242,18 @@ impl Generation {
             None => return,
         };
         let reply = &mut self.reply;
-        let n_calls = reply.n_calls();
+        let (n_calls, before) = (reply.n_calls(), self.parser.place());
         if !text.is_empty() {
             self.parser.push(Piece::Text(&text), &mut |parsed| reply.push(parsed));
         }
         if let Some(spelling) = control {
             self.parser.push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
+        }
+        // The markers around a part belong to it.
+        match (before, self.parser.place()) {
+            (Place::Calls, _) | (_, Place::Calls) => self.stats.call_tokens += 1,
+            (Place::Reasoning, _) | (_, Place::Reasoning) => self.stats.reasoning_tokens += 1,
+            (Place::Text, Place::Text) => {}
         }
         if n_calls < reply.n_calls()
             && let Some(listener) = &mut self.listener
@@ -214,7 +275,8 @@ impl Generation {
         let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
         self.tell_end(Some(&full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
-        let completion = Completion { full_message, finish_reason, stats: self.stats };
+        let prompt = std::mem::take(&mut self.prompt_report);
+        let completion = Completion { full_message, finish_reason, stats: self.stats, prompt };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;
     }
@@ -222,6 +284,9 @@ impl Generation {
     /// Ends with an error; what was parsed before it is still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
         self.state = None; // it may have read half a step
+        if self.prepare.is_none() {
+            let _ = self.partial.set(self.reply.message(true)); // set once: a reply ends once
+        }
         self.tell_end(None);
         self.terminal = Some(Err(err));
         self.has_ended = true;

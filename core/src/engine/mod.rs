@@ -1,7 +1,7 @@
 //! The engine: one thread for each loaded model, which advances all replies in turn, a token at a time.
 //!
 //! A reply whose reader stalls is passed over until the reader pulls again. When none can go on, the thread sleeps;
-//! it is woken by a new request, a pull, a cancel, and the last handle's end.
+//! it is woken by a new request, a pull, a cancel, a deadline, and the last handle's end.
 
 mod cache;
 mod generate;
@@ -12,20 +12,24 @@ mod stream;
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
+use std::time::Instant;
+
+use futures_channel::oneshot;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::options::{GenerationOptions, Sampling};
-use crate::prompt::PromptRenderer;
+use crate::prompt::{Frame, PromptRenderer, Segment};
+use crate::response::PromptReport;
 use crate::tokenizer::Tokenizer;
 
-use cache::PrefixCache;
-use generate::Generation;
+use generate::{Generation, Progress};
 
+pub(crate) use cache::PrefixCache;
 pub(crate) use stream::Outlet;
 pub use stream::{CancelHandle, ResponseStream};
 
@@ -38,16 +42,63 @@ pub(crate) struct LoadedModel {
     pub(crate) context_size: usize,
 }
 
+impl LoadedModel {
+    /// The prompt for messages.
+    ///
+    /// # Errors
+    /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template.
+    pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+        let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
+        self.renderer.as_ref().ok_or_else(missing)?.render(messages, frame)
+    }
+
+    /// Checks that the model can read a prompt and write one token at least.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PromptExceedsContext`] when no token of reply would fit, [`ErrorKind::InvalidMessage`] for a prompt
+    /// without tokens, or with ids that the model does not know.
+    pub(crate) fn check_prompt(&self, prompt: &[u32]) -> Result<()> {
+        let (needed, available) = (prompt.len(), self.context_size);
+        if needed == 0 {
+            return Err(SdkError::new(ErrorKind::InvalidMessage, "the prompt is empty"));
+        }
+        let n_known = self.model.n_vocabulary();
+        if let Some(id) = prompt.iter().find(|id| n_known <= **id as usize) {
+            return Err(SdkError::new(
+                ErrorKind::InvalidMessage,
+                format!("the prompt holds token id {id}, and the model knows {n_known}"),
+            ));
+        }
+        if available <= needed {
+            return Err(SdkError::new(
+                ErrorKind::PromptExceedsContext { needed, available },
+                format!("the prompt takes {needed} tokens, and the context holds {available} with the reply"),
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// One reply to be generated.
 pub(crate) struct Request {
-    /// Token ids; at least one.
-    pub(crate) prompt: Vec<u32>,
+    pub(crate) prepare: Prepare,
     pub(crate) options: GenerationOptions,
     pub(crate) sampling: Sampling,
-    /// Whether the prompt ends inside of reasoning that it has opened.
-    pub(crate) in_reasoning: bool,
     /// Hears of the reply before the stream's reader does.
     pub(crate) listener: Listener,
+}
+
+/// Makes the prompt, on the engine's thread, so that no caller waits for it; `None` while it is not the reply's turn.
+/// After an error nothing has changed, and the listener hears of the end nevertheless.
+pub(crate) type Prepare = Box<dyn FnMut(&LoadedModel) -> Option<Result<Prepared>> + Send>;
+
+/// A prompt as the model reads it.
+pub(crate) struct Prepared {
+    /// Token ids that [`LoadedModel::check_prompt`] has passed.
+    pub(crate) tokens: Vec<u32>,
+    /// Whether the prompt ends inside of reasoning that it has opened.
+    pub(crate) in_reasoning: bool,
+    pub(crate) report: PromptReport,
 }
 
 pub(crate) type Listener = Box<dyn FnMut(ReplyNews<'_>) + Send>;
@@ -62,49 +113,86 @@ pub(crate) enum ReplyNews<'a> {
 
 /// A handle to the engine's thread, which ends after the last handle and the last reply.
 pub(crate) struct Engine {
-    loaded: Arc<LoadedModel>,
+    /// `None` once the model is unloaded.
+    loaded: Mutex<Option<Arc<LoadedModel>>>,
     /// Taken only when the engine is dropped, so that the thread sees its end before it is woken.
-    queue: Option<Sender<Generation>>,
+    queue: Option<Sender<Command>>,
     thread: Thread,
 }
+
+/// What the engine's thread is asked to do.
+enum Command {
+    Generate(Box<Generation>),
+    /// Something quick with the model and its cache.
+    Visit(Visit),
+    /// Ends all replies, lets go of the model, and tells when that is done.
+    Unload(oneshot::Sender<()>),
+}
+
+type Visit = Box<dyn FnOnce(&LoadedModel, &mut PrefixCache) + Send>;
 
 impl Engine {
     pub(crate) fn start(loaded: LoadedModel) -> Result<Self> {
         let loaded = Arc::new(loaded);
-        let (queue, requests) = channel();
+        let (queue, commands) = channel();
         let shared = Arc::clone(&loaded);
-        let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(move || run(&shared, &requests));
+        let worker = Worker { loaded: Some(shared), cache: PrefixCache::default(), generations: Vec::new() };
+        let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(move || worker.run(&commands));
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine's thread").caused_by(err))?;
-        Ok(Self { loaded, queue: Some(queue), thread: thread.thread().clone() })
+        Ok(Self { loaded: Mutex::new(Some(loaded)), queue: Some(queue), thread: thread.thread().clone() })
     }
 
-    pub(crate) fn loaded(&self) -> &LoadedModel {
-        &self.loaded
+    /// The model.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelUnloaded`].
+    pub(crate) fn loaded(&self) -> Result<Arc<LoadedModel>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(unloaded)
     }
 
     /// Queues a request; its events arrive at the other end of the channel that `outlet` belongs to.
     ///
     /// # Errors
-    /// [`ErrorKind::PromptExceedsContext`] when no token of reply would fit, [`ErrorKind::InvalidMessage`] for a prompt
-    /// without tokens.
+    /// [`ErrorKind::ModelUnloaded`].
     pub(crate) fn submit(&self, request: Request, outlet: Outlet) -> Result<()> {
-        let (needed, available) = (request.prompt.len(), self.loaded.context_size);
-        if needed == 0 {
-            return Err(SdkError::new(ErrorKind::InvalidMessage, "the prompt is empty"));
-        }
-        if available <= needed {
-            return Err(SdkError::new(
-                ErrorKind::PromptExceedsContext { needed, available },
-                format!("the prompt takes {needed} tokens, and the context holds {available} with the reply"),
-            ));
-        }
-        let generation = Generation::new(&self.loaded, request, outlet);
-        let Some(queue) = &self.queue else { return Err(gone()) };
-        if let Err(refused) = queue.send(generation) {
+        let generation = Generation::new(&*self.loaded()?, request, outlet);
+        if let Err(Command::Generate(generation)) = self.send(Command::Generate(Box::new(generation))) {
             // The caller hears of it here, and the listener must not: it may wait for a lock of the caller.
-            refused.0.abandon();
-            return Err(gone());
+            generation.abandon();
+            return Err(unloaded());
+        }
+        Ok(())
+    }
+
+    /// Does something quick on the engine's thread, between two steps, and waits for what comes of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelUnloaded`].
+    pub(crate) fn visit<T: Send + 'static>(
+        &self,
+        visit: impl FnOnce(&LoadedModel, &mut PrefixCache) -> T + Send + 'static,
+    ) -> Result<T> {
+        let (sender, receiver) = oneshot::channel();
+        // A receiver that is gone wants nothing.
+        let visit: Visit = Box::new(move |loaded, cache| drop(sender.send(visit(loaded, cache))));
+        self.send(Command::Visit(visit)).map_err(|_| unloaded())?;
+        pollster::block_on(receiver).map_err(|_| unloaded())
+    }
+
+    /// Ends all replies as cancelled ones, and lets go of the model. What is returned is told when the memory is free.
+    pub(crate) fn unload(&self) -> oneshot::Receiver<()> {
+        drop(self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let (sender, receiver) = oneshot::channel();
+        // When the thread is gone, so is the model, and the sender with this command.
+        drop(self.send(Command::Unload(sender)));
+        receiver
+    }
+
+    fn send(&self, command: Command) -> Result<(), Command> {
+        match &self.queue {
+            Some(queue) => queue.send(command).map_err(|refused| refused.0)?,
+            None => return Err(command),
         }
         self.thread.unpark();
         Ok(())
@@ -115,8 +203,8 @@ impl Engine {
     }
 }
 
-fn gone() -> SdkError {
-    SdkError::new(ErrorKind::Internal, "the engine's thread is gone")
+fn unloaded() -> SdkError {
+    SdkError::new(ErrorKind::ModelUnloaded, "the model was unloaded")
 }
 
 impl Drop for Engine {
@@ -126,39 +214,76 @@ impl Drop for Engine {
     }
 }
 
-fn run(loaded: &LoadedModel, requests: &Receiver<Generation>) {
-    let mut generations: Vec<Generation> = Vec::new();
-    let mut cache = PrefixCache::default();
-    loop {
-        let is_open = collect(requests, &mut generations);
-        if generations.is_empty() && !is_open {
-            return;
-        }
-        let mut has_worked = false;
-        generations.retain_mut(|generation| {
-            // A panic ends its own reply, not the others.
-            let advanced = catch_unwind(AssertUnwindSafe(|| generation.advance(loaded, &mut cache)));
-            let progress = advanced.unwrap_or_else(|_| {
-                generation.fail(SdkError::new(ErrorKind::Internal, "the engine failed on this reply"));
-                generate::Progress::Worked
-            });
-            // The end of a reply may be the end of all: it must be seen before the thread sleeps.
-            has_worked |= progress != generate::Progress::Waiting;
-            progress != generate::Progress::Finished
-        });
-        if !has_worked {
-            thread::park();
-        }
-    }
+/// What the engine's thread holds.
+struct Worker {
+    /// `None` once the model is unloaded; then only events that wait are still sent.
+    loaded: Option<Arc<LoadedModel>>,
+    cache: PrefixCache,
+    generations: Vec<Generation>,
 }
 
-/// Takes in what has been requested; says whether more can come.
-fn collect(requests: &Receiver<Generation>, generations: &mut Vec<Generation>) -> bool {
-    loop {
-        match requests.try_recv() {
-            Ok(generation) => generations.push(generation),
-            Err(TryRecvError::Empty) => return true,
-            Err(TryRecvError::Disconnected) => return false,
+impl Worker {
+    fn run(mut self, commands: &Receiver<Command>) {
+        loop {
+            let is_open = self.obey(commands);
+            if self.generations.is_empty() && !is_open {
+                return;
+            }
+            if !self.advance() {
+                let deadlines = self.generations.iter().filter_map(Generation::deadline);
+                match deadlines.min() {
+                    Some(deadline) => thread::park_timeout(deadline.saturating_duration_since(Instant::now())),
+                    None => thread::park(),
+                }
+            }
         }
+    }
+
+    /// Takes in what has been asked for; says whether more can come.
+    fn obey(&mut self, commands: &Receiver<Command>) -> bool {
+        loop {
+            match (commands.try_recv(), &self.loaded) {
+                (Ok(Command::Generate(generation)), Some(_)) => self.generations.push(*generation),
+                (Ok(Command::Generate(mut generation)), None) => {
+                    generation.fail(unloaded());
+                    self.generations.push(*generation);
+                }
+                (Ok(Command::Visit(visit)), Some(loaded)) => {
+                    // A panic drops what the visitor waits for.
+                    let _ = catch_unwind(AssertUnwindSafe(|| visit(loaded, &mut self.cache)));
+                }
+                (Ok(Command::Visit(_)), None) => {}
+                (Ok(Command::Unload(done)), _) => {
+                    self.generations.iter_mut().for_each(Generation::unload);
+                    self.cache = PrefixCache::default();
+                    self.loaded = None;
+                    let _ = done.send(()); // who asked may be gone
+                }
+                (Err(TryRecvError::Empty), _) => return true,
+                (Err(TryRecvError::Disconnected), _) => return false,
+            }
+        }
+    }
+
+    /// Gives every reply one step; false when none could take it.
+    fn advance(&mut self) -> bool {
+        let mut has_worked = false;
+        let (loaded, cache) = (self.loaded.as_deref(), &mut self.cache);
+        self.generations.retain_mut(|generation| {
+            // A panic ends its own reply, not the others.
+            let advanced = catch_unwind(AssertUnwindSafe(|| match loaded {
+                Some(loaded) => generation.advance(loaded, cache),
+                None if generation.send() => Progress::Finished,
+                None => Progress::Waiting,
+            }));
+            let progress = advanced.unwrap_or_else(|_| {
+                generation.fail(SdkError::new(ErrorKind::Internal, "the engine failed on this reply"));
+                Progress::Worked
+            });
+            // The end of a reply may be the end of all: it must be seen before the thread sleeps.
+            has_worked |= progress != Progress::Waiting;
+            progress != Progress::Finished
+        });
+        has_worked
     }
 }

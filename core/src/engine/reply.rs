@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::engine::stop::StopFinder;
 use crate::function::{RejectedCall, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::options::GenerationOptions;
 use crate::parse::Parsed;
 use crate::response::MessageResponse;
 
@@ -16,19 +17,38 @@ pub(crate) struct Reply {
     rejected: Vec<RejectedCall>,
     stop: StopFinder,
     has_stopped: bool,
+    shown_reasoning: ShownReasoning,
+    /// Whether a `<think>` among the chunks has not been closed.
+    is_tag_open: bool,
     /// Events that have not been sent.
     pub(crate) events: VecDeque<MessageResponse>,
 }
 
+/// How the reader sees reasoning.
+#[derive(Clone, Copy)]
+enum ShownReasoning {
+    No,
+    AsReasoningChunks,
+    /// As chunks, between tags.
+    Inline,
+}
+
 impl Reply {
-    pub(crate) fn new(stop_sequences: Vec<String>) -> Self {
+    pub(crate) fn new(options: GenerationOptions) -> Self {
+        let shown_reasoning = match options {
+            GenerationOptions { inline_thinking_tags: true, .. } => ShownReasoning::Inline,
+            GenerationOptions { enable_thinking: true, .. } => ShownReasoning::AsReasoningChunks,
+            _ => ShownReasoning::No,
+        };
         Self {
             text: String::new(),
             reasoning: String::new(),
             calls: Vec::new(),
             rejected: Vec::new(),
-            stop: StopFinder::new(stop_sequences),
+            stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
+            shown_reasoning,
+            is_tag_open: false,
             events: VecDeque::new(),
         }
     }
@@ -44,17 +64,16 @@ impl Reply {
                 self.has_stopped = found;
                 self.chunk(safe);
             }
-            Parsed::Reasoning(text) => {
-                self.reasoning.push_str(&text);
-                self.events.push_back(MessageResponse::ReasoningChunk(text));
-            }
+            Parsed::Reasoning(text) => self.reason(text),
             Parsed::Calls(calls) => {
                 self.release();
+                self.close_tag();
                 self.calls.extend_from_slice(&calls);
                 self.events.push_back(MessageResponse::FunctionCalls(calls));
             }
             Parsed::Rejected(rejected) => {
                 self.release();
+                self.close_tag();
                 self.rejected.extend_from_slice(&rejected);
                 self.events.push_back(MessageResponse::FunctionCallsRejected(rejected));
             }
@@ -73,7 +92,32 @@ impl Reply {
             return;
         }
         self.text.push_str(&text);
-        // Neighbouring chunks that wait together are sent together.
+        self.close_tag();
+        self.show(text);
+    }
+
+    fn reason(&mut self, text: String) {
+        self.reasoning.push_str(&text);
+        match self.shown_reasoning {
+            ShownReasoning::No => {}
+            ShownReasoning::AsReasoningChunks => self.events.push_back(MessageResponse::ReasoningChunk(text)),
+            ShownReasoning::Inline => {
+                if !std::mem::replace(&mut self.is_tag_open, true) {
+                    self.show("<think>".to_owned());
+                }
+                self.show(text);
+            }
+        }
+    }
+
+    fn close_tag(&mut self) {
+        if std::mem::take(&mut self.is_tag_open) {
+            self.show("</think>".to_owned());
+        }
+    }
+
+    /// Neighbouring chunks that wait together are sent together.
+    fn show(&mut self, text: String) {
         match self.events.back_mut() {
             Some(MessageResponse::Chunk(waiting)) => waiting.push_str(&text),
             _ => self.events.push_back(MessageResponse::Chunk(text)),
@@ -109,5 +153,6 @@ impl Reply {
         if !self.has_stopped {
             self.release();
         }
+        self.close_tag();
     }
 }

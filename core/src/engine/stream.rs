@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::thread::Thread;
 
@@ -12,6 +12,7 @@ use futures_channel::mpsc::{Receiver, Sender, channel};
 use futures_core::Stream;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::message::ChatMessage;
 use crate::response::MessageResponse;
 
 /// Events that may wait for the reader: enough to hide a slow paint, little enough to stop soon.
@@ -21,6 +22,7 @@ const CAPACITY: usize = 16;
 pub(crate) struct Outlet {
     sender: Sender<Result<MessageResponse>>,
     cancelled: Arc<AtomicBool>,
+    partial: Arc<OnceLock<ChatMessage>>,
 }
 
 impl Outlet {
@@ -32,6 +34,11 @@ impl Outlet {
     /// True once the reader has cancelled or dropped the stream.
     pub(crate) fn cancel_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancelled)
+    }
+
+    /// Where the reply so far is left when it ends with an error.
+    pub(crate) fn partial(&self) -> Arc<OnceLock<ChatMessage>> {
+        Arc::clone(&self.partial)
     }
 
     /// Sends an event, or gives it back when the reader must pull first. To a reader who is gone nothing is sent.
@@ -56,6 +63,7 @@ pub struct ResponseStream {
     cancel: CancelHandle,
     start: Option<(Start, Outlet)>,
     engine: Option<Thread>,
+    partial: Arc<OnceLock<ChatMessage>>,
     has_ended: bool,
 }
 
@@ -63,7 +71,7 @@ pub struct ResponseStream {
 #[derive(Clone, Debug)]
 pub struct CancelHandle {
     cancelled: Arc<AtomicBool>,
-    engine: Arc<std::sync::OnceLock<Thread>>,
+    engine: Arc<OnceLock<Thread>>,
 }
 
 impl CancelHandle {
@@ -83,9 +91,10 @@ impl ResponseStream {
     pub(crate) fn new(start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static) -> Self {
         let (sender, receiver) = channel(CAPACITY);
         let cancelled = Arc::new(AtomicBool::new(false));
-        let outlet = Outlet { sender, cancelled: Arc::clone(&cancelled) };
+        let partial = Arc::default();
+        let outlet = Outlet { sender, cancelled: Arc::clone(&cancelled), partial: Arc::clone(&partial) };
         let cancel = CancelHandle { cancelled, engine: Arc::default() };
-        Self { receiver, cancel, start: Some((Box::new(start), outlet)), engine: None, has_ended: false }
+        Self { receiver, cancel, start: Some((Box::new(start), outlet)), engine: None, partial, has_ended: false }
     }
 
     /// A stream that ends with an error at its first pull.
@@ -96,6 +105,11 @@ impl ResponseStream {
     /// The next event; `None` after the last one. Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Result<MessageResponse>> {
         poll_fn(|ctx| self.poll(ctx)).await
+    }
+
+    /// After an error in the midst of a reply, the reply up to there. It is not in the history.
+    pub fn partial(&self) -> Option<&ChatMessage> {
+        self.partial.get()
     }
 
     /// Stops the reply within one token; see [`CancelHandle::cancel`].

@@ -5,6 +5,7 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::response::{FinishReason, MessageResponse};
 use crate::weights::Weights;
 
 fn engine() -> Engine {
@@ -18,8 +19,11 @@ fn engine() -> Engine {
 fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(max_tokens), ..Default::default() };
     let sampling = options.sampling(&Default::default());
-    let prompt = engine.loaded.tokenizer.encode_with_bos(&[]).unwrap();
-    Request { prompt, options, sampling, in_reasoning: false, listener: Box::new(|_| {}) }
+    let tokens = engine.loaded().unwrap().tokenizer.encode_with_bos(&[]).unwrap();
+    let prepare: Prepare = Box::new(move |_| {
+        Some(Ok(Prepared { tokens: tokens.clone(), in_reasoning: false, report: PromptReport::default() }))
+    });
+    Request { prepare, options, sampling, listener: Box::new(|_| {}) }
 }
 
 /// Waits until the engine's thread has let go of the model. The time is no part of the claim: it only ends a failure.
@@ -35,7 +39,7 @@ fn check_unloaded(model: &Weak<LoadedModel>) {
 #[test]
 fn the_model_is_unloaded_after_the_last_handle() {
     let engine = engine();
-    let model = Arc::downgrade(&engine.loaded);
+    let model = Arc::downgrade(&engine.loaded().unwrap());
     drop(engine);
     check_unloaded(&model);
 }
@@ -43,7 +47,7 @@ fn the_model_is_unloaded_after_the_last_handle() {
 #[test]
 fn the_model_is_unloaded_when_a_stalled_stream_outlives_all_else() {
     let engine = Arc::new(engine());
-    let model = Arc::downgrade(&engine.loaded);
+    let model = Arc::downgrade(&engine.loaded().unwrap());
     let (request, starter) = (greedy(&engine, usize::MAX), Arc::clone(&engine));
     let mut stream = ResponseStream::new(move |outlet| {
         starter.submit(request, outlet)?;
@@ -53,4 +57,23 @@ fn the_model_is_unloaded_when_a_stalled_stream_outlives_all_else() {
     Iterator::next(&mut stream).unwrap().unwrap();
     drop(stream);
     check_unloaded(&model);
+}
+
+#[test]
+fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
+    let engine = Arc::new(engine());
+    let model = Arc::downgrade(&engine.loaded().unwrap());
+    let (request, starter) = (greedy(&engine, usize::MAX), Arc::clone(&engine));
+    let mut stream = ResponseStream::new(move |outlet| {
+        starter.submit(request, outlet)?;
+        Ok(starter.thread())
+    });
+    Iterator::next(&mut stream).unwrap().unwrap();
+    pollster::block_on(engine.unload()).unwrap();
+    assert_eq!(model.strong_count(), 0, "the stalled reader holds nothing of it");
+    let last = stream.last().unwrap().unwrap();
+    let MessageResponse::Complete(completion) = last else { panic!("{last:?}") };
+    assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    pollster::block_on(engine.unload()).unwrap();
+    assert_eq!(engine.loaded().err().map(|err| err.kind()), Some(ErrorKind::ModelUnloaded));
 }

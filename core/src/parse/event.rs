@@ -42,6 +42,17 @@ pub enum Note {
     TrailingText,
 }
 
+/// Where in a reply a parser stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In text.
+    Text,
+    /// In reasoning.
+    Reasoning,
+    /// In a block of calls.
+    Calls,
+}
+
 /// How a reply ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {

@@ -29,7 +29,7 @@ use echo::{Compared, Echo};
 use marker::{JSON_END, Marker, Start};
 use reading::{Ending, Reading};
 
-pub use event::{Note, Parsed, Piece, ReplyEnd, Strictness};
+pub use event::{Note, Parsed, Piece, Place, ReplyEnd, Strictness};
 pub use json::read_json;
 pub use render::{render_calls, render_json_calls};
 
@@ -108,8 +108,18 @@ impl ReplyParser {
     }
 
     /// The same for a reply whose reasoning was opened by the prompt.
+    /// The same for a reply whose reasoning was opened by the prompt.
     pub fn starting_in_reasoning(self) -> Self {
         Self { state: State::Reasoning, ..self }
+    }
+
+    /// Where the reply stands now.
+    pub fn place(&self) -> Place {
+        match self.state {
+            State::Text | State::Echo(_) => Place::Text,
+            State::Reasoning => Place::Reasoning,
+            State::Block(_) => Place::Calls,
+        }
     }
 
     /// Takes the next piece of the reply.

@@ -31,6 +31,16 @@ pub(crate) struct PromptRenderer {
     capabilities: Capabilities,
 }
 
+/// What a prompt holds besides its messages.
+pub(crate) struct Frame<'a> {
+    /// Whether the prompt ends where the model's turn begins.
+    pub(crate) add_generation_prompt: bool,
+    /// The template's variable of that name; `None` leaves it undefined.
+    pub(crate) enable_thinking: Option<bool>,
+    /// The time that the template sees.
+    pub(crate) now: &'a Zoned,
+}
+
 /// What a template prints, found by rendering a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Capabilities {
@@ -61,12 +71,7 @@ impl PromptRenderer {
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for images and audio, [`ErrorKind::FunctionCallingUnsupported`] for functions
     /// that the template cannot offer, [`ErrorKind::InvalidMessage`] for a conversation that the template refuses.
-    pub(crate) fn render(
-        &self,
-        messages: &[ChatMessage],
-        add_generation_prompt: bool,
-        now: &Zoned,
-    ) -> Result<Vec<Segment>> {
+    pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
         let functions: Vec<&SdkFunction> = messages.iter().flat_map(|message| &message.functions).collect();
         if !functions.is_empty() && !self.capabilities.tools {
             return Err(SdkError::new(
@@ -82,11 +87,15 @@ impl PromptRenderer {
         let variables = minijinja::context! {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
-            add_generation_prompt,
+            add_generation_prompt => frame.add_generation_prompt,
             bos_token => &self.bos_token,
             eos_token => &self.eos_token,
         };
-        Ok(marker.split(&self.template.render(variables, now)?))
+        let variables = match frame.enable_thinking {
+            Some(enable_thinking) => minijinja::context! { enable_thinking, ..variables },
+            None => variables,
+        };
+        Ok(marker.split(&self.template.render(variables, frame.now)?))
     }
 
     fn message(&self, message: &ChatMessage, marker: &Marker<'_>) -> Result<TemplateValue> {
@@ -131,7 +140,8 @@ impl PromptRenderer {
         let mut reply = ChatMessage::assistant("");
         reply.function_calls = Some(vec![call]);
         let shows = |messages: &[ChatMessage], text: &str| {
-            let rendered = self.render(messages, false, &Zoned::default());
+            let frame = Frame { add_generation_prompt: false, enable_thinking: None, now: &Zoned::default() };
+            let rendered = self.render(messages, &frame);
             rendered.is_ok_and(|segments| joined(&segments).contains(text))
         };
         Capabilities {

@@ -1,0 +1,166 @@
+//! From a history to a prompt that fits the context.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use jiff::Zoned;
+
+use crate::engine::{LoadedModel, Prepared};
+use crate::error::Result;
+use crate::message::{ChatMessage, Role};
+use crate::options::{ContextPolicy, GenerationOptions};
+use crate::prompt::{Frame, joined};
+use crate::response::PromptReport;
+
+/// Tokens that a prompt which leaves turns out keeps free for the reply, when no maximum is given.
+const REPLY_ROOM: usize = 256;
+/// Characters that stay of a result that is cut short.
+const SHRUNK_RESULT: usize = 64;
+
+/// What a prompt leaves out of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextPlan {
+    /// Tokens of the whole history.
+    pub tokens_before: usize,
+    /// Tokens of what the model would read.
+    pub tokens_after: usize,
+    /// Messages left out, by their place in the history.
+    pub dropped_messages: Vec<usize>,
+    /// Results of functions cut short, by their place in the history.
+    pub shrunk_messages: Vec<usize>,
+}
+
+/// How a history is seen by the model.
+pub(super) struct Window {
+    policy: ContextPolicy,
+    max_tokens: Option<usize>,
+    enable_thinking: bool,
+    now: Zoned,
+}
+
+impl Window {
+    pub(super) fn new(options: &GenerationOptions, now: Zoned) -> Self {
+        Self {
+            policy: options.context_policy,
+            max_tokens: options.max_tokens,
+            enable_thinking: options.enable_thinking || options.inline_thinking_tags,
+            now,
+        }
+    }
+
+    /// The prompt for a history.
+    pub(super) fn prepare(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<Prepared> {
+        let (prompt, plan) = self.fit(loaded, history)?;
+        let report = PromptReport {
+            dropped_messages: plan.dropped_messages,
+            shrunk_messages: plan.shrunk_messages,
+            miscounted_results: miscounted_results(history),
+        };
+        Ok(Prepared { tokens: prompt.tokens, in_reasoning: prompt.in_reasoning, report })
+    }
+
+    /// The token ids of messages, and of the beginning of the model's turn.
+    pub(super) fn tokens(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Vec<u32>> {
+        Ok(self.read(loaded, messages)?.tokens)
+    }
+
+    fn read(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
+        let frame = Frame { add_generation_prompt: true, enable_thinking: Some(self.enable_thinking), now: &self.now };
+        let segments = loaded.render(messages, &frame)?;
+        // Some templates begin the model's turn inside of its reasoning.
+        let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
+        Ok(Prompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
+    }
+
+    /// The prompt for what the policy keeps of a history.
+    pub(super) fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(Prompt, ContextPlan)> {
+        let whole = self.read(loaded, history)?;
+        let tokens_before = whole.tokens.len();
+        let plan = |tokens_after, dropped_messages, shrunk_messages| ContextPlan {
+            tokens_before,
+            tokens_after,
+            dropped_messages,
+            shrunk_messages,
+        };
+        let ContextPolicy::Slide { shrink_tool_results } = self.policy else {
+            loaded.check_prompt(&whole.tokens)?;
+            return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));
+        };
+        let room = self.max_tokens.unwrap_or(REPLY_ROOM);
+        let fits = |prompt: &Prompt| prompt.tokens.len().saturating_add(room) <= loaded.context_size;
+        if fits(&whole) {
+            return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));
+        }
+        let turns = turns(history);
+        let droppable = &turns[..turns.len().saturating_sub(1)];
+        let mut history = Cow::Borrowed(history);
+        let mut shrunk = Vec::new();
+        if shrink_tool_results {
+            shrunk = shrink(&mut history, droppable);
+        }
+        let without = |n_turns: usize| {
+            let gone = dropped(droppable, n_turns);
+            let kept = history.iter().enumerate().filter(|(at, _)| !gone.contains(at));
+            self.read(loaded, &kept.map(|(_, message)| message.clone()).collect::<Vec<_>>())
+        };
+        // Fewer turns make a shorter prompt, so the fewest to drop are found by halving.
+        let (mut fewest, mut most) = (0, droppable.len());
+        while fewest < most {
+            let middle = usize::midpoint(fewest, most);
+            if fits(&without(middle)?) { most = middle } else { fewest = middle + 1 }
+        }
+        let prompt = without(fewest)?;
+        loaded.check_prompt(&prompt.tokens)?;
+        let gone = dropped(droppable, fewest);
+        shrunk.retain(|at| !gone.contains(at));
+        let tokens_after = prompt.tokens.len();
+        Ok((prompt, plan(tokens_after, gone.collect(), shrunk)))
+    }
+}
+
+/// A prompt as the model reads it.
+pub(super) struct Prompt {
+    tokens: Vec<u32>,
+    in_reasoning: bool,
+}
+
+/// The turns of a history: each begins with a message of the user, and holds all up to the next one. The system message
+/// belongs to none.
+fn turns(history: &[ChatMessage]) -> Vec<Range<usize>> {
+    let first = usize::from(history.first().is_some_and(|message| message.role == Role::System));
+    let begins = |at: &usize| *at == first || history[*at].role == Role::User;
+    let starts: Vec<usize> = (first..history.len()).filter(begins).collect();
+    let ends = starts.iter().skip(1).copied().chain([history.len()]);
+    starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
+}
+
+/// The messages of the first turns.
+fn dropped(turns: &[Range<usize>], n_turns: usize) -> Range<usize> {
+    match turns[..n_turns] {
+        [] => 0..0,
+        [ref first, ..] => first.start..turns[n_turns - 1].end,
+    }
+}
+
+/// Cuts the long results in turns short; returns their places.
+fn shrink(history: &mut Cow<'_, [ChatMessage]>, turns: &[Range<usize>]) -> Vec<usize> {
+    let is_long = |message: &ChatMessage| SHRUNK_RESULT < message.text().chars().count();
+    let in_turns = turns.iter().cloned().flatten();
+    let long: Vec<usize> = in_turns.filter(|at| history[*at].role == Role::Tool && is_long(&history[*at])).collect();
+    for at in &long {
+        let message = &mut history.to_mut()[*at];
+        let beginning: String = message.text().chars().take(SHRUNK_RESULT).collect();
+        message.content = ChatMessage::tool(beginning + "…").content;
+    }
+    long
+}
+
+/// Replies whose calls are not followed by one result each.
+fn miscounted_results(history: &[ChatMessage]) -> Vec<usize> {
+    let calls = |message: &ChatMessage| message.function_calls.as_ref().map_or(0, Vec::len);
+    let is_miscounted = |at: &usize| {
+        let results = history[at + 1..].iter().take_while(|message| message.role == Role::Tool).count();
+        history[*at].role == Role::Assistant && calls(&history[*at]) != results
+    };
+    (0..history.len()).filter(is_miscounted).collect()
+}

@@ -1,0 +1,275 @@
+//! A conversation: a history that grows by messages and replies. It holds no state of the model.
+
+mod context;
+mod turns;
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Zoned;
+
+use crate::engine::{Prepare, ReplyNews, ResponseStream};
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::SdkFunction;
+use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::options::GenerationOptions;
+use crate::runner::ModelRunner;
+
+use context::Window;
+use turns::Turns;
+
+pub use context::ContextPlan;
+
+/// A conversation with a model.
+///
+/// The five steps of a function call:
+///
+/// ```no_run
+/// # use causerie::*;
+/// # fn check_the_weather(call: &SdkFunctionCall) -> String { String::new() }
+/// let runner = ModelRunner::load("models/demo.gguf")?;
+/// // 1. Create a conversation and register functions.
+/// let conversation = runner.create_conversation("");
+/// let city = SdkFunctionParameter::new("city", SdkFunctionParameterType::string(), "The city.");
+/// conversation.register_function(SdkFunction::new("get_weather", "Get the weather of a city.", vec![city]))?;
+/// // 2. Generate, and read the responses.
+/// let question = ChatMessage::user("What is the weather in Oslo?");
+/// for event in conversation.generate_response(question, GenerationOptions::default()) {
+///     if let MessageResponse::FunctionCalls(calls) = event? {
+///         // 3. Validate each call's arguments, then run the function.
+///         let result = check_the_weather(&calls[0]);
+///         // 4. Build a message with the tool role; 5. go on in a conversation made from the history.
+///         let mut history = conversation.history();
+///         history.push(ChatMessage::tool(result));
+///         let answer = conversation.model_runner().create_conversation_from_history(history);
+///         for event in answer.continue_response(GenerationOptions::default()) { /* … */ }
+///     }
+/// }
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[derive(Clone)]
+pub struct Conversation {
+    runner: ModelRunner,
+    turns: Arc<Turns>,
+    /// The time that templates with a date see: that of the conversation's beginning, so that prompts keep their start.
+    now: Zoned,
+}
+
+impl ModelRunner {
+    /// A conversation that begins with a system prompt; with an empty one, without.
+    pub fn create_conversation(&self, system_prompt: &str) -> Conversation {
+        let history = if system_prompt.is_empty() { Vec::new() } else { vec![ChatMessage::system(system_prompt)] };
+        self.create_conversation_from_history(history)
+    }
+
+    /// A conversation that goes on from a history. Functions come with it: its system message carries them.
+    pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Conversation {
+        Conversation::new(self.clone(), history, Zoned::now())
+    }
+}
+
+impl Conversation {
+    fn new(runner: ModelRunner, history: Vec<ChatMessage>, now: Zoned) -> Self {
+        Self { runner, turns: Arc::new(Turns::new(history)), now }
+    }
+
+    /// The runner that made this conversation.
+    pub fn model_runner(&self) -> &ModelRunner {
+        &self.runner
+    }
+
+    /// All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has
+    /// called functions: so the history can be carried on from within the loop that reads the stream.
+    pub fn history(&self) -> Vec<ChatMessage> {
+        self.turns.history()
+    }
+
+    /// The functions registered.
+    pub fn functions(&self) -> Vec<SdkFunction> {
+        self.turns.history().into_iter().flat_map(|message| message.functions).collect()
+    }
+
+    /// Whether a reply is being generated, or waits for its turn.
+    pub fn is_generating(&self) -> bool {
+        self.turns.is_generating()
+    }
+
+    /// Offers a function to the model. One of the same name is replaced where it stands.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidFunction`] as [`SdkFunction::check`], [`ErrorKind::Busy`] during a generation.
+    pub fn register_function(&self, function: SdkFunction) -> Result<()> {
+        self.register_functions(vec![function])
+    }
+
+    /// Offers several functions to the model, all or none.
+    ///
+    /// # Errors
+    /// As [`register_function`](Self::register_function).
+    pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
+        functions.iter().try_for_each(SdkFunction::check)?;
+        self.turns.edit(|history| functions.into_iter().for_each(|function| register(history, function)))
+    }
+
+    /// Offers a function no longer; false when there is none of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] during a generation.
+    pub fn unregister_function(&self, name: &str) -> Result<bool> {
+        self.turns.edit(|history| {
+            let n_functions = |history: &[ChatMessage]| history.iter().map(|message| message.functions.len()).sum();
+            let n_before: usize = n_functions(history);
+            history.iter_mut().for_each(|message| message.functions.retain(|function| function.name != name));
+            // A system message that carried nothing but functions goes with the last of them.
+            history
+                .retain(|message| message.role != Role::System || !is_blank(message) || !message.functions.is_empty());
+            n_functions(history) < n_before
+        })
+    }
+
+    /// Adds a message without generating, for example one of several function results.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] during a generation.
+    pub fn append_to_history(&self, message: ChatMessage) -> Result<()> {
+        self.turns.edit(|history| history.push(message))
+    }
+
+    /// Takes the last message back; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] during a generation.
+    pub fn remove_last_message(&self) -> Result<Option<ChatMessage>> {
+        self.turns.edit(Vec::pop)
+    }
+
+    /// Keeps the first messages of the history, for example to ask again from there. The system message is the first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] during a generation.
+    pub fn truncate(&self, n_messages: usize) -> Result<()> {
+        self.turns.edit(|history| history.truncate(n_messages))
+    }
+
+    /// An independent conversation with the same history, to go another way from here. What both have in common was read
+    /// once and is not read again.
+    pub fn fork(&self) -> Self {
+        Self::new(self.runner.clone(), self.history(), self.now.clone())
+    }
+
+    /// Tokens that the model would read for the history as it stands, functions included, up to the place where its
+    /// reply begins.
+    ///
+    /// # Errors
+    /// As the first event of [`continue_response`](Self::continue_response), but for the context: a history that does not
+    /// fit is counted as well.
+    pub fn prompt_token_count(&self) -> Result<usize> {
+        let options = GenerationOptions::default();
+        Ok(self.window(&options).tokens(&*self.runner.loaded()?, &self.history())?.len())
+    }
+
+    /// What [`continue_response`](Self::continue_response) would leave out of the prompt with these options.
+    ///
+    /// # Errors
+    /// As its first event; [`ErrorKind::PromptExceedsContext`] when nothing more can be left out.
+    pub fn plan_context(&self, options: &GenerationOptions) -> Result<ContextPlan> {
+        options.check()?;
+        let (_, plan) = self.window(options).fit(&*self.runner.loaded()?, &self.history())?;
+        Ok(plan)
+    }
+
+    /// Sends a message and streams the reply. The message joins the history when the stream is first pulled and its turn
+    /// has come; prompts are rendered and tokenised on the model's own thread.
+    ///
+    /// A message with the tool role gives the result of a call. A user message with empty text directly after a tool
+    /// message adds no turn: the reply goes on from the result.
+    ///
+    /// A reply that was cancelled may take a moment to end; the next one then waits for it rather than fail.
+    ///
+    /// # Errors
+    /// In the stream, before any other event, with the history unchanged: [`ErrorKind::Busy`] when another reply is
+    /// being generated and [`GenerationOptions::on_busy`] does not say otherwise, [`ErrorKind::InvalidOption`],
+    /// [`ErrorKind::InvalidMessage`] for a message of another role, an empty one or one that the template refuses,
+    /// [`ErrorKind::PromptExceedsContext`], [`ErrorKind::FunctionCallingUnsupported`],
+    /// [`ErrorKind::UnsupportedContent`], [`ErrorKind::ModelUnloaded`].
+    /// Later: [`ErrorKind::Generation`], with the message kept and no reply.
+    pub fn generate_response(&self, message: ChatMessage, options: GenerationOptions) -> ResponseStream {
+        self.stream(Some(message), options)
+    }
+
+    /// Streams a reply to the history as it stands, for example after function results were added to it.
+    ///
+    /// # Errors
+    /// As [`generate_response`](Self::generate_response).
+    pub fn continue_response(&self, options: GenerationOptions) -> ResponseStream {
+        self.stream(None, options)
+    }
+
+    fn stream(&self, message: Option<ChatMessage>, options: GenerationOptions) -> ResponseStream {
+        let conversation = self.clone();
+        ResponseStream::new(move |outlet| {
+            let turns = &conversation.turns;
+            let id = turns.ask(options.on_busy, outlet.cancel_flag())?;
+            let prepare = conversation.prepare(id, message, &options);
+            let (heard, on_cancel) = (Arc::clone(turns), options.on_cancel);
+            let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news, on_cancel));
+            // A listener that is dropped unheard was never queued.
+            conversation.runner.submit(prepare, options, listener, outlet).inspect_err(|_| turns.withdraw(id))
+        })
+    }
+
+    /// Makes the prompt when the turn has come, and adds the message to the history once all is well.
+    fn prepare(&self, id: u64, message: Option<ChatMessage>, options: &GenerationOptions) -> Prepare {
+        let (turns, window) = (Arc::clone(&self.turns), self.window(options));
+        Box::new(move |loaded| {
+            let mut history = turns.begin(id)?;
+            let n_before = history.len();
+            let prepared =
+                message.clone().map(|message| turn(message, history.last())).transpose().and_then(|message| {
+                    history.extend(message.flatten());
+                    window.prepare(loaded, &history)
+                });
+            if prepared.is_ok() {
+                turns.commit(id, history.drain(n_before..));
+            }
+            Some(prepared)
+        })
+    }
+
+    fn window(&self, options: &GenerationOptions) -> Window {
+        Window::new(options, self.now.clone())
+    }
+}
+
+/// The system message carries the functions, so that a history is complete in itself.
+fn register(history: &mut Vec<ChatMessage>, function: SdkFunction) {
+    if history.first().is_none_or(|message| message.role != Role::System) {
+        history.insert(0, ChatMessage::with_functions(Vec::new()));
+    }
+    let functions = &mut history[0].functions;
+    match functions.iter_mut().find(|registered| registered.name == function.name) {
+        Some(registered) => *registered = function,
+        None => functions.push(function),
+    }
+}
+
+fn is_blank(message: &ChatMessage) -> bool {
+    message.content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()))
+}
+
+/// The turn that a message adds: none for an empty user text after a tool message, which means "go on".
+fn turn(message: ChatMessage, last: Option<&ChatMessage>) -> Result<Option<ChatMessage>> {
+    let invalid = |rule: &str| Err(SdkError::new(ErrorKind::InvalidMessage, rule));
+    match message.role {
+        Role::User if is_blank(&message) && last.is_some_and(|last| last.role == Role::Tool) => Ok(None),
+        Role::User if is_blank(&message) => invalid("the message is empty"),
+        Role::User | Role::Tool => Ok(Some(message)),
+        Role::System | Role::Assistant => invalid("only messages of a user or a tool are replied to"),
+    }
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation").field("history", &self.history()).finish_non_exhaustive()
+    }
+}
