@@ -34,7 +34,7 @@ pub use function::{
     Arguments, BigInteger, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
     SdkFunctionParameterType, Value,
 };
-pub use history::messages_from_json;
+pub use history::{messages_from_json, messages_to_json};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{ContextPolicy, FunctionCallParser, GenerationOptions, OnBusy, OnCancel, Sampling, SamplingDefaults};
@@ -43,5 +43,5 @@ pub use parse::{
 };
 pub use response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 pub use runner::{ModelRunner, Prompt};
-pub use schema::{function_schema, functions_from_json};
+pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Diagnostic, DiagnosticCode, Severity, Validation, validate};

@@ -1,6 +1,6 @@
 //! Messages of a conversation.
 
-use crate::function::{RejectedCall, SdkFunction, SdkFunctionCall};
+use crate::function::{Arguments, RejectedCall, SdkFunction, SdkFunctionCall};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +62,13 @@ pub struct ChatMessage {
     pub functions: Vec<SdkFunction>,
     /// Whether the reply was cut short by a cancel.
     pub incomplete: bool,
+    /// On a tool message, the call that it answers. Results answer calls in order whatever is said here; it is kept for
+    /// those who read the history elsewhere.
+    pub tool_call_id: Option<String>,
+    /// The name of who speaks, or of the function that was called. Templates may show it.
+    pub name: Option<String>,
+    /// Fields of an imported message that causerie does not know; they are exported again.
+    pub extra: Arguments,
 }
 
 impl ChatMessage {
@@ -75,6 +82,9 @@ impl ChatMessage {
             rejected_calls: Vec::new(),
             functions: Vec::new(),
             incomplete: false,
+            tool_call_id: None,
+            name: None,
+            extra: Arguments::new(),
         }
     }
 

@@ -173,6 +173,7 @@ impl ModelRunner {
         self.inner.engine.loaded()
     }
 
+    #[allow(dead_code)]
     pub(crate) fn engine(&self) -> &Engine {
         &self.inner.engine
     }

@@ -5,6 +5,7 @@ mod calls;
 mod conversation;
 mod demo;
 mod floors;
+mod turns;
 
 /// A file of the fixtures.
 fn fixture(path: &str) -> String {

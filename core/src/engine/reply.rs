@@ -143,8 +143,8 @@ impl Reply {
             reasoning_content: (!self.reasoning.is_empty()).then(|| self.reasoning.clone()),
             function_calls: (!self.calls.is_empty()).then(|| self.calls.clone()),
             rejected_calls: self.rejected.clone(),
-            functions: Vec::new(),
             incomplete,
+            ..ChatMessage::assistant("")
         }
     }
 

@@ -79,6 +79,24 @@ impl From<&str> for Value {
     }
 }
 
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(integer: i64) -> Self {
+        Self::Integer(integer)
+    }
+}
+
 impl FromIterator<Value> for Value {
     fn from_iter<I: IntoIterator<Item = Self>>(items: I) -> Self {
         Self::Array(items.into_iter().collect())

@@ -7,6 +7,7 @@ mod read;
 use crate::function::{Arguments, SdkFunction, SdkFunctionParameterType, Value};
 
 pub use read::functions_from_json;
+pub(crate) use read::read_functions;
 
 /// The entry of a function in the tool list: its name, description and parameters.
 ///
@@ -39,6 +40,19 @@ pub fn function_schema(function: &SdkFunction) -> Value {
             Value::Object([("type".to_owned(), Value::from("object"))].into_iter().chain(parameters).collect()),
         ),
     ]))
+}
+
+/// A function as an entry of chat-completions `tools`: `{"type": "function", "function": …}`.
+pub(crate) fn tool_schema(function: &SdkFunction) -> Value {
+    Value::Object(Arguments::from([
+        ("type".to_owned(), Value::from("function")),
+        ("function".to_owned(), function_schema(function)),
+    ]))
+}
+
+/// Functions as JSON text: chat-completions `tools`, which [`functions_from_json`] reads.
+pub fn functions_to_json(functions: &[SdkFunction]) -> String {
+    functions.iter().map(tool_schema).collect::<Value>().to_string()
 }
 
 /// The schema of a type. `description` comes from where the type stands, and overrides the type's own.

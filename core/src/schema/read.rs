@@ -23,8 +23,13 @@ const DEEPEST_SCHEMA: usize = 64;
 pub fn functions_from_json(text: &str) -> Result<Vec<SdkFunction>> {
     let json: Json = serde_json::from_str(text)
         .map_err(|err| SdkError::new(ErrorKind::Serialization, "functions are no valid JSON").caused_by(err))?;
-    let entries = json.as_array().ok_or_else(|| wrong("functions", "expected an array"))?;
-    let functions = entries.iter().enumerate().map(|(i, entry)| read_function(entry, &format!("functions[{i}]")));
+    read_functions(&json, "functions")
+}
+
+/// Reads functions from JSON that stands at a place.
+pub(crate) fn read_functions(json: &Json, place: &str) -> Result<Vec<SdkFunction>> {
+    let entries = json.as_array().ok_or_else(|| wrong(place, "expected an array"))?;
+    let functions = entries.iter().enumerate().map(|(i, entry)| read_function(entry, &format!("{place}[{i}]")));
     functions.collect()
 }
 
@@ -69,7 +74,8 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
     let schema = fields(schema, place)?;
     let kind = schema.get("type").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected one type"))?;
     refuse_unknown(schema, kind, place)?;
-    let description = text(schema, "description", place)?;
+    // Directly under a parameter, the description is the parameter's.
+    let description = if depth == 0 { None } else { text(schema, "description", place)? };
     Ok(match kind {
         "string" => {
             let enum_values = enumeration(schema, place, |value| value.as_str().map(str::to_owned))?;

@@ -1,0 +1,210 @@
+//! Whose turn it is, and what a turn leaves behind.
+
+use std::time::Duration;
+
+use causerie::{
+    ChatMessage, ContextPolicy, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ModelRunner,
+    OnBusy, OnCancel, ResponseStream, Role, SdkFunction,
+};
+
+use crate::fixture;
+
+fn runner() -> ModelRunner {
+    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+}
+
+fn options(max_tokens: usize) -> GenerationOptions {
+    GenerationOptions { temperature: Some(0.0), max_tokens: Some(max_tokens), ..Default::default() }
+}
+
+fn ask(conversation: &Conversation, text: &str, options: GenerationOptions) -> ResponseStream {
+    conversation.generate_response(ChatMessage::user(text), options)
+}
+
+fn finish(stream: ResponseStream) -> causerie::Completion {
+    match stream.last() {
+        Some(Ok(MessageResponse::Complete(completion))) => *completion,
+        other => panic!("the reply ends: {other:?}"),
+    }
+}
+
+fn roles(conversation: &Conversation) -> Vec<Role> {
+    conversation.history().iter().map(|message| message.role).collect()
+}
+
+/// Pulls once and drops what comes.
+fn pull(stream: &mut ResponseStream) {
+    Iterator::next(stream).unwrap().unwrap();
+}
+
+#[test]
+fn replies_wait_in_line_when_they_are_told_to() {
+    let runner = runner();
+    let conversation = runner.create_conversation("");
+    let mut first = ask(&conversation, "a", options(100));
+    pull(&mut first);
+    let queued = || GenerationOptions { on_busy: OnBusy::Queue, ..options(3) };
+    let (second, third) = (ask(&conversation, "b", queued()), ask(&conversation, "c", queued()));
+    // Read by threads of their own, since nothing of them comes before the first has ended.
+    let readers = [second, third].map(|mut stream| {
+        std::thread::spawn(move || {
+            pull(&mut stream);
+            finish(stream)
+        })
+    });
+    finish(first);
+    for reader in readers {
+        assert_eq!(reader.join().unwrap().stats.completion_tokens, 3);
+    }
+    let texts: Vec<String> = conversation.history().iter().step_by(2).map(ChatMessage::text).collect();
+    assert_eq!(texts[0], "a");
+    assert!(texts[1..] == ["b", "c"] || texts[1..] == ["c", "b"], "each is answered in its turn: {texts:?}");
+    assert_eq!(roles(&conversation), [Role::User, Role::Assistant].repeat(3));
+}
+
+#[test]
+fn a_reply_cancelled_in_the_line_leaves_no_trace() {
+    let conversation = runner().create_conversation("");
+    let mut first = ask(&conversation, "a", options(usize::MAX));
+    pull(&mut first);
+    let second = ask(&conversation, "b", GenerationOptions { on_busy: OnBusy::Queue, ..options(3) });
+    let cancel = second.cancel_handle();
+    let reader = std::thread::spawn(move || finish(second));
+    cancel.cancel();
+    let completion = reader.join().unwrap();
+    assert_eq!((completion.finish_reason, completion.stats.prompt_tokens), (FinishReason::Interrupted, 0));
+    first.cancel();
+    finish(first);
+    assert_eq!(roles(&conversation), [Role::User, Role::Assistant]);
+}
+
+#[test]
+fn a_cancelled_reply_leaves_what_it_is_told_to() {
+    let runner = runner();
+    for (on_cancel, expect) in [
+        (OnCancel::KeepPartial, vec![Role::User, Role::Assistant]),
+        (OnCancel::DropPartial, vec![Role::User]),
+        (OnCancel::DropTurn, vec![]),
+    ] {
+        let conversation = runner.create_conversation("");
+        let mut stream = ask(&conversation, "a", GenerationOptions { on_cancel, ..options(usize::MAX) });
+        pull(&mut stream);
+        stream.cancel();
+        assert!(finish(stream).full_message.incomplete);
+        assert_eq!(roles(&conversation), expect, "{on_cancel:?}");
+    }
+    // A reply that ends by itself stays, whatever was said of cancelled ones.
+    let conversation = runner.create_conversation("");
+    finish(ask(&conversation, "a", GenerationOptions { on_cancel: OnCancel::DropTurn, ..options(3) }));
+    assert_eq!(roles(&conversation), [Role::User, Role::Assistant]);
+}
+
+#[test]
+fn time_that_is_up_is_a_cancel() {
+    let conversation = runner().create_conversation("");
+    let timeout = Some(Duration::ZERO);
+    let completion = finish(ask(&conversation, "a", GenerationOptions { timeout, ..options(usize::MAX) }));
+    assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    assert!(!conversation.is_generating());
+}
+
+#[test]
+fn an_unloaded_model_leaves_its_conversations_readable() {
+    let runner = runner();
+    let conversation = runner.create_conversation("");
+    let mut stream = ask(&conversation, "a", options(usize::MAX));
+    pull(&mut stream);
+    pollster::block_on(runner.unload());
+    assert_eq!(finish(stream).finish_reason, FinishReason::Interrupted);
+    assert_eq!(roles(&conversation), [Role::User, Role::Assistant]);
+    let refused = ask(&conversation, "b", options(1)).last().unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ModelUnloaded);
+    assert_eq!(conversation.prompt_token_count().unwrap_err().kind(), ErrorKind::ModelUnloaded);
+    pollster::block_on(runner.unload());
+}
+
+#[test]
+fn a_history_is_edited_between_turns() {
+    let conversation = runner().create_conversation("");
+    for name in ["a", "b"] {
+        conversation.register_function(SdkFunction::new(name, "", vec![])).unwrap();
+    }
+    finish(ask(&conversation, "first", options(2)));
+    finish(ask(&conversation, "second", options(2)));
+    let fork = conversation.fork();
+    assert_eq!(conversation.remove_last_message().unwrap().map(|message| message.role), Some(Role::Assistant));
+    conversation.truncate(3).unwrap();
+    assert_eq!(roles(&conversation), [Role::System, Role::User, Role::Assistant]);
+    assert_eq!(fork.history().len(), 5, "a fork goes its own way");
+    assert!(conversation.unregister_function("a").unwrap() && !conversation.unregister_function("a").unwrap());
+    assert_eq!(conversation.functions().len(), 1);
+    conversation.unregister_function("b").unwrap();
+    assert_eq!(roles(&conversation), [Role::User, Role::Assistant], "nothing is left for a system message to carry");
+}
+
+/// A system message and turns of a user and an assistant, about 4,096 tokens with 40 turns.
+fn long(runner: &ModelRunner, n_turns: usize) -> Conversation {
+    let turn = |i: usize| [ChatMessage::user(format!("Number {i}?")), ChatMessage::assistant("All of it. ".repeat(8))];
+    let history = std::iter::once(ChatMessage::system("Be brief.")).chain((0..n_turns).flat_map(turn));
+    runner.create_conversation_from_history(history.collect())
+}
+
+#[test]
+fn a_history_that_outgrows_the_context_is_refused_or_slides() {
+    let runner = runner();
+    let conversation = long(&runner, 200);
+    let n_before = conversation.history().len();
+    let refused = ask(&conversation, "Now?", options(5)).last().unwrap().unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::PromptExceedsContext { .. }));
+    assert_eq!(conversation.history().len(), n_before);
+
+    let slide =
+        GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options(500) };
+    let completion = finish(ask(&conversation, "Now?", slide.clone()));
+    let dropped = &completion.prompt.dropped_messages;
+    assert_eq!(dropped.first(), Some(&1), "the system message stays, the oldest turn goes first");
+    assert!(dropped.len() % 2 == 0 && dropped.iter().zip(1..).all(|(at, expect)| *at == expect), "{dropped:?}");
+    assert_ne!(completion.finish_reason, FinishReason::ExceedContext, "there was room for the reply");
+    assert_eq!(conversation.history().len(), n_before + 2, "the history is whole");
+    // One turn less left out would not have left that room.
+    let mut history = conversation.history();
+    history.truncate(n_before + 1);
+    history.drain(1..dropped.len() - 1);
+    let larger = runner.create_conversation_from_history(history);
+    assert!(runner.context_size() < larger.prompt_token_count().unwrap() + 500);
+
+    let plan = conversation.plan_context(&slide).unwrap();
+    assert!(plan.tokens_after + 500 <= runner.context_size() && runner.context_size() < plan.tokens_before);
+    assert_eq!(plan.tokens_before, conversation.prompt_token_count().unwrap());
+}
+
+#[test]
+fn old_results_are_cut_short_before_turns_are_left_out() {
+    let runner = runner();
+    let result = ChatMessage::tool("x y ".repeat(600));
+    let mut history = vec![ChatMessage::user("a"), result.clone(), ChatMessage::user("b"), result];
+    let slide = |shrink_tool_results| GenerationOptions {
+        context_policy: ContextPolicy::Slide { shrink_tool_results },
+        ..options(5)
+    };
+    history.push(ChatMessage::user("c"));
+    history.push(ChatMessage::tool("z ".repeat(300)));
+    let conversation = runner.create_conversation_from_history(history);
+    let plan = conversation.plan_context(&slide(false)).unwrap();
+    assert!(!plan.dropped_messages.is_empty() && plan.shrunk_messages.is_empty(), "{plan:?}");
+    let plan = conversation.plan_context(&slide(true)).unwrap();
+    assert_eq!((plan.dropped_messages, plan.shrunk_messages), (vec![], vec![1, 3]));
+}
+
+#[test]
+fn results_that_do_not_match_the_calls_are_named() {
+    let history = r#"[{"role": "user", "content": "Time?"}, {"role": "assistant", "content": null,
+        "tool_calls": [{"function": {"name": "a", "arguments": "{}"}}, {"function": {"name": "b", "arguments": "{}"}}]}]"#;
+    let conversation = runner().create_conversation_from_history(causerie::messages_from_json(history).unwrap());
+    conversation.append_to_history(ChatMessage::tool("1")).unwrap();
+    let completion = finish(conversation.continue_response(options(1)));
+    assert_eq!(completion.prompt.miscounted_results, [1]);
+    conversation.truncate(3).unwrap();
+    conversation.append_to_history(ChatMessage::tool("2")).unwrap();
+    assert!(finish(conversation.continue_response(options(1))).prompt.miscounted_results.is_empty());
+}
