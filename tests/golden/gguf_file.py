@@ -9,7 +9,8 @@ from vocabulary import BOS, EOS, PAD, SIZE
 from weights import deviation, gguf_name
 
 FILE_TYPES = {
-    Type.F32: 0, Type.F16: 1, Type.Q4_0: 2, Type.Q8_0: 7, Type.Q4_K: 15, Type.Q5_K: 17, Type.Q6_K: 18, Type.BF16: 32,
+    Type.F32: 0, Type.F16: 1, Type.Q4_0: 2, Type.Q4_1: 3, Type.Q8_0: 7, Type.Q5_0: 8, Type.Q5_1: 9, Type.Q4_K: 15,
+    Type.Q5_K: 17, Type.Q6_K: 18, Type.BF16: 32,
 }
 NORMAL, CONTROL = 1, 3
 
@@ -28,6 +29,10 @@ def add_metadata(writer, shape, vocabulary, template, quantisation):
     writer.add_layer_norm_rms_eps(shape.norm_eps)
     writer.add_vocab_size(SIZE)
     writer.add_shortconv_l_cache(3)
+    add_vocabulary(writer, vocabulary, template)
+
+
+def add_vocabulary(writer, vocabulary, template):
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("lfm2")
     writer.add_token_list(vocabulary.tokens)

@@ -1,84 +1,141 @@
-//! Grouped-query attention with a norm on every query and key head, and rotary positions.
+//! Grouped-query attention with rotary positions; in some families with a norm on every query and key head.
 
-use candle_core::quantized::QMatMul;
-use candle_core::{D, Device, Module, Result as TensorResult, Tensor};
+use candle_core::{D, Device, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, softmax_last_dim};
-use candle_nn::rotary_emb::rope;
 
 use crate::error::Result;
 use crate::model::layer::LayerWeights;
+use crate::model::linear::Linear;
+use crate::model::rope::{Pairing, Rope};
 use crate::model::state::KeyValues;
 use crate::model::wrong;
+use crate::weights::Weights;
 
 pub(crate) struct Attention {
-    q_proj: QMatMul,
-    k_proj: QMatMul,
-    v_proj: QMatMul,
-    out_proj: QMatMul,
-    q_norm: Tensor,
-    k_norm: Tensor,
-    n_heads: usize,
-    n_kv_heads: usize,
-    head_dim: usize,
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    out_proj: Linear,
+    /// Norms of queries and of keys.
+    norms: Option<(Tensor, Tensor)>,
+    /// `None` where attention knows no positions.
+    rope: Option<Rope>,
+    /// Tokens that a token sees, itself included; `None` for all before it.
+    window: Option<usize>,
+    heads: Heads,
     norm_eps: f32,
 }
 
-impl Attention {
-    pub(crate) fn load(weights: &LayerWeights<'_>, norm_eps: f32) -> Result<Self> {
-        let hidden = weights.hidden;
-        let name = weights.name("self_attn.q_layernorm");
-        let Some(&[head_dim]) = weights.shape("self_attn.q_layernorm") else {
-            return Err(wrong(format!("tensor {name} is missing or no vector")));
+/// The heads of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heads {
+    pub(crate) n_queries: usize,
+    pub(crate) n_keys: usize,
+    pub(crate) head_dim: usize,
+}
+
+impl Heads {
+    pub(crate) fn read(weights: &LayerWeights<'_>) -> Result<Self> {
+        let (architecture, layer) = (weights.architecture, weights.layer);
+        let (q_rows, k_rows) = (weights.rows("attn_q")?, weights.rows("attn_k")?);
+        let stated = architecture.head_dim.or_else(|| Some(weights.hidden / architecture.n_heads?));
+        let head_dim = match (architecture.family.has_head_norms, weights.shape("attn_q_norm"), stated) {
+            (true, Some(&[head_dim]), _) => head_dim,
+            (true, ..) => return Err(weights.weights.missing(&weights.name("attn_q_norm"))),
+            (false, _, Some(head_dim)) => head_dim,
+            (false, _, None) => return Err(wrong("the size of a head is stated nowhere")),
         };
-        let (q_rows, kv_rows) = (weights.rows("self_attn.q_proj")?, weights.rows("self_attn.k_proj")?);
-        let (n_heads, n_kv_heads) = (q_rows / head_dim, kv_rows / head_dim);
-        let is_whole = n_heads * head_dim == q_rows && n_kv_heads * head_dim == kv_rows;
-        if !is_whole || head_dim % 2 != 0 || n_kv_heads == 0 || n_heads % n_kv_heads != 0 {
-            return Err(wrong(format!(
-                "layer {} has {q_rows} query and {kv_rows} key rows, which do not make heads of {head_dim}",
-                weights.layer
-            )));
+        let wrong_heads = || {
+            wrong(format!("layer {layer} has {q_rows} query and {k_rows} key rows, which do not make heads of {head_dim}"))
+        };
+        if head_dim == 0 || head_dim % 2 != 0 || q_rows % head_dim != 0 || k_rows % head_dim != 0 {
+            return Err(wrong_heads());
         }
+        let heads = Self { n_queries: q_rows / head_dim, n_keys: k_rows / head_dim, head_dim };
+        let is_grouped = heads.n_keys != 0 && heads.n_queries.is_multiple_of(heads.n_keys);
+        if is_grouped { Ok(heads) } else { Err(wrong_heads()) }
+    }
+}
+
+impl Attention {
+    pub(crate) fn load(weights: &LayerWeights<'_>) -> Result<Self> {
+        let (architecture, hidden) = (weights.architecture, weights.hidden);
+        let (family, plan) = (architecture.family, architecture.layers[weights.layer]);
+        let heads = Heads::read(weights)?;
+        let Heads { n_queries, n_keys, head_dim } = heads;
+        if family.has_biases {
+            ["attn_q", "attn_k", "attn_v"].iter().try_for_each(|part| weights.expect_bias(part))?;
+        }
+        let norms = match family.has_head_norms {
+            true => Some((weights.vector("attn_q_norm", head_dim)?, weights.vector("attn_k_norm", head_dim)?)),
+            false => None,
+        };
+        let settings = if plan.window.is_some() { &architecture.sliding_rope } else { &architecture.rope };
+        let pairing = match weights.weights {
+            Weights::Gguf(_) => family.gguf_pairing,
+            Weights::Folder(_) => Pairing::Halves,
+        };
+        let rope = plan.has_rope.then(|| Rope::load(weights.weights, settings, pairing, head_dim)).transpose()?;
         Ok(Self {
-            q_proj: weights.matrix("self_attn.q_proj", q_rows, hidden)?,
-            k_proj: weights.matrix("self_attn.k_proj", kv_rows, hidden)?,
-            v_proj: weights.matrix("self_attn.v_proj", kv_rows, hidden)?,
-            out_proj: weights.matrix("self_attn.out_proj", hidden, q_rows)?,
-            q_norm: weights.vector("self_attn.q_layernorm", head_dim)?,
-            k_norm: weights.vector("self_attn.k_layernorm", head_dim)?,
-            n_heads,
-            n_kv_heads,
-            head_dim,
-            norm_eps,
+            q_proj: weights.linear("attn_q", n_queries * head_dim, hidden)?,
+            k_proj: weights.linear("attn_k", n_keys * head_dim, hidden)?,
+            v_proj: weights.linear("attn_v", n_keys * head_dim, hidden)?,
+            out_proj: weights.linear("attn_output", hidden, n_queries * head_dim)?,
+            norms,
+            rope,
+            window: plan.window,
+            heads,
+            norm_eps: architecture.norm_eps,
         })
     }
 
-    /// `x` is `(time, hidden)`, as is what returns.
-    pub(crate) fn forward(&self, x: &Tensor, positions: &Rope, past: &mut KeyValues) -> TensorResult<Tensor> {
+    /// `x` is `(time, hidden)`, as is what returns. Its first token stands at `start`.
+    pub(crate) fn forward(&self, x: &Tensor, start: usize, past: &mut KeyValues) -> TensorResult<Tensor> {
         let time = x.dim(0)?;
+        let Heads { n_queries, n_keys, head_dim } = self.heads;
         let heads = |projected: Tensor, n_heads: usize| {
-            projected.reshape((time, n_heads, self.head_dim))?.transpose(0, 1)?.contiguous() // (heads, time, head_dim)
+            projected.reshape((time, n_heads, head_dim))?.transpose(0, 1)?.contiguous() // (heads, time, head_dim)
         };
-        let q = rms_norm(&heads(self.q_proj.forward(x)?, self.n_heads)?, &self.q_norm, self.norm_eps)?;
-        let k = rms_norm(&heads(self.k_proj.forward(x)?, self.n_kv_heads)?, &self.k_norm, self.norm_eps)?;
-        let v = heads(self.v_proj.forward(x)?, self.n_kv_heads)?;
-        past.append(&positions.turn(&k)?, &v)?;
+        let mut q = heads(self.q_proj.forward(x)?, n_queries)?;
+        let mut k = heads(self.k_proj.forward(x)?, n_keys)?;
+        let v = heads(self.v_proj.forward(x)?, n_keys)?;
+        if let Some((q_norm, k_norm)) = &self.norms {
+            (q, k) = (rms_norm(&q, q_norm, self.norm_eps)?, rms_norm(&k, k_norm, self.norm_eps)?);
+        }
+        if let Some(rope) = &self.rope {
+            let turns = rope.turns(start, time);
+            (q, k) = (turns.turn(&q)?, turns.turn(&k)?);
+        }
+        past.append(&k, &v)?;
         let pages = past.pages().collect::<TensorResult<Vec<_>>>()?;
 
         // The queries that share a key head stand below each other: no copy of keys and values for each of them.
-        let group = self.n_heads / self.n_kv_heads;
-        let q = positions.turn(&q)?.reshape((self.n_kv_heads, group * time, self.head_dim))?;
-        let scale = 1.0 / (self.head_dim as f64).sqrt();
+        let group = n_queries / n_keys;
+        let q = q.reshape((n_keys, group * time, head_dim))?;
+        let scale = 1.0 / (head_dim as f64).sqrt();
         let scores = pages.iter().map(|(k, _)| q.matmul(&k.transpose(1, 2)?)).collect::<TensorResult<Vec<_>>>()?;
         let mut scores = (joined(scores)? * scale)?; // (kv_heads, group * time, span)
-        if 1 < time {
-            let span = past.n_tokens();
-            let masked = scores.reshape((self.n_heads, time, span))?.broadcast_add(&causal_mask(time, span)?)?;
-            scores = masked.reshape((self.n_kv_heads, group * time, span))?;
+        if let Some(mask) = self.mask(time, past.n_tokens())? {
+            let masked = scores.reshape((n_queries, time, past.n_tokens()))?.broadcast_add(&mask)?;
+            scores = masked.reshape((n_keys, group * time, past.n_tokens()))?;
         }
         let mixed = weighted_sum(&softmax_last_dim(&scores)?, &pages)?; // (kv_heads, group * time, head_dim)
-        let mixed = mixed.reshape((self.n_heads, time, self.head_dim))?.transpose(0, 1)?.contiguous()?;
-        self.out_proj.forward(&mixed.reshape((time, self.n_heads * self.head_dim))?)
+        let mixed = mixed.reshape((n_queries, time, head_dim))?.transpose(0, 1)?.contiguous()?;
+        self.out_proj.forward(&mixed.reshape((time, n_queries * head_dim))?)
+    }
+
+    /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`. `None` where all
+    /// may see all.
+    fn mask(&self, time: usize, span: usize) -> TensorResult<Option<Tensor>> {
+        let window = self.window.unwrap_or(usize::MAX);
+        if time == 1 && span <= window {
+            return Ok(None);
+        }
+        let past = span - time;
+        let sees = |row: usize, column: usize| column <= past + row && past + row - column < window;
+        let value = |row: usize, column: usize| if sees(row, column) { 0.0 } else { f32::NEG_INFINITY };
+        let mask: Vec<f32> = (0..time).flat_map(|row| (0..span).map(move |column| value(row, column))).collect();
+        Tensor::from_vec(mask, (time, span), &Device::Cpu).map(Some)
     }
 }
 
@@ -103,42 +160,4 @@ fn weighted_sum(shares: &Tensor, pages: &[(Tensor, Tensor)]) -> TensorResult<Ten
         start += n_tokens;
     }
     sum.ok_or_else(|| candle_core::Error::msg("attention without keys"))
-}
-
-/// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`.
-fn causal_mask(time: usize, span: usize) -> TensorResult<Tensor> {
-    let past = span - time;
-    let value = |row: usize, column: usize| if column <= past + row { 0.0 } else { f32::NEG_INFINITY };
-    let mask: Vec<f32> = (0..time).flat_map(|row| (0..span).map(move |column| value(row, column))).collect();
-    Tensor::from_vec(mask, (time, span), &Device::Cpu)
-}
-
-/// Rotary positions of one stretch of tokens: cosine and sine, `(time, head_dim / 2)`.
-pub(crate) struct Rope {
-    theta: f32,
-    start: usize,
-    time: usize,
-}
-
-impl Rope {
-    /// Positions from `start` on.
-    pub(crate) fn new(theta: f32, start: usize, time: usize) -> Self {
-        Self { theta, start, time }
-    }
-
-    /// Turns heads, `(heads, time, head_dim)`, each by its position; halves of a head are paired.
-    fn turn(&self, heads: &Tensor) -> TensorResult<Tensor> {
-        let head_dim = heads.dim(D::Minus1)?;
-        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-        for position in self.start..self.start + self.time {
-            for pair in (0..head_dim).step_by(2) {
-                let frequency = self.theta.powf(-(pair as f32) / head_dim as f32);
-                let angle = position as f32 * frequency; // exact: positions stay below 2^24
-                cosines.push(angle.cos());
-                sines.push(angle.sin());
-            }
-        }
-        let table = |values| Tensor::from_vec(values, (self.time, head_dim / 2), heads.device());
-        rope(&heads.unsqueeze(0)?, &table(cosines)?, &table(sines)?)?.squeeze(0)
-    }
 }

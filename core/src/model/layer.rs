@@ -1,14 +1,16 @@
 //! One layer: an operator over time, then a feed-forward block, each around a residual.
 
-use candle_core::quantized::QMatMul;
-use candle_core::{Module, Result as TensorResult, Tensor};
-use candle_nn::ops::{rms_norm, silu};
+use candle_core::{Result as TensorResult, Tensor};
+use candle_nn::ops::rms_norm;
 
 use crate::error::Result;
-use crate::model::attention::{Attention, Rope};
+use crate::model::architecture::Architecture;
+use crate::model::attention::Attention;
+use crate::model::feed_forward::FeedForward;
+use crate::model::linear::Linear;
 use crate::model::short_convolution::ShortConvolution;
 use crate::model::state::{KeyValues, LayerState};
-use crate::model::{names, wrong};
+use crate::model::wrong;
 use crate::weights::Weights;
 
 pub(crate) struct Layer {
@@ -24,16 +26,29 @@ enum Operator {
     Attention(Attention),
 }
 
-/// Where a layer's tensors are looked up.
+/// Where a layer's tensors are looked up, by the part's name in GGUF files.
+#[derive(Clone, Copy)]
 pub(crate) struct LayerWeights<'a> {
     pub(crate) weights: &'a Weights,
+    pub(crate) architecture: &'a Architecture,
     pub(crate) layer: usize,
     pub(crate) hidden: usize,
 }
 
 impl LayerWeights<'_> {
+    /// The name of a tensor in the form of the file; `kind` is `weight` or `bias`.
+    fn tensor(&self, part: &str, kind: &str) -> String {
+        let layer = self.layer;
+        match self.weights {
+            Weights::Gguf(_) => format!("blk.{layer}.{part}.{kind}"),
+            Weights::Folder(_) => {
+                format!("model.layers.{layer}.{}.{kind}", self.architecture.family.folder_name(part))
+            }
+        }
+    }
+
     pub(crate) fn name(&self, part: &str) -> String {
-        names::in_layer(self.weights, self.layer, part)
+        self.tensor(part, "weight")
     }
 
     pub(crate) fn shape(&self, part: &str) -> Option<&[usize]> {
@@ -44,12 +59,26 @@ impl LayerWeights<'_> {
     pub(crate) fn rows(&self, part: &str) -> Result<usize> {
         match self.shape(part) {
             Some(&[rows, _]) => Ok(rows),
-            _ => Err(wrong(format!("tensor {} is missing or no matrix", self.name(part)))),
+            Some(shape) => Err(wrong(format!("tensor {} has shape {shape:?}, expected a matrix", self.name(part)))),
+            None => Err(self.weights.missing(&self.name(part))),
         }
     }
 
-    pub(crate) fn matrix(&self, part: &str, rows: usize, columns: usize) -> Result<QMatMul> {
-        self.weights.matrix(&self.name(part), (rows, columns))
+    pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear> {
+        let weight = self.weights.matrix(&self.name(part), (rows, columns))?;
+        Ok(Linear::new(weight, self.bias(part, rows)?))
+    }
+
+    /// The bias of a part, where it has one.
+    pub(crate) fn bias(&self, part: &str, length: usize) -> Result<Option<Tensor>> {
+        let name = self.tensor(part, "bias");
+        self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()
+    }
+
+    /// A bias that the family always has.
+    pub(crate) fn expect_bias(&self, part: &str) -> Result<()> {
+        let name = self.tensor(part, "bias");
+        self.weights.shape(&name).map(drop).ok_or_else(|| self.weights.missing(&name))
     }
 
     pub(crate) fn vector(&self, part: &str, length: usize) -> Result<Tensor> {
@@ -58,19 +87,18 @@ impl LayerWeights<'_> {
 }
 
 impl Layer {
-    pub(crate) fn load(weights: &Weights, layer: usize, hidden: usize, norm_eps: f32) -> Result<Self> {
-        let weights = LayerWeights { weights, layer, hidden };
+    pub(crate) fn load(weights: &LayerWeights<'_>) -> Result<Self> {
         // The tensors tell the layer's kind; descriptions of it have been spelled in several ways.
-        let operator = match weights.shape("conv.conv") {
-            Some(_) => Operator::ShortConvolution(ShortConvolution::load(&weights)?),
-            None => Operator::Attention(Attention::load(&weights, norm_eps)?),
+        let operator = match weights.shape("shortconv.conv") {
+            Some(_) => Operator::ShortConvolution(ShortConvolution::load(weights)?),
+            None => Operator::Attention(Attention::load(weights)?),
         };
         Ok(Self {
-            operator_norm: weights.vector("operator_norm", hidden)?,
+            operator_norm: weights.vector("attn_norm", weights.hidden)?,
             operator,
-            feed_forward_norm: weights.vector("ffn_norm", hidden)?,
-            feed_forward: FeedForward::load(&weights)?,
-            norm_eps,
+            feed_forward_norm: weights.vector("ffn_norm", weights.hidden)?,
+            feed_forward: FeedForward::load(weights)?,
+            norm_eps: weights.architecture.norm_eps,
         })
     }
 
@@ -81,40 +109,17 @@ impl Layer {
         }
     }
 
-    /// `x` is `(time, hidden)`, as is what returns.
-    pub(crate) fn forward(&self, x: &Tensor, rope: &Rope, state: &mut LayerState) -> TensorResult<Tensor> {
+    /// `x` is `(time, hidden)`, as is what returns. Its first token stands at `start`.
+    pub(crate) fn forward(&self, x: &Tensor, start: usize, state: &mut LayerState) -> TensorResult<Tensor> {
         let normed = rms_norm(x, &self.operator_norm, self.norm_eps)?;
         let mixed = match (&self.operator, state) {
             (Operator::ShortConvolution(convolution), LayerState::Inputs(inputs)) => {
                 convolution.forward(&normed, inputs)?
             }
-            (Operator::Attention(attention), LayerState::KeyValues(past)) => attention.forward(&normed, rope, past)?,
+            (Operator::Attention(attention), LayerState::KeyValues(past)) => attention.forward(&normed, start, past)?,
             _ => candle_core::bail!("the state belongs to another model"),
         };
         let x = (x + mixed)?;
         &x + self.feed_forward.forward(&rms_norm(&x, &self.feed_forward_norm, self.norm_eps)?)?
-    }
-}
-
-/// `w2(silu(w1 x) * w3 x)`
-struct FeedForward {
-    w1: QMatMul,
-    w2: QMatMul,
-    w3: QMatMul,
-}
-
-impl FeedForward {
-    fn load(weights: &LayerWeights<'_>) -> Result<Self> {
-        let (width, hidden) = (weights.rows("feed_forward.w1")?, weights.hidden);
-        Ok(Self {
-            w1: weights.matrix("feed_forward.w1", width, hidden)?,
-            w2: weights.matrix("feed_forward.w2", hidden, width)?,
-            w3: weights.matrix("feed_forward.w3", width, hidden)?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
-        let gate = silu(&self.w1.forward(x)?)?;
-        self.w2.forward(&(gate * self.w3.forward(x)?)?)
     }
 }

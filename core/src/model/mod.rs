@@ -1,11 +1,20 @@
 //! Language models: token ids in, logits out.
 //!
-//! Today one architecture, LFM2, on candle tensors.
+//! One decoder for all families, on candle tensors. `architecture` is what a model's files say, read by `metadata` or
+//! by `config`; `family` is what the code knows besides. The decoder is a stack of layers, each `attention` or a
+//! `short_convolution`, then a `feed_forward` block or a mixture of `experts`.
 
+mod architecture;
 mod attention;
+mod config;
+mod decoder;
+mod experts;
+mod family;
+mod feed_forward;
 mod layer;
-mod lfm2;
-mod names;
+mod linear;
+mod metadata;
+mod rope;
 mod short_convolution;
 mod state;
 #[cfg(test)]
@@ -14,29 +23,22 @@ mod tests;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::Weights;
 
-use lfm2::Lfm2;
+use architecture::Architecture;
+use decoder::Decoder;
 
 pub(crate) use state::State;
 
 /// A model in memory.
 pub(crate) struct Model {
-    lfm2: Lfm2,
-    context_size: usize,
-}
-
-/// The architecture that a file names, as far as it can be computed.
-struct Architecture {
-    norm_eps: f64,
-    rope_theta: f32,
-    n_layers: usize,
+    decoder: Decoder,
     context_size: usize,
 }
 
 impl Model {
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
-        let architecture = architecture(weights)?;
-        let lfm2 = Lfm2::load(weights, &architecture)?;
-        Ok(Self { lfm2, context_size: architecture.context_size })
+        let architecture = Architecture::read(weights)?;
+        let decoder = Decoder::load(weights, &architecture)?;
+        Ok(Self { decoder, context_size: architecture.context_size })
     }
 
     /// Tokens that the model was made to hold in view.
@@ -46,34 +48,20 @@ impl Model {
 
     /// How many logits there are: the vocabulary, padded or not.
     pub(crate) fn n_vocabulary(&self) -> usize {
-        self.lfm2.n_vocabulary()
+        self.decoder.n_vocabulary()
     }
 
     /// The state before the first token.
     pub(crate) fn start(&self) -> State {
-        self.lfm2.start()
+        self.decoder.start()
     }
 
     /// Reads tokens, all at least one, and returns the logits after the last of them.
     pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Vec<f32>> {
-        self.lfm2
+        self.decoder
             .forward(ids, state)
             .map_err(|err| SdkError::new(ErrorKind::Generation, "the model's computation failed").caused_by(err))
     }
-}
-
-fn architecture(weights: &Weights) -> Result<Architecture> {
-    let architecture = match weights {
-        Weights::Gguf(file) => names::from_gguf(file)?,
-        Weights::Folder(folder) => names::from_config(folder.config())?,
-    };
-    let is_fine = (1..=1024).contains(&architecture.n_layers)
-        && (1..=1 << 24).contains(&architecture.context_size)
-        && architecture.norm_eps.is_finite()
-        && 0.0 < architecture.norm_eps
-        && architecture.rope_theta.is_finite()
-        && 0.0 < architecture.rope_theta;
-    if is_fine { Ok(architecture) } else { Err(wrong("its sizes are out of any range")) }
 }
 
 /// An error of the model's description.

@@ -2,18 +2,23 @@
 //!
 //! `[B; C; X] = in_proj(x)`, `u = B * X`, `v_t = Σ_k w_k * u_(t - window + 1 + k)`, `y = out_proj(C * v)`.
 
-use candle_core::quantized::QMatMul;
-use candle_core::{DType, Device, Module, Result as TensorResult, Tensor};
+use candle_core::{DType, Device, Result as TensorResult, Tensor};
 
 use crate::error::Result;
 use crate::model::layer::LayerWeights;
+use crate::model::linear::Linear;
 use crate::model::wrong;
 
+/// The longest window that is believed; known models have 3 and 7.
+const LONGEST: usize = 64;
+
 pub(crate) struct ShortConvolution {
-    in_proj: QMatMul,
+    in_proj: Linear,
     /// One row for each place in the window, oldest first: `(window, hidden)`.
     taps: Tensor,
-    out_proj: QMatMul,
+    /// `(hidden)`
+    bias: Option<Tensor>,
+    out_proj: Linear,
     /// The inputs before the first token: zeros, `(window - 1, hidden)`.
     start: Tensor,
     window: usize,
@@ -22,26 +27,16 @@ pub(crate) struct ShortConvolution {
 
 impl ShortConvolution {
     pub(crate) fn load(weights: &LayerWeights<'_>) -> Result<Self> {
-        let hidden = weights.hidden;
-        let name = weights.name("conv.conv");
-        // GGUF files drop the middle dimension of safetensors' (hidden, 1, window).
-        let shape = weights.shape("conv.conv").unwrap_or_default().to_vec();
-        let window = match shape[..] {
-            [rows, 1, window] | [rows, window] if rows == hidden && (2..=64).contains(&window) => window,
-            _ => {
-                return Err(wrong(format!("tensor {name} has shape {shape:?}, expected {hidden} rows of a window")));
-            }
-        };
-        if weights.weights.shape(&name.replace(".weight", ".bias")).is_some() {
-            return Err(wrong(format!("{name} has a bias, which is not supported")));
-        }
+        let (hidden, window, name) = (weights.hidden, window(weights)?, weights.name("shortconv.conv"));
         let failed = |err| wrong(format!("cannot load tensor {name}")).caused_by(err);
-        let taps = weights.weights.floats(&name, &shape)?.reshape((hidden, window));
+        let shape = weights.shape("shortconv.conv").unwrap_or_default();
+        let taps = weights.weights.floats(&name, shape)?.reshape((hidden, window));
         let start = Tensor::zeros((window - 1, hidden), DType::F32, &Device::Cpu);
         Ok(Self {
-            in_proj: weights.matrix("conv.in_proj", 3 * hidden, hidden)?,
+            in_proj: weights.linear("shortconv.in_proj", 3 * hidden, hidden)?,
             taps: taps.and_then(|taps| taps.t()?.contiguous()).map_err(failed)?,
-            out_proj: weights.matrix("conv.out_proj", hidden, hidden)?,
+            bias: weights.bias("shortconv.conv", hidden)?,
+            out_proj: weights.linear("shortconv.out_proj", hidden, hidden)?,
             start: start.map_err(failed)?,
             window,
             hidden,
@@ -63,7 +58,23 @@ impl ShortConvolution {
         for k in 0..self.window {
             mixed = (mixed + u.narrow(0, k, time)?.broadcast_mul(&self.taps.narrow(0, k, 1)?)?)?;
         }
+        if let Some(bias) = &self.bias {
+            mixed = mixed.broadcast_add(bias)?;
+        }
         *inputs = u.narrow(0, time, self.window - 1)?.contiguous()?;
         self.out_proj.forward(&(part(1)? * mixed)?)
+    }
+}
+
+/// Tokens that the convolution of a layer spans.
+pub(crate) fn window(weights: &LayerWeights<'_>) -> Result<usize> {
+    let shape = weights.shape("shortconv.conv").unwrap_or_default();
+    match *shape {
+        // GGUF files drop the middle dimension of safetensors' (hidden, 1, window).
+        [rows, 1, window] | [rows, window] if rows == weights.hidden && (2..=LONGEST).contains(&window) => Ok(window),
+        _ => {
+            let (name, hidden) = (weights.name("shortconv.conv"), weights.hidden);
+            Err(wrong(format!("tensor {name} has shape {shape:?}, expected {hidden} rows of a window")))
+        }
     }
 }

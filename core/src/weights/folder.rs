@@ -22,6 +22,8 @@ pub(crate) struct Folder {
     config: Json,
     files: Vec<MappedFile>,
     tensors: HashMap<String, Entry>,
+    /// Tensors of types that are not supported. Some are no weights, so only those asked for are an error.
+    unread: HashMap<String, Dtype>,
 }
 
 struct Entry {
@@ -35,7 +37,7 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let config = read_json(&path.join("config.json"))?
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
-        let mut folder = Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new() };
+        let mut folder = Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new(), unread: HashMap::new() };
         for file in weight_files(path)? {
             folder.add(&file)?;
         }
@@ -54,8 +56,10 @@ impl Folder {
                 Dtype::F32 => GgmlDType::F32,
                 Dtype::F16 => GgmlDType::F16,
                 Dtype::BF16 => GgmlDType::BF16,
-                // Buffers of integers are no weights; a weight among them is then reported as missing.
-                _ => continue,
+                other => {
+                    self.unread.insert(name.clone(), other);
+                    continue;
+                }
             };
             if info.shape.contains(&0) {
                 return Err(SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is empty, in {}", place())));
@@ -89,6 +93,11 @@ impl Folder {
 
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
         self.tensors.get(name).map(|entry| entry.shape.as_slice())
+    }
+
+    /// The type of a tensor that cannot be read.
+    pub(crate) fn unread(&self, name: &str) -> Option<Dtype> {
+        self.unread.get(name).copied()
     }
 
     /// A tensor as f32.

@@ -67,8 +67,21 @@ impl Weights {
                 ErrorKind::ModelLoad,
                 format!("tensor {name} has shape {found:?}, expected {shape:?}"),
             )),
-            None => Err(SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is missing"))),
+            None => Err(self.missing(name)),
         }
+    }
+
+    /// The error for a tensor that is needed and not there, or there in a type that cannot be read.
+    pub(crate) fn missing(&self, name: &str) -> SdkError {
+        let unread = match self {
+            Self::Gguf(_) => None,
+            Self::Folder(folder) => folder.unread(name),
+        };
+        let message = match unread {
+            Some(dtype) => format!("tensor {name} is of type {dtype}, which is not supported"),
+            None => format!("tensor {name} is missing"),
+        };
+        SdkError::new(ErrorKind::ModelLoad, message)
     }
 
     /// The sampling values that the model's files recommend: `generation_config.json`, or `general.sampling.*`.

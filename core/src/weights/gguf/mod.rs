@@ -117,6 +117,17 @@ impl GgufFile {
         })
     }
 
+    /// True or false, of an array; numbers count as true unless 0.
+    pub(crate) fn booleans(&self, key: &str) -> Result<Option<Vec<bool>>> {
+        self.value(key, "an array of true and false", |value_type, cursor| match value_type {
+            ValueType::Array => read_array(cursor, |element, cursor| match element {
+                ValueType::Bool => cursor.take(1).map(|byte| Some(byte != [0])),
+                number => Ok(read_integer(number, cursor)?.map(|number| number != 0)),
+            }),
+            _ => Ok(None),
+        })
+    }
+
     fn value<'a, T>(
         &'a self,
         key: &str,
@@ -142,36 +153,49 @@ impl GgufFile {
         let (tensor, bytes) = self.tensor(name)?;
         match floats_from_bytes(tensor.dtype, bytes) {
             Some(floats) => Tensor::from_vec(floats, tensor.shape.as_slice(), &Device::Cpu).map_err(loading(name)),
-            None => self.blocks(name)?.dequantize(&Device::Cpu).map_err(loading(name)),
+            None => blocks(name, tensor.dtype, &tensor.shape, bytes)?.dequantize(&Device::Cpu).map_err(loading(name)),
         }
     }
 
     /// A matrix, quantised as it stands in the file.
     pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
-        let (tensor, _) = self.tensor(name)?;
-        match tensor.dtype {
-            GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => Ok(QMatMul::Tensor(self.floats(name)?)),
-            _ => QMatMul::from_qtensor(self.blocks(name)?).map_err(loading(name)),
+        let (tensor, bytes) = self.tensor(name)?;
+        matrix(name, tensor.dtype, &tensor.shape, bytes)
+    }
+
+    /// One matrix of a stack whose shape is checked: `(matrices, outputs, inputs)`.
+    pub(crate) fn matrix_of(&self, name: &str, index: usize, shape: [usize; 3]) -> Result<QMatMul> {
+        let (tensor, bytes) = self.tensor(name)?;
+        if tensor.shape != shape || shape[0] <= index {
+            return Err(broken(format!("tensor {name} has shape {:?}, expected {shape:?}", tensor.shape)));
         }
+        let size = bytes.len() / shape[0]; // whole: rows divide into blocks
+        matrix(name, tensor.dtype, &shape[1..], &bytes[index * size..(index + 1) * size])
     }
 
     fn tensor(&self, name: &str) -> Result<(&TensorEntry, &[u8])> {
         let tensor = self.header.tensors.get(name).ok_or_else(|| broken(format!("tensor {name} is missing")))?;
         Ok((tensor, &self.content.bytes()[tensor.bytes.clone()]))
     }
+}
 
-    fn blocks(&self, name: &str) -> Result<QTensor> {
-        let (tensor, bytes) = self.tensor(name)?;
-        // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
-        let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
-        let bytes = if is_aligned(bytes) { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
-        if !is_aligned(&bytes) {
-            return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
-        }
-        QStorage::from_data(bytes, &Device::Cpu, tensor.dtype)
-            .and_then(|storage| QTensor::new(storage, tensor.shape.as_slice()))
-            .map_err(loading(name))
+fn matrix(name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QMatMul> {
+    match floats_from_bytes(dtype, bytes) {
+        Some(floats) => Tensor::from_vec(floats, shape, &Device::Cpu).map(QMatMul::Tensor).map_err(loading(name)),
+        None => QMatMul::from_qtensor(blocks(name, dtype, shape, bytes)?).map_err(loading(name)),
     }
+}
+
+fn blocks(name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QTensor> {
+    // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
+    let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
+    let bytes = if is_aligned(bytes) { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
+    if !is_aligned(&bytes) {
+        return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
+    }
+    QStorage::from_data(bytes, &Device::Cpu, dtype)
+        .and_then(|storage| QTensor::new(storage, shape))
+        .map_err(loading(name))
 }
 
 fn read_integer(value_type: ValueType, cursor: &mut Cursor<'_>) -> Result<Option<i64>> {

@@ -1,0 +1,82 @@
+//! What a model's files say of it, whichever form they have. Shapes are not among it: the tensors themselves tell.
+
+use crate::error::Result;
+use crate::model::experts::Mixture;
+use crate::model::family::Family;
+use crate::model::rope::RopeSettings;
+use crate::model::{config, metadata, wrong};
+use crate::weights::Weights;
+
+/// More than any model has; a file that states more is broken.
+const MOST_LAYERS: usize = 1024;
+/// Positions up to here are exact in f32.
+const LONGEST_CONTEXT: usize = 1 << 24;
+const LARGEST_HEAD: usize = 1 << 16;
+
+#[derive(Debug)]
+pub(crate) struct Architecture {
+    pub(crate) family: &'static Family,
+    pub(crate) norm_eps: f32,
+    pub(crate) context_size: usize,
+    /// Query heads, where stated.
+    pub(crate) n_heads: Option<usize>,
+    /// Numbers of a head, where stated.
+    pub(crate) head_dim: Option<usize>,
+    /// Positions of layers that see the whole context.
+    pub(crate) rope: RopeSettings,
+    /// Positions of layers that see a window.
+    pub(crate) sliding_rope: RopeSettings,
+    /// One for each layer; short convolutions have no use for theirs.
+    pub(crate) layers: Vec<LayerPlan>,
+    pub(crate) mixture: Option<Mixture>,
+    /// Whether the embedding serves for the logits as well, where stated.
+    pub(crate) is_tied: Option<bool>,
+}
+
+/// What is said of one layer's attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LayerPlan {
+    /// Tokens that a token sees, itself included; `None` for all before it.
+    pub(crate) window: Option<usize>,
+    pub(crate) has_rope: bool,
+}
+
+impl Architecture {
+    pub(crate) fn read(weights: &Weights) -> Result<Self> {
+        let architecture = match weights {
+            Weights::Gguf(file) => metadata::read(file)?,
+            Weights::Folder(folder) => config::read(folder.config())?,
+        };
+        architecture.check()?;
+        Ok(architecture)
+    }
+
+    fn check(&self) -> Result<()> {
+        let in_range = |what: &str, value: usize, most: usize| match (1..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(wrong(format!("{what} is {value}, expected 1 to {most}"))),
+        };
+        in_range("the context", self.context_size, LONGEST_CONTEXT)?;
+        self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, LARGEST_HEAD))?;
+        self.n_heads.map_or(Ok(()), |count| in_range("the number of heads", count, LARGEST_HEAD))?;
+        for window in self.layers.iter().filter_map(|layer| layer.window) {
+            in_range("the attention window", window, usize::MAX)?;
+        }
+        if !self.norm_eps.is_finite() || self.norm_eps <= 0.0 {
+            return Err(wrong(format!("the epsilon of norms is {}", self.norm_eps)));
+        }
+        if let Some(mixture) = self.mixture.as_ref().filter(|mixture| !mixture.scale.is_finite()) {
+            return Err(wrong(format!("experts are scaled by {}", mixture.scale)));
+        }
+        self.rope.check()?;
+        self.sliding_rope.check()
+    }
+}
+
+/// The number of layers, refused before anything is made for each of them.
+pub(crate) fn check_layers(n_layers: usize) -> Result<usize> {
+    match (1..=MOST_LAYERS).contains(&n_layers) {
+        true => Ok(n_layers),
+        false => Err(wrong(format!("{n_layers} layers, expected 1 to {MOST_LAYERS}"))),
+    }
+}

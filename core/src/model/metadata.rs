@@ -1,0 +1,158 @@
+//! The architecture of a GGUF file, from its metadata.
+
+use crate::error::Result;
+use crate::model::architecture::{Architecture, LayerPlan, check_layers};
+use crate::model::experts::Mixture;
+use crate::model::family::{FAMILIES, Family};
+use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
+use crate::model::wrong;
+use crate::weights::GgufFile;
+
+/// `expert_gating_func` of a sigmoid.
+const SIGMOID: usize = 2;
+
+pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
+    let family = match file.text("general.architecture")? {
+        Some(name) => FAMILIES.iter().find(|family| family.gguf == name),
+        None => return Err(wrong("metadata general.architecture is missing")),
+    };
+    let Some(family) = family else {
+        let name = file.text("general.architecture")?.unwrap_or_default();
+        return Err(wrong(format!("architecture {name:?} is not supported")));
+    };
+    let keys = Keys { file, family };
+    if file.boolean(&keys.name("attention.causal"))? == Some(false) {
+        return Err(wrong("attention in both directions is not supported"));
+    }
+    let n_layers = check_layers(keys.needed("block_count", file.count(&keys.name("block_count"))?)?)?;
+    let context_size = keys.needed("context_length", keys.count("context_length")?)?;
+    let rope = keys.rope(context_size)?;
+    let sliding_theta = keys.float("rope.freq_base_swa")?.unwrap_or(rope.theta);
+    Ok(Architecture {
+        family,
+        norm_eps: keys
+            .needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
+        context_size,
+        n_heads: keys.heads()?,
+        head_dim: keys.head_dim()?,
+        sliding_rope: RopeSettings { theta: sliding_theta, scaling: rope.scaling.clone() },
+        rope,
+        layers: keys.layers(n_layers)?,
+        mixture: keys.mixture()?,
+        is_tied: None,
+    })
+}
+
+/// Metadata under the name of the architecture.
+struct Keys<'a> {
+    file: &'a GgufFile,
+    family: &'static Family,
+}
+
+impl Keys<'_> {
+    fn name(&self, key: &str) -> String {
+        format!("{}.{key}", self.family.gguf)
+    }
+
+    fn count(&self, key: &str) -> Result<Option<usize>> {
+        self.file.count(&self.name(key))
+    }
+
+    fn float(&self, key: &str) -> Result<Option<f32>> {
+        self.file.float(&self.name(key))
+    }
+
+    fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
+        value.ok_or_else(|| wrong(format!("metadata {} is missing", self.name(key))))
+    }
+
+    /// The most heads that any layer has: a list holds 0 for layers without attention.
+    fn heads(&self) -> Result<Option<usize>> {
+        let heads = self.file.integers(&self.name("attention.head_count"))?.unwrap_or_default();
+        let most = heads.into_iter().max().filter(|most| *most != 0).map(usize::try_from).transpose();
+        most.map_err(|_| wrong(format!("metadata {} is negative", self.name("attention.head_count"))))
+    }
+
+    fn head_dim(&self) -> Result<Option<usize>> {
+        let (keys, values) = (self.count("attention.key_length")?, self.count("attention.value_length")?);
+        if values.is_some_and(|values| keys.is_some_and(|keys| keys != values)) {
+            return Err(wrong(format!("heads with keys of {keys:?} and values of {values:?} are not supported")));
+        }
+        let turned = self.count("rope.dimension_count")?;
+        // Files without a length of keys state this one, which is the same where whole heads turn.
+        if keys.is_some() && turned.is_some() && keys != turned {
+            return Err(wrong(format!("rotary positions of {turned:?} of {keys:?} dimensions are not supported")));
+        }
+        Ok(keys.or(turned))
+    }
+
+    fn rope(&self, context_size: usize) -> Result<RopeSettings> {
+        let theta = self.float("rope.freq_base")?.unwrap_or(self.family.default_theta);
+        let kind = self.file.text(&self.name("rope.scaling.type"))?;
+        let factor = match self.float("rope.scaling.factor")? {
+            Some(factor) => Some(factor),
+            None => self.float("rope.scale_linear")?, // the key of old files
+        };
+        let factor = factor.map(f64::from).filter(|factor| *factor != 0.0); // 0 means none there
+        let scaling = match (kind.unwrap_or("linear"), factor) {
+            ("none", _) | ("linear" | "yarn", None) => RopeScaling::None,
+            ("linear", Some(factor)) => RopeScaling::Linear { factor },
+            ("yarn", Some(factor)) => RopeScaling::Yarn(self.yarn(factor, context_size)?),
+            (other, _) => return Err(wrong(format!("rope scaling {other:?} is not supported"))),
+        };
+        Ok(RopeSettings { theta, scaling })
+    }
+
+    fn yarn(&self, factor: f64, context_size: usize) -> Result<Yarn> {
+        let number = |key: &str| Ok::<_, crate::error::SdkError>(self.float(key)?.map(f64::from));
+        let attention_factor = match number("rope.scaling.yarn_attn_factor")? {
+            Some(whole) => whole,
+            None => {
+                let multiplier = number("rope.scaling.yarn_log_multiplier")?.filter(|multiplier| *multiplier != 0.0);
+                let divisor = multiplier.map_or(1.0, |multiplier| yarn_attention_factor(factor, multiplier));
+                yarn_attention_factor(factor, 1.0) / divisor * number("rope.scaling.attn_factor")?.unwrap_or(1.0)
+            }
+        };
+        Ok(Yarn {
+            factor,
+            original_context: self.count("rope.scaling.original_context_length")?.unwrap_or(context_size),
+            attention_factor,
+            beta_fast: number("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
+            beta_slow: number("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
+            truncate: true,
+        })
+    }
+
+    fn layers(&self, n_layers: usize) -> Result<Vec<LayerPlan>> {
+        let window = self.count("attention.sliding_window")?.filter(|window| 0 < *window); // 0 means none
+        // Which layers the window is for: all, without a list of them.
+        let slides = self.file.booleans(&self.name("attention.sliding_window_pattern"))?;
+        if slides.as_ref().is_some_and(|slides| slides.len() < n_layers) {
+            let key = self.name("attention.sliding_window_pattern");
+            return Err(wrong(format!("metadata {key} has not an entry for each of {n_layers} layers")));
+        }
+        let plan = |layer: usize| LayerPlan {
+            window: window.filter(|_| slides.as_ref().is_none_or(|slides| slides[layer])),
+            has_rope: self.family.no_rope_interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval)),
+        };
+        Ok((0..n_layers).map(plan).collect())
+    }
+
+    fn mixture(&self) -> Result<Option<Mixture>> {
+        if !self.family.has_experts {
+            return match self.count("expert_count")? {
+                None | Some(0) => Ok(None),
+                Some(_) => Err(wrong(format!("experts are not supported in architecture {:?}", self.family.gguf))),
+            };
+        }
+        if let Some(gating) = self.count("expert_gating_func")?.filter(|gating| *gating != SIGMOID) {
+            return Err(wrong(format!("expert gating function {gating} is not supported, expected {SIGMOID}")));
+        }
+        Ok(Some(Mixture {
+            n_used: self.needed("expert_used_count", self.count("expert_used_count")?)?,
+            is_normalised: self.file.boolean(&self.name("expert_weights_norm"))?.unwrap_or(true),
+            scale: self.float("expert_weights_scale")?.filter(|scale| *scale != 0.0).unwrap_or(1.0), // 0 means none
+            has_bias: true,
+        }))
+    }
+}

@@ -1,0 +1,204 @@
+//! Rotary positions: each pair of numbers of a head turns by an angle that grows with the token's place.
+
+use std::f64::consts::PI;
+
+use candle_core::{D, Result as TensorResult, Tensor};
+use candle_nn::rotary_emb::{rope, rope_i};
+
+use crate::error::Result;
+use crate::model::wrong;
+use crate::weights::Weights;
+
+/// GGUF files of Llama 3 hold the divisors of the frequencies, in place of what they follow from.
+const DIVISORS: &str = "rope_freqs.weight";
+
+/// Which numbers of a head make a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pairing {
+    /// The first of the first half with the first of the second, and so on.
+    Halves,
+    /// Each with its neighbour.
+    Neighbours,
+}
+
+/// How fast the pairs turn, as the files state it.
+#[derive(Clone, Debug)]
+pub(crate) struct RopeSettings {
+    pub(crate) theta: f32,
+    pub(crate) scaling: RopeScaling,
+}
+
+/// What stretches the positions that a model was first trained on over a longer context.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RopeScaling {
+    None,
+    /// All turn slower.
+    Linear {
+        factor: f64,
+    },
+    /// Slow pairs turn slower, fast ones do not, those between in part.
+    Llama3 {
+        factor: f64,
+        low: f64,
+        high: f64,
+        original_context: usize,
+    },
+    /// The same with other bounds; queries and keys grow by a factor besides.
+    Yarn(Yarn),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Yarn {
+    pub(crate) factor: f64,
+    pub(crate) original_context: usize,
+    pub(crate) attention_factor: f64,
+    /// Turns within the original context from which on a pair keeps its speed.
+    pub(crate) beta_fast: f64,
+    /// Turns within the original context below which a pair slows by the whole factor.
+    pub(crate) beta_slow: f64,
+    /// Whether the bounds are moved to whole pairs.
+    pub(crate) truncate: bool,
+}
+
+/// The factor that YaRN recommends for queries and keys, each.
+pub(crate) fn yarn_attention_factor(factor: f64, multiplier: f64) -> f64 {
+    if factor <= 1.0 { 1.0 } else { 0.1 * multiplier * factor.ln() + 1.0 }
+}
+
+impl RopeSettings {
+    /// Refuses numbers with which nothing can be computed.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_fine = |number: f64| number.is_finite() && 0.0 < number;
+        let numbers = match &self.scaling {
+            RopeScaling::None => vec![],
+            RopeScaling::Linear { factor } => vec![*factor],
+            RopeScaling::Llama3 { factor, low, high, original_context } => {
+                vec![*factor, *low, high - low, *original_context as f64]
+            }
+            RopeScaling::Yarn(yarn) => vec![
+                yarn.factor,
+                yarn.original_context as f64,
+                yarn.attention_factor,
+                yarn.beta_fast,
+                yarn.beta_slow,
+                f64::from(self.theta) - 1.0, // its logarithm divides
+            ],
+        };
+        let is_fine = is_fine(self.theta.into()) && numbers.into_iter().all(is_fine);
+        if is_fine { Ok(()) } else { Err(wrong(format!("rotary positions are out of any range: {self:?}"))) }
+    }
+}
+
+/// The rotary positions of one layer.
+pub(crate) struct Rope {
+    /// Of each pair, in radians a token: `(head_dim / 2)`.
+    frequencies: Vec<f32>,
+    attention_factor: f32,
+    pairing: Pairing,
+}
+
+impl Rope {
+    pub(crate) fn load(weights: &Weights, settings: &RopeSettings, pairing: Pairing, head_dim: usize) -> Result<Self> {
+        let mut frequencies = frequencies(settings, head_dim);
+        if matches!(weights, Weights::Gguf(_)) && weights.shape(DIVISORS).is_some() {
+            let failed = |err| wrong(format!("cannot load tensor {DIVISORS}")).caused_by(err);
+            let divisors: Vec<f32> = weights.floats(DIVISORS, &[head_dim / 2])?.to_vec1().map_err(failed)?;
+            if divisors.iter().any(|divisor| !divisor.is_finite() || *divisor <= 0.0) {
+                return Err(wrong(format!("tensor {DIVISORS} holds what is no divisor")));
+            }
+            frequencies.iter_mut().zip(divisors).for_each(|(frequency, divisor)| *frequency /= divisor);
+        }
+        let attention_factor = match &settings.scaling {
+            RopeScaling::Yarn(yarn) => yarn.attention_factor as f32, // the tensors' own precision
+            _ => 1.0,
+        };
+        Ok(Self { frequencies, attention_factor, pairing })
+    }
+
+    /// The angles of a stretch of tokens from `start` on.
+    pub(crate) fn turns(&self, start: usize, time: usize) -> Turns<'_> {
+        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+        for position in start..start + time {
+            for frequency in &self.frequencies {
+                let angle = position as f32 * frequency; // exact: positions stay below 2^24
+                cosines.push(angle.cos() * self.attention_factor);
+                sines.push(angle.sin() * self.attention_factor);
+            }
+        }
+        Turns { rope: self, cosines, sines, time }
+    }
+}
+
+/// Cosines and sines, each `(time, head_dim / 2)`.
+pub(crate) struct Turns<'a> {
+    rope: &'a Rope,
+    cosines: Vec<f32>,
+    sines: Vec<f32>,
+    time: usize,
+}
+
+impl Turns<'_> {
+    /// Turns heads, `(heads, time, head_dim)`, each by its position.
+    pub(crate) fn turn(&self, heads: &Tensor) -> TensorResult<Tensor> {
+        let shape = (self.time, heads.dim(D::Minus1)? / 2);
+        let table = |values: &Vec<f32>| Tensor::from_slice(values, shape, heads.device());
+        let (cosines, sines) = (table(&self.cosines)?, table(&self.sines)?);
+        let heads = heads.unsqueeze(0)?;
+        let turned = match self.rope.pairing {
+            Pairing::Halves => rope(&heads, &cosines, &sines),
+            Pairing::Neighbours => rope_i(&heads, &cosines, &sines),
+        };
+        turned?.squeeze(0)
+    }
+}
+
+/// In f32 and in this order, as the implementations that models are trained with: at far positions every bit counts.
+fn frequencies(settings: &RopeSettings, head_dim: usize) -> Vec<f32> {
+    let powers = (0..head_dim).step_by(2).map(|pair| settings.theta.powf(pair as f32 / head_dim as f32));
+    match &settings.scaling {
+        RopeScaling::None => powers.map(|power| 1.0 / power).collect(),
+        RopeScaling::Linear { factor } => powers.map(|power| 1.0 / power / *factor as f32).collect(),
+        RopeScaling::Llama3 { factor, low, high, original_context } => {
+            let (factor, low, high) = (*factor as f32, *low as f32, *high as f32);
+            let context = *original_context as f32;
+            powers
+                .map(|power| {
+                    let frequency = 1.0 / power;
+                    let wavelength = 2.0 * PI as f32 / frequency;
+                    if wavelength < context / high {
+                        frequency
+                    } else if context / low < wavelength {
+                        frequency / factor
+                    } else {
+                        let share = (context / wavelength - low) / (high - low);
+                        (1.0 - share) * frequency / factor + share * frequency
+                    }
+                })
+                .collect()
+        }
+        RopeScaling::Yarn(yarn) => {
+            let (first, last) = yarn.bounds(settings.theta.into(), head_dim);
+            let width = if first == last { 0.001 } else { last - first };
+            powers
+                .enumerate()
+                .map(|(pair, power)| {
+                    let slowed = ((pair as f32 - first as f32) / width as f32).clamp(0.0, 1.0);
+                    let kept = 1.0 - slowed;
+                    1.0 / (yarn.factor as f32 * power) * (1.0 - kept) + 1.0 / power * kept
+                })
+                .collect()
+        }
+    }
+}
+
+impl Yarn {
+    /// The last pair that keeps its speed, and the first that slows by the whole factor.
+    fn bounds(&self, theta: f64, head_dim: usize) -> (f64, f64) {
+        let pair_of = |n_turns: f64| {
+            head_dim as f64 * (self.original_context as f64 / (n_turns * 2.0 * PI)).ln() / (2.0 * theta.ln())
+        };
+        let (first, last) = (pair_of(self.beta_fast), pair_of(self.beta_slow));
+        let (first, last) = if self.truncate { (first.floor(), last.ceil()) } else { (first, last) };
+        (first.max(0.0), last.min(head_dim as f64 - 1.0))
+    }
+}

@@ -1,0 +1,123 @@
+"""The tiny models of all families but dense LFM2, which shapes.py has: what sets each apart, and how its files say so.
+
+Every model is 32 wide. `config` is its config.json, with keys as published files have them.
+"""
+
+from dataclasses import dataclass, field
+
+from gguf import ExpertGatingFuncType
+from gguf import GGMLQuantizationType as Type
+
+from vocabulary import BOS, EOS, PAD, SIZE
+
+HIDDEN, CONTEXT = 32, 128
+# Shorter than the prompt, so that most of the tokens lie beyond.
+WINDOW, ORIGINAL_CONTEXT = 16, 32
+
+
+@dataclass(frozen=True)
+class Family:
+    """`metadata` holds calls of gguf-py's writer: method, arguments."""
+
+    name: str
+    architecture: str
+    config: dict
+    quantisation: Type
+    seed: int
+    metadata: tuple = ()
+    # What transformers is to compute instead, where it cannot read `config`: other keys, and other names of tensors.
+    oracle: dict = field(default_factory=dict)
+    renamed: dict = field(default_factory=dict)
+
+    @property
+    def heads(self):
+        return self.config["num_attention_heads"]
+
+    @property
+    def kv_heads(self):
+        return self.config["num_key_value_heads"]
+
+    @property
+    def is_permuted(self):
+        """llama.cpp's converter puts the pairs of a head beside each other."""
+        return self.architecture == "llama"
+
+
+def config(model_type, layers, heads, kv_heads, tied, **keys):
+    return {
+        "model_type": model_type, "bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": PAD,
+        "hidden_size": HIDDEN, "intermediate_size": 64, "max_position_embeddings": CONTEXT,
+        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "num_hidden_layers": layers,
+        "tie_word_embeddings": tied, "vocab_size": SIZE, "torch_dtype": "float16",
+    } | keys
+
+
+LFM2_MOE = config(
+    "lfm2_moe", 4, 4, 2, True, norm_eps=1e-5, rope_theta=5e6, conv_L_cache=3, conv_bias=False,
+    layer_types=["conv", "conv", "full_attention", "conv"], num_dense_layers=1, num_experts=5, num_experts_per_tok=2,
+    moe_intermediate_size=32, norm_topk_prob=True, use_expert_bias=True, routed_scaling_factor=1.25,
+)
+MIXED = ["conv", "sliding_attention", "conv", "full_attention"]
+LFM2_SLIDING = config(
+    "lfm2", 4, 4, 2, True, norm_eps=1e-5, conv_L_cache=7, conv_bias=False, head_dim=16, layer_types=MIXED,
+    sliding_window=WINDOW, block_auto_adjust_ff_dim=False,
+    rope_parameters={
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {"rope_type": "default", "rope_theta": 1e6},
+    },
+)
+LLAMA_LINEAR = config(
+    "llama", 3, 4, 4, False, rms_norm_eps=1e-6, attention_bias=True, mlp_bias=True,
+    rope_scaling={"type": "linear", "factor": 2.5},
+)
+SMOLLM2 = config("llama", 3, 4, 1, True, rms_norm_eps=1e-5, rope_theta=1e5)
+LLAMA3 = config(
+    "llama", 3, 4, 2, True, rms_norm_eps=1e-5, rope_theta=5e5, head_dim=16,
+    rope_scaling={
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": ORIGINAL_CONTEXT,
+    },
+)
+QWEN2 = config(
+    "qwen2", 3, 2, 1, False, rms_norm_eps=1e-6, rope_theta=1e6, sliding_window=WINDOW, use_sliding_window=False,
+    max_window_layers=2,
+    rope_scaling={"type": "yarn", "factor": 4.0, "original_max_position_embeddings": ORIGINAL_CONTEXT},
+)
+QWEN3 = config(
+    "qwen3", 3, 4, 2, True, rms_norm_eps=1e-6, rope_theta=1e6, head_dim=16, attention_bias=False, sliding_window=None,
+    use_sliding_window=False, max_window_layers=3,
+)
+SMOLLM3 = config(
+    "smollm3", 4, 2, 1, True, rms_norm_eps=1e-6, rope_theta=5e6, no_rope_layers=[1, 1, 1, 0], no_rope_layer_interval=4,
+    use_sliding_window=False, sliding_window=None,
+)
+MISTRAL = config("mistral", 3, 4, 2, False, rms_norm_eps=1e-5, rope_theta=1e4, sliding_window=WINDOW)
+
+FAMILIES = [
+    Family(
+        "lfm2moe", "lfm2moe", LFM2_MOE, Type.Q8_0, seed=1, metadata=(
+            ("add_head_count_kv", [0, 0, 2, 0]), ("add_shortconv_l_cache", 3), ("add_expert_count", 5),
+            ("add_expert_used_count", 2), ("add_expert_feed_forward_length", 32), ("add_leading_dense_block_count", 1),
+            ("add_expert_gating_func", ExpertGatingFuncType.SIGMOID), ("add_expert_weights_scale", 1.25),
+        ),
+    ),
+    # transformers runs windows beside convolutions in LFM3 only. Without its gates and outer norms that is LFM2.
+    Family(
+        "lfm2-sliding", "lfm2", LFM2_SLIDING, Type.Q4_0, seed=1, metadata=(
+            ("add_head_count_kv", [0, 2, 0, 2]), ("add_shortconv_l_cache", 7), ("add_sliding_window", WINDOW),
+            ("add_sliding_window_pattern", [False, True, False, False]), ("add_rope_freq_base_swa", 1e4),
+        ),
+        oracle={"model_type": "lfm3", "use_sandwich_norm": False, "use_attention_gate": False},
+        renamed={
+            "self_attn.out_proj": "self_attn.o_proj", "self_attn.q_layernorm": "self_attn.q_norm",
+            "self_attn.k_layernorm": "self_attn.k_norm",
+        },
+    ),
+    Family("llama-linear", "llama", LLAMA_LINEAR, Type.Q5_0, seed=1),
+    Family("smollm2", "llama", SMOLLM2, Type.Q4_1, seed=1),
+    Family("llama3", "llama", LLAMA3, Type.Q8_0, seed=1),
+    Family("qwen2", "qwen2", QWEN2, Type.Q5_1, seed=1),
+    Family("qwen3", "qwen3", QWEN3, Type.Q4_0, seed=1),
+    Family("smollm3", "smollm3", SMOLLM3, Type.Q5_0, seed=1),
+    Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=1, metadata=(("add_sliding_window", WINDOW),)),
+]

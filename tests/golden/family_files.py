@@ -1,0 +1,216 @@
+"""Writes the tiny models of families.py as folders and as GGUF, and has transformers compute them."""
+
+import json
+import math
+import shutil
+import tempfile
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType as Type
+from safetensors.numpy import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+import gguf_file
+import logits
+from checkpoint import write_json
+from families import FAMILIES, HIDDEN
+from weights import IN_LAYER, deviation
+
+GLOBAL = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+PLAIN = {
+    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
+    "mlp.down_proj": "ffn_down", "mlp.up_proj": "ffn_up", "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "feed_forward.gate": "ffn_gate_inp",
+}
+EXPERTS = {"w1": "ffn_gate_exps", "w2": "ffn_down_exps", "w3": "ffn_up_exps"}
+
+
+def gguf_name(name):
+    """The GGUF name of a folder's tensor; that of an expert, its stack's."""
+    if name.endswith("feed_forward.expert_bias"):
+        return f"blk.{name.split('.')[2]}.exp_probs_b.bias"
+    stem, kind = name.rsplit(".", 1)
+    if stem == "model.embedding_norm":
+        return "token_embd_norm.weight"
+    if stem in GLOBAL:
+        return f"{GLOBAL[stem]}.{kind}"
+    _, _, layer, rest = stem.split(".", 3)
+    if ".experts." in rest:
+        return f"blk.{layer}.{EXPERTS[rest[-2:]]}.{kind}"
+    return f"blk.{layer}.{(IN_LAYER | PLAIN)[rest]}.{kind}"
+
+
+def oracle_name(family, name):
+    for ours, theirs in family.renamed.items():
+        name = name.replace(ours, theirs)
+    return name
+
+
+def own_name(family, name):
+    for ours, theirs in family.renamed.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def shapes(family, folder):
+    """The tensors that a folder of this family holds, as transformers itself saves them."""
+    write_json(folder / "config.json", family.config | family.oracle)
+    AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder)).save_pretrained(folder)
+    return {own_name(family, name): values.shape for name, values in sorted(load_file(folder / "model.safetensors").items())}
+
+
+def random_weights(family, shapes):
+    random = np.random.default_rng(family.seed)
+    weights = {}
+    for name, shape in shapes.items():
+        noise = random.standard_normal(shape, dtype=np.float32)
+        if "bias" in name:
+            values = 0.3 * noise
+        elif len(shape) == 1:
+            values = 1 + 0.2 * noise
+        else:
+            values = deviation(name, shape) * noise
+        weights[name] = values.astype(np.float16).astype(np.float32)
+    return weights
+
+
+def reference_model(family, weights):
+    """The model of transformers with these weights, in f32."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_json(Path(folder) / "config.json", family.config | family.oracle)
+        save_file({oracle_name(family, name): values for name, values in weights.items()}, Path(folder) / "model.safetensors")
+        return loaded(folder)
+
+
+def loaded(folder):
+    model, report = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+    )
+    assert not any(report.values()), report
+    return model.eval()
+
+
+def permuted(values, heads):
+    """Rows as llama.cpp's converter orders them: of each head, the first of both halves, then the second, and so on."""
+    return values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
+
+
+def restored(values, heads):
+    return values.reshape(heads, values.shape[0] // heads // 2, 2, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
+
+
+def reordered(family, name, values, order):
+    if family.is_permuted and ".self_attn.q_proj." in name:
+        return order(values, family.heads)
+    if family.is_permuted and ".self_attn.k_proj." in name:
+        return order(values, family.kv_heads)
+    return values
+
+
+def llama3_divisors(family):
+    """What each frequency is divided by: Llama 3's rule, as its converter writes it."""
+    scaling, dims = family.config["rope_scaling"], family.config["head_dim"]
+    context, low, high = (scaling[key] for key in ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor"))
+    for pair in range(0, dims, 2):
+        turns = context / (2 * math.pi * family.config["rope_theta"] ** (pair / dims))
+        share = min(max((turns - low) / (high - low), 0), 1)
+        yield 1 / ((1 - share) / scaling["factor"] + share)
+
+
+def add_metadata(writer, family, vocabulary, template, quantisation):
+    config = family.config
+    writer.add_name(f"tiny random {family.name}")
+    writer.add_file_type(gguf_file.FILE_TYPES[quantisation])
+    writer.add_quantization_version(2)
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(HIDDEN)
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(family.heads)
+    if not any(method == "add_head_count_kv" for method, _ in family.metadata):
+        writer.add_head_count_kv(family.kv_heads)
+    full = config.get("rope_parameters", {}).get("full_attention", {})
+    writer.add_rope_freq_base(full.get("rope_theta", config.get("rope_theta", 1e4)))
+    writer.add_layer_norm_rms_eps(config.get("rms_norm_eps") or config["norm_eps"])
+    writer.add_vocab_size(config["vocab_size"])
+    if "head_dim" in config:
+        writer.add_key_length(config["head_dim"])
+        writer.add_value_length(config["head_dim"])
+    if family.architecture == "llama":
+        writer.add_rope_dimension_count(config.get("head_dim", HIDDEN // family.heads))
+    scaling = config.get("rope_scaling", {})
+    if scaling.get("type") in ("linear", "yarn"):
+        writer.add_rope_scaling_type(gguf.RopeScalingType(scaling["type"]))
+        writer.add_rope_scaling_factor(scaling["factor"])
+    if scaling.get("type") == "yarn":
+        writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
+    for method, value in family.metadata:
+        getattr(writer, method)(value)
+    gguf_file.add_vocabulary(writer, vocabulary, template)
+
+
+def write_gguf(path, family, vocabulary, template, weights, quantisation):
+    writer = gguf.GGUFWriter(path, family.architecture)
+    add_metadata(writer, family, vocabulary, template, quantisation)
+    stacks = {}
+    for name, values in weights.items():
+        values = reordered(family, name, values, permuted)
+        if ".experts." in name:
+            stacks.setdefault(gguf_name(name), []).append(values)
+        elif values.ndim == 1 or "feed_forward.gate." in name:
+            writer.add_tensor(gguf_name(name), values)
+        elif "conv.conv" in name:
+            writer.add_tensor(gguf_name(name), values.squeeze(1))
+        else:
+            writer.add_tensor(gguf_name(name), gguf.quants.quantize(values, quantisation), raw_dtype=quantisation)
+    for name, stack in stacks.items():
+        writer.add_tensor(name, gguf.quants.quantize(np.stack(stack), quantisation), raw_dtype=quantisation)
+    if family.config.get("rope_scaling", {}).get("rope_type") == "llama3":
+        writer.add_tensor("rope_freqs.weight", np.array(list(llama3_divisors(family)), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def read_gguf(path, family, weights):
+    """The weights of a file in f32, under the names and with the shapes of `weights`."""
+    tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
+
+    def value(name, shape):
+        found = tensors[gguf_name(name)]
+        if ".experts." in name:
+            found = found[int(name.split(".experts.")[1].split(".")[0])]
+        return np.ascontiguousarray(reordered(family, name, found.reshape(shape), restored), np.float32)
+
+    return {name: value(name, values.shape) for name, values in weights.items()}
+
+
+def write_folder(folder, family, weights):
+    """In f16, which is exact for these weights."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    save_file({name: values.astype(np.float16) for name, values in weights.items()}, folder / "model.safetensors", {"format": "pt"})
+    write_json(folder / "config.json", family.config)
+
+
+def write_family(family, vocabulary, template, folder, records):
+    with tempfile.TemporaryDirectory() as scratch:
+        weights = random_weights(family, shapes(family, Path(scratch)))
+    write_folder(folder / family.name, family, weights)
+    model = reference_model(family, weights) if family.oracle else loaded(folder / family.name)
+    write_gguf(folder / f"{family.name}-f32.gguf", family, vocabulary, template, weights, Type.F32)
+    logits.write(records / f"{family.name}.json", logits.reference(family.name, model, family.seed))
+
+    path = folder / f"{family.name}-{family.quantisation.name.lower()}.gguf"
+    write_gguf(path, family, vocabulary, template, weights, family.quantisation)
+    model = reference_model(family, read_gguf(path, family, weights))
+    logits.write(records / f"{path.stem}.json", logits.reference(path.name, model, family.seed))
+
+
+def write_families(vocabulary, template, folder, records):
+    for family in FAMILIES:
+        write_family(family, vocabulary, template, folder, records)
