@@ -95,7 +95,7 @@ MISTRAL = config("mistral", 3, 4, 2, False, rms_norm_eps=1e-5, rope_theta=1e4, s
 
 FAMILIES = [
     Family(
-        "lfm2moe", "lfm2moe", LFM2_MOE, Type.Q8_0, seed=1, metadata=(
+        "lfm2moe", "lfm2moe", LFM2_MOE, Type.Q8_0, seed=27, metadata=(
             ("add_head_count_kv", [0, 0, 2, 0]), ("add_shortconv_l_cache", 3), ("add_expert_count", 5),
             ("add_expert_used_count", 2), ("add_expert_feed_forward_length", 32), ("add_leading_dense_block_count", 1),
             ("add_expert_gating_func", ExpertGatingFuncType.SIGMOID), ("add_expert_weights_scale", 1.25),
@@ -103,7 +103,7 @@ FAMILIES = [
     ),
     # transformers runs windows beside convolutions in LFM3 only. Without its gates and outer norms that is LFM2.
     Family(
-        "lfm2-sliding", "lfm2", LFM2_SLIDING, Type.Q4_0, seed=1, metadata=(
+        "lfm2-sliding", "lfm2", LFM2_SLIDING, Type.Q4_0, seed=5, metadata=(
             ("add_head_count_kv", [0, 2, 0, 2]), ("add_shortconv_l_cache", 7), ("add_sliding_window", WINDOW),
             ("add_sliding_window_pattern", [False, True, False, False]), ("add_rope_freq_base_swa", 1e4),
         ),
@@ -113,11 +113,11 @@ FAMILIES = [
             "self_attn.k_layernorm": "self_attn.k_norm",
         },
     ),
-    Family("llama-linear", "llama", LLAMA_LINEAR, Type.Q5_0, seed=1),
+    Family("llama-linear", "llama", LLAMA_LINEAR, Type.Q5_0, seed=5),
     Family("smollm2", "llama", SMOLLM2, Type.Q4_1, seed=1),
-    Family("llama3", "llama", LLAMA3, Type.Q8_0, seed=1),
-    Family("qwen2", "qwen2", QWEN2, Type.Q5_1, seed=1),
-    Family("qwen3", "qwen3", QWEN3, Type.Q4_0, seed=1),
-    Family("smollm3", "smollm3", SMOLLM3, Type.Q5_0, seed=1),
-    Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=1, metadata=(("add_sliding_window", WINDOW),)),
+    Family("llama3", "llama", LLAMA3, Type.Q8_0, seed=2),
+    Family("qwen2", "qwen2", QWEN2, Type.Q5_1, seed=3),
+    Family("qwen3", "qwen3", QWEN3, Type.Q4_0, seed=16),
+    Family("smollm3", "smollm3", SMOLLM3, Type.Q5_0, seed=5),
+    Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=2, metadata=(("add_sliding_window", WINDOW),)),
 ]

@@ -5,6 +5,7 @@ from gguf import GGMLQuantizationType as Type
 from transformers import Lfm2ForCausalLM
 
 import checkpoint
+import family_files
 import gguf_file
 import logits
 from shapes import SHARDED, SMALL, WIDE_Q4_K, WIDE_Q5_K, WIDE_Q6_K
@@ -41,3 +42,4 @@ def write_models(fixtures, golden):
         write(folder / name, shape, vocabulary, template, random_weights(shape))
         model = Lfm2ForCausalLM.from_pretrained(folder / name, dtype=torch.float32, attn_implementation="eager").eval()
         logits.write(records / f"{name}.json", logits.reference(name, model, shape.seed))
+    family_files.write_families(vocabulary, template, folder, records)

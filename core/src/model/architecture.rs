@@ -51,7 +51,7 @@ impl Architecture {
         Ok(architecture)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let in_range = |what: &str, value: usize, most: usize| match (1..=most).contains(&value) {
             true => Ok(()),
             false => Err(wrong(format!("{what} is {value}, expected 1 to {most}"))),

@@ -46,7 +46,9 @@ impl Heads {
             (false, _, None) => return Err(wrong("the size of a head is stated nowhere")),
         };
         let wrong_heads = || {
-            wrong(format!("layer {layer} has {q_rows} query and {k_rows} key rows, which do not make heads of {head_dim}"))
+            wrong(format!(
+                "layer {layer} has {q_rows} query and {k_rows} key rows, which do not make heads of {head_dim}"
+            ))
         };
         if head_dim == 0 || head_dim % 2 != 0 || q_rows % head_dim != 0 || k_rows % head_dim != 0 {
             return Err(wrong_heads());

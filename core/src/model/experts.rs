@@ -40,7 +40,9 @@ impl Experts {
         let (n_experts, layer) = (weights.rows("ffn_gate_inp")?, weights.layer);
         let Some(mixture) = weights.architecture.mixture.clone() else {
             let family = weights.architecture.family.gguf;
-            return Err(wrong(format!("layer {layer} has experts, which are not supported in architecture {family:?}")));
+            return Err(wrong(format!(
+                "layer {layer} has experts, which are not supported in architecture {family:?}"
+            )));
         };
         if MOST_EXPERTS < n_experts || !(1..=n_experts).contains(&mixture.n_used) {
             let n_used = mixture.n_used;

@@ -30,8 +30,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let sliding_theta = keys.float("rope.freq_base_swa")?.unwrap_or(rope.theta);
     Ok(Architecture {
         family,
-        norm_eps: keys
-            .needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
+        norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,
         n_heads: keys.heads()?,
         head_dim: keys.head_dim()?,

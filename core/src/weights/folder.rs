@@ -37,7 +37,8 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let config = read_json(&path.join("config.json"))?
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
-        let mut folder = Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new(), unread: HashMap::new() };
+        let mut folder =
+            Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new(), unread: HashMap::new() };
         for file in weight_files(path)? {
             folder.add(&file)?;
         }

@@ -1,5 +1,7 @@
 //! Our logits against those of transformers, recorded by `scripts/golden`.
 
+mod refused;
+
 use std::path::Path;
 
 use serde::Deserialize;
@@ -25,12 +27,17 @@ fn tests_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
 }
 
-fn load(name: &str) -> (Golden, Model) {
-    let golden = std::fs::read(tests_folder().join("golden/logits").join(format!("{name}.json"))).unwrap();
-    let golden: Golden = serde_json::from_slice(&golden).unwrap();
-    let path = tests_folder().join("fixtures/models").join(&golden.model);
-    let model = Model::load(&Weights::open(path.to_str().unwrap()).unwrap()).unwrap();
-    (golden, model)
+fn fixture(file: &str) -> std::path::PathBuf {
+    tests_folder().join("fixtures/models").join(file)
+}
+
+fn golden(record: &str) -> Golden {
+    let golden = std::fs::read(tests_folder().join("golden/logits").join(format!("{record}.json"))).unwrap();
+    serde_json::from_slice(&golden).unwrap()
+}
+
+fn load(file: &str) -> Model {
+    Model::load(&Weights::open(fixture(file).to_str().unwrap()).unwrap()).unwrap()
 }
 
 /// Reads the tokens in stretches of the lengths given, over and over, and returns the logits at the end of each.
@@ -86,33 +93,46 @@ fn largest_difference(golden: &Golden, model: &Model, lengths: &[usize]) -> f32 
     largest
 }
 
+/// A line of the table that `cargo test -p causerie --lib model::tests -- --nocapture` prints.
+fn print_row(file: &str, measure: &str, greedy: usize, golden: &Golden) {
+    println!("| {file} | {measure} | {greedy}/{} |", golden.greedy.len());
+}
+
 /// Unquantised files: the same arithmetic in another order, so 1e-4 is ten times what rounding makes of it.
 #[track_caller]
-fn check_exact(name: &str) {
-    let (golden, model) = load(name);
+fn check_exact(record: &str, file: &str) {
+    let (golden, model) = (golden(record), load(file));
     let n_ids = golden.prompt.len() + golden.greedy.len();
+    let mut largest = 0f32;
     for lengths in [&[n_ids][..], &[1], &[7, 1, 13, 2], &[golden.prompt.len(), 1]] {
         let difference = largest_difference(&golden, &model, lengths);
-        println!("{name}, stretches {lengths:?}: {difference:.2e}");
-        assert!(difference <= 1e-4, "{name}, stretches {lengths:?}: {difference}");
+        assert!(difference <= 1e-4, "{file}, stretches {lengths:?}: {difference}");
+        largest = largest.max(difference);
     }
     for stretch in [golden.prompt.len(), 1, 5] {
-        assert_eq!(greedy(&model, &golden, stretch), golden.greedy, "{name}, stretches of {stretch}");
+        assert_eq!(greedy(&model, &golden, stretch), golden.greedy, "{file}, stretches of {stretch}");
     }
+    print_row(file, &format!("{largest:.1e}"), golden.greedy.len(), &golden);
 }
 
 /// Quantised files: candle rounds activations to 8 bits for the products, the reference does not. The bound is on the
 /// divergence of the distributions (Kullback-Leibler, nats), which that rounding moves by some thousandths.
 #[track_caller]
-fn check_quantised(name: &str) {
-    let (golden, model) = load(name);
+fn check_quantised(record: &str) {
+    let golden = golden(record);
+    let (file, model) = (&golden.model, load(&golden.model));
     let ids: Vec<u32> = golden.prompt.iter().chain(&golden.greedy).copied().collect();
     let found = logits(&model, &ids, &[1]);
+    let mut largest = 0f64;
     for row in &golden.rows {
         let divergence = divergence(&row.logits, &found[row.position].1);
-        println!("{name}, position {}: {divergence:.2e}", row.position);
-        assert!(divergence < 0.02, "{name}, position {}: {divergence}", row.position);
+        assert!(divergence < 0.02, "{file}, position {}: {divergence}", row.position);
+        largest = largest.max(divergence);
     }
+    // What the model would say after each token of the reference's reply.
+    let choices = found[golden.prompt.len() - 1..].iter().map(|(_, logits)| best(logits));
+    let n_same = choices.zip(&golden.greedy).filter(|(ours, theirs)| ours == *theirs).count();
+    print_row(file, &format!("{largest:.1e} nats"), n_same, &golden);
 }
 
 fn divergence(reference: &[f32], ours: &[f32]) -> f64 {
@@ -126,40 +146,89 @@ fn divergence(reference: &[f32], ours: &[f32]) -> f64 {
 }
 
 #[test]
-fn gguf_f32_gives_the_logits_of_transformers() {
-    check_exact("lfm2-f32");
-}
-
-#[test]
-fn gguf_f16_gives_the_logits_of_transformers() {
-    check_exact("lfm2-f16");
-}
-
-#[test]
-fn gguf_bf16_gives_the_logits_of_transformers() {
-    check_exact("lfm2-bf16");
-}
-
-#[test]
-fn safetensors_give_the_logits_of_transformers() {
-    check_exact("lfm2-hf");
+fn dense_lfm2_gives_the_logits_of_transformers() {
+    for name in ["lfm2-f32", "lfm2-f16", "lfm2-bf16"] {
+        check_exact(name, &format!("{name}.gguf"));
+    }
+    check_exact("lfm2-hf", "lfm2-hf");
 }
 
 #[test]
 fn sharded_untied_bf16_safetensors_give_the_logits_of_transformers() {
-    check_exact("lfm2-hf-sharded");
+    check_exact("lfm2-hf-sharded", "lfm2-hf-sharded");
 }
 
 #[test]
-fn quantised_files_stay_near_their_dequantised_weights() {
-    for name in ["lfm2-q8_0", "lfm2-q4_0", "lfm2-q4_k", "lfm2-q5_k", "lfm2-q6_k"] {
-        check_quantised(name);
+fn quantised_lfm2_stays_near_its_dequantised_weights() {
+    for record in ["lfm2-q8_0", "lfm2-q4_0", "lfm2-q4_k", "lfm2-q5_k", "lfm2-q6_k"] {
+        check_quantised(record);
     }
+}
+
+/// A folder and two GGUF files, one of them quantised.
+#[track_caller]
+fn check_family(name: &str, quantisation: &str) {
+    check_exact(name, name);
+    check_exact(name, &format!("{name}-f32.gguf"));
+    check_quantised(&format!("{name}-{quantisation}"));
+}
+
+/// Five experts of which two are taken, by a bias that does not weigh them; one dense layer before them.
+#[test]
+fn a_mixture_of_experts_gives_the_logits_of_transformers() {
+    check_family("lfm2moe", "q8_0");
+}
+
+/// A window of 16 beside a layer that sees all, each with its own rope; a convolution of 7; heads wider than their share.
+#[test]
+fn lfm2_with_a_window_gives_the_logits_of_transformers() {
+    check_family("lfm2-sliding", "q4_0");
+}
+
+/// Biases everywhere, a matrix for the logits, and all positions closer together.
+#[test]
+fn llama_with_linear_scaling_gives_the_logits_of_transformers() {
+    check_family("llama-linear", "q5_0");
+}
+
+/// One key head for all queries.
+#[test]
+fn smollm2_gives_the_logits_of_transformers() {
+    check_family("smollm2", "q4_1");
+}
+
+/// 101 tokens where the original context was 32.
+#[test]
+fn llama3_scaling_gives_the_logits_of_transformers() {
+    check_family("llama3", "q8_0");
+}
+
+/// Biases on queries, keys and values; YaRN from a context of 32 on.
+#[test]
+fn qwen2_with_yarn_gives_the_logits_of_transformers() {
+    check_family("qwen2", "q5_1");
+}
+
+#[test]
+fn qwen3_gives_the_logits_of_transformers() {
+    check_family("qwen3", "q4_0");
+}
+
+/// The fourth layer knows no positions.
+#[test]
+fn smollm3_gives_the_logits_of_transformers() {
+    check_family("smollm3", "q5_0");
+}
+
+/// A window of 16 in every layer.
+#[test]
+fn mistral_gives_the_logits_of_transformers() {
+    check_family("mistral", "q8_0");
 }
 
 #[test]
 fn a_file_cut_anywhere_is_refused() {
-    let whole = std::fs::read(tests_folder().join("fixtures/models/lfm2-q4_0.gguf")).unwrap();
+    let whole = std::fs::read(fixture("lfm2-q4_0.gguf")).unwrap();
     for length in (0..whole.len()).step_by(4096) {
         assert!(Weights::from_bytes(whole[..length].to_vec().into()).is_err(), "cut at {length}");
     }

@@ -1,0 +1,157 @@
+//! Descriptions of models that cannot be computed: each is refused, and the error names what is wrong.
+
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::model::{config, family::FAMILIES};
+
+#[track_caller]
+fn check(result: Result<impl Sized>, expect: &str) {
+    let err = result.err().expect("it is refused");
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert!(err.to_string().contains(expect), "{err}");
+}
+
+/// The config.json of a fixture, with other keys.
+fn config_of(folder: &str, changes: Json) -> Json {
+    let text = std::fs::read(fixture(folder).join("config.json")).unwrap();
+    let mut config: Json = serde_json::from_slice(&text).unwrap();
+    for (key, value) in changes.as_object().unwrap() {
+        config[key] = value.clone();
+    }
+    config
+}
+
+#[track_caller]
+fn check_config(folder: &str, changes: Json, expect: &str) {
+    check(read_config(&config_of(folder, changes)), expect);
+}
+
+fn read_config(config: &Json) -> Result<Architecture> {
+    let architecture = config::read(config)?;
+    architecture.check()?;
+    Ok(architecture)
+}
+
+/// A GGUF fixture, in which the value of a key is overwritten by as many bytes.
+#[track_caller]
+fn check_metadata(file: &str, key: &str, value: &[u8], expect: &str) {
+    check(load_patched(file, key, value), expect);
+}
+
+fn load_patched(file: &str, key: &str, value: &[u8]) -> Result<Model> {
+    let mut bytes = std::fs::read(fixture(file)).unwrap();
+    let key_at = bytes.windows(key.len()).position(|window| window == key.as_bytes()).expect("the key is there");
+    let at = key_at + key.len() + size_of::<u32>(); // behind the type
+    bytes[at..at + value.len()].copy_from_slice(value);
+    Model::load(&Weights::from_bytes(bytes.into())?)
+}
+
+/// A text as it stands in a file.
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
+}
+
+#[test]
+fn architectures_that_are_unknown_are_named() {
+    check_config("llama3", json!({"model_type": "gemma3"}), "architecture \"gemma3\" is not supported");
+    check_config("llama3", json!({"model_type": null}), "no model_type");
+    let key = "general.architecture";
+    check_metadata("qwen2-f32.gguf", key, &text("qwen9"), "architecture \"qwen9\" is not supported");
+}
+
+#[test]
+fn ways_of_scaling_that_are_unknown_are_named() {
+    let dynamic = json!({"rope_scaling": {"type": "dynamic", "factor": 2.0}});
+    check_config("smollm2", dynamic, "rope scaling \"dynamic\" is not supported");
+    check_config("smollm2", json!({"rope_scaling": {"rope_type": 3}}), "rope_type in config.json is not text");
+    check_config("smollm2", json!({"rope_scaling": "linear"}), "rope_scaling in config.json is not an object");
+    check_config("smollm2", json!({"rope_scaling": {"type": "linear"}}), "no factor");
+    check_config("smollm2", json!({"partial_rotary_factor": 0.5}), "a part of each head");
+    let key = "qwen2.rope.scaling.type";
+    check_metadata("qwen2-f32.gguf", key, &text("warp"), "rope scaling \"warp\" is not supported");
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    for (key, value, expect) in [
+        ("num_hidden_layers", json!(0), "0 layers, expected 1 to 1024"),
+        ("num_hidden_layers", json!(u64::MAX), "layers, expected 1 to 1024"),
+        ("num_hidden_layers", json!(-1), "num_hidden_layers in config.json is not a count"),
+        ("num_hidden_layers", json!("3"), "num_hidden_layers in config.json is not a count"),
+        ("max_position_embeddings", json!(1u64 << 40), "the context is"),
+        ("rms_norm_eps", json!(0), "the epsilon of norms is 0"),
+        ("rms_norm_eps", json!(1e300), "the epsilon of norms is inf"),
+        ("head_dim", json!(0), "the size of a head is 0"),
+        ("num_attention_heads", json!(u32::MAX), "the number of heads is"),
+        ("rope_theta", json!(0), "rotary positions are out of any range"),
+        ("hidden_act", json!("gelu"), "activation \"gelu\" is not supported"),
+        ("quantization_config", json!({"quant_method": "gptq"}), "weights quantised by \"gptq\" are not supported"),
+    ] {
+        check_config("smollm2", json!({ key: value }), expect);
+    }
+    let zero = json!({"rope_scaling": {"type": "linear", "factor": 0.0}});
+    check_config("smollm2", zero, "rotary positions are out of any range");
+    let crossed = json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 4.0});
+    check_config("llama3", json!({ "rope_scaling": crossed }), "rotary positions are out of any range");
+}
+
+#[test]
+fn lists_of_layers_fit_the_layers() {
+    check_config("lfm2-sliding", json!({"layer_types": ["conv"]}), "not an entry for each of 4 layers");
+    check_config("lfm2-sliding", json!({"layer_types": ["conv", "conv", "conv", "ring"]}), "type \"ring\"");
+    check_config("lfm2-sliding", json!({"sliding_window": null}), "gives layer 1 a window, and no sliding_window");
+    check_config("lfm2-sliding", json!({"sliding_window": 0}), "the attention window is 0");
+    check_config("smollm3", json!({"no_rope_layers": [1, 1]}), "not 0 or 1 for each of 4 layers");
+}
+
+#[test]
+fn numbers_of_experts_fit_the_router() {
+    let key = "lfm2moe.expert_used_count";
+    for count in [0, 6, u32::MAX] {
+        let expect = format!("5 experts, of which a token takes {count}");
+        check_metadata("lfm2moe-f32.gguf", key, &count.to_le_bytes(), &expect);
+    }
+    let key = "lfm2moe.expert_gating_func";
+    check_metadata("lfm2moe-f32.gguf", key, &1u32.to_le_bytes(), "expert gating function 1 is not supported");
+    let key = "lfm2moe.expert_weights_scale";
+    check_metadata("lfm2moe-f32.gguf", key, &f32::NAN.to_le_bytes(), "experts are scaled by NaN");
+}
+
+#[test]
+fn metadata_that_the_tensors_belie_is_refused() {
+    let three = 3u32.to_le_bytes();
+    check_metadata("smollm2-f32.gguf", "llama.rope.dimension_count", &three, "do not make heads of 3");
+    check_metadata("smollm2-f32.gguf", "llama.rope.dimension_count", &[0; 4], "the size of a head is 0");
+    check_metadata("smollm2-f32.gguf", "llama.block_count", &9u32.to_le_bytes(), "blk.3.attn_q.weight is missing");
+    check_metadata("smollm2-f32.gguf", "llama.block_count", &[0xFF; 4], "layers, expected 1 to 1024");
+    check_metadata("llama3-f32.gguf", "llama.attention.value_length", &three, "are not supported");
+    check_metadata("lfm2-f32.gguf", "general.architecture", &text("lama"), "architecture \"lama\" is not supported");
+}
+
+/// Qwen's windows begin at a layer, Mistral's and SmolLM3's follow rules of their own.
+#[test]
+fn windows_are_where_config_json_puts_them() {
+    let windows = |folder: &str, changes: Json| {
+        let architecture = read_config(&config_of(folder, changes)).unwrap();
+        architecture.layers.iter().map(|layer| layer.window).collect::<Vec<_>>()
+    };
+    assert_eq!(windows("qwen2", json!({})), [None; 3]);
+    assert_eq!(windows("qwen2", json!({"use_sliding_window": true})), [None, None, Some(16)]);
+    let listed = json!(["sliding_attention", "full_attention", "full_attention"]);
+    let changes = json!({"use_sliding_window": true, "layer_types": listed});
+    assert_eq!(windows("qwen3", json!({"sliding_window": 8, "use_sliding_window": true})), [None; 3]);
+    assert_eq!(windows("qwen2", changes), [Some(16), None, None]);
+    assert_eq!(windows("mistral", json!({})), [Some(16); 3]);
+    assert_eq!(windows("mistral", json!({"sliding_window": null})), [None; 3]);
+    let changes = json!({"sliding_window": 8, "use_sliding_window": true, "no_rope_layers": null});
+    assert_eq!(windows("smollm3", changes), [None, None, None, Some(8)]);
+}
+
+#[test]
+fn every_family_is_told_from_the_others() {
+    for family in &FAMILIES {
+        assert!(!family.gguf.is_empty());
+        assert_eq!(FAMILIES.iter().filter(|other| other.model_type == family.model_type).count(), 1);
+    }
+}
