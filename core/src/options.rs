@@ -95,6 +95,16 @@ pub enum FunctionCallParser {
     JsonStyleFunctionCallParser,
 }
 
+impl FunctionCallParser {
+    /// What stands before and behind a block of calls: control tokens for the default, tags for JSON.
+    pub const fn markers(self) -> (&'static str, &'static str) {
+        match self {
+            Self::DefaultFunctionCallParser => ("<|tool_call_start|>", "<|tool_call_end|>"),
+            Self::JsonStyleFunctionCallParser => ("<tool_call>", "</tool_call>"),
+        }
+    }
+}
+
 /// Sampling values with every default filled in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {

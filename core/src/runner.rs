@@ -76,7 +76,8 @@ impl ModelRunner {
             ));
         }
         let renderer = |source: String| {
-            PromptRenderer::new(&source, tokenizer.control_tokens()?, tokenizer.bos_token(), tokenizer.eos_token())
+            let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
+            PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)
         };
         let renderer = template.map(renderer).transpose()?;
         let context_size = model.context_size().min(DEFAULT_CONTEXT);

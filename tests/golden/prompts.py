@@ -1,6 +1,8 @@
 """The prompts that Jinja2 renders, through transformers' own code behind apply_chat_template."""
 
+import copy
 import json
+import unicodedata
 from datetime import datetime
 
 import jinja2
@@ -17,40 +19,117 @@ class FixedClock:
         return CLOCK
 
 
-def message_view(message):
-    """What the template sees of a chat-completions message: content always text, arguments a mapping, no empty keys."""
-    view = {"role": message["role"], "content": message["content"] or ""}
-    if message.get("reasoning_content"):
-        view["thinking"] = message["reasoning_content"]
-    if message.get("tool_calls"):
-        view["tool_calls"] = [call_view(call["function"]) for call in message["tool_calls"]]
-    return view
+# Templates that are shown functions bare; all others get them as chat completions has them.
+BARE = {"demo", "features", "lfm2-a", "lfm2-b", "lfm2-c", "lfm2-d"}
+# Templates that print no calls of their own: the calls are written into the content, as the model writes them.
+WITHOUT_CALLS = {"lfm2-b", "smollm-2", "smollm-3"}
+# Templates that know nothing of functions: those are listed in the system message.
+WITHOUT_TOOLS = {"smollm-2"}
+# Templates that put quotes around text as it is: text in need of escapes is handed over as a literal that prints itself.
+WITH_LITERALS = {"lfm2-c", "lfm2-d"}
+# Templates that want ids of calls and results.
+WITH_IDS = {"mistral"}
 
 
-def call_view(function):
+class Literal:
+    def __init__(self, text):
+        self.text = text
+
+    @staticmethod
+    def is_needed(value):
+        return isinstance(value, str) and any(c in "'\"\\" or unicodedata.category(c) == "Cc" for c in value)
+
+    def __str__(self):
+        named = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+        escaped = (named.get(c, c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}") for c in self.text)
+        return "'" + "".join(escaped) + "'"
+
+
+def literal(value):
+    """A value as calls are written: mappings and texts as JSON, all else as Python."""
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, dict)) else repr(value)
+
+
+def written(calls):
+    def argument(name, value):
+        return f"{name}={literal(value)}" if name.isidentifier() else f"**{literal({name: value})}"
+
+    def call(function):
+        return function["name"] + "(" + ", ".join(argument(*entry) for entry in function["arguments"].items()) + ")"
+
+    return "<|tool_call_start|>[" + ", ".join(call(entry["function"]) for entry in calls) + "]<|tool_call_end|>"
+
+
+def with_tool_list(messages, tools):
+    system, rest = ("", messages) if messages[0]["role"] != "system" else (messages[0]["content"], messages[1:])
+    entries = ", ".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
+    return [{"role": "system", "content": (system + "\n" if system else "") + f"List of tools: [{entries}]"}, *rest]
+
+
+def conversation_view(name, conversation):
+    """What the template sees of chat-completions messages: arguments a mapping, no empty keys."""
+    ids = iter(f"call{n:05}" for n in range(1000))
+    unanswered = []
+    views = []
+    messages, tools = conversation["messages"], conversation.get("tools")
+    if tools and name in WITHOUT_TOOLS:
+        messages = with_tool_list(messages, tools)
+    for message in messages:
+        content = message["content"] or ""
+        if isinstance(content, list) and all(part["type"] == "text" for part in content):
+            content = "".join(part["text"] for part in content)
+        view = {"role": message["role"]}
+        if message.get("tool_calls"):
+            calls = [call_view(name, call["function"]) for call in message["tool_calls"]]
+            if name in WITH_IDS:
+                for call in calls:
+                    call["id"] = next(ids)
+                    unanswered.append(call["id"])
+            if name in WITHOUT_CALLS:
+                content = written(calls) + content
+            else:
+                view["tool_calls"] = calls
+        if message["role"] == "tool" and name in WITH_IDS:
+            view["tool_call_id"] = unanswered.pop(0) if unanswered else "call00000"
+        if message.get("reasoning_content"):
+            view["thinking"] = view["reasoning_content"] = message["reasoning_content"]
+        view["content"] = content
+        views.append(view)
+    return views
+
+
+def call_view(name, function):
     arguments = json.loads(function["arguments"] or "{}")
+    if name in WITH_LITERALS:
+        arguments = {key: Literal(value) if Literal.is_needed(value) else value for key, value in arguments.items()}
     return {"type": "function", "function": {"name": function["name"], "arguments": arguments}}
 
 
-def tool_view(tool):
-    function = tool["function"]
-    return {key: function[key] for key in ("name", "description", "parameters")}
+def tool_view(name, tool):
+    function = {key: tool["function"][key] for key in ("name", "description", "parameters")}
+    return function if name in BARE else {"type": "function", "function": function}
 
 
-def render(template, conversation):
+def render(name, template, conversation):
     try:
         rendered, _ = chat_template_utils.render_jinja_template(
-            conversations=[[message_view(message) for message in conversation["messages"]]],
-            tools=[tool_view(tool) for tool in conversation.get("tools", [])] or None,
+            conversations=[conversation_view(name, conversation)],
+            tools=[tool_view(name, tool) for tool in conversation.get("tools", []) if name not in WITHOUT_TOOLS] or None,
             chat_template=template, add_generation_prompt=True, bos_token=CONTROL[BOS], eos_token=CONTROL[EOS],
         )
         return {"text": rendered[0]}
     except jinja2.TemplateError as err:
+        # What the template raises is told in its words; other errors differ from engine to engine.
+        return {"raised": str(err)} if type(err) is jinja2.TemplateError else {"error": str(err)}
+    except (TypeError, AttributeError) as err:
         return {"error": str(err)}
 
 
 def write_prompts(fixtures, golden, root):
     chat_template_utils.datetime = FixedClock
+    chat_template_utils._plain_template_data = copy.deepcopy  # the original knows nothing of literals
     conversations = {path.stem: json.loads(path.read_text()) for path in sorted((fixtures / "conversations").glob("*.json"))}
     templates = {path.stem: path for path in sorted((fixtures / "templates").glob("*.jinja"))}
     templates["demo"] = root / "models" / "template.jinja"
@@ -59,7 +138,7 @@ def write_prompts(fixtures, golden, root):
         record = {
             "template": path.relative_to(root).as_posix(),
             "clock": CLOCK.isoformat(),
-            "prompts": {stem: render(template, conversation) for stem, conversation in conversations.items()},
+            "prompts": {stem: render(name, template, conversation) for stem, conversation in conversations.items()},
         }
         (golden / "prompts").mkdir(exist_ok=True)
         (golden / "prompts" / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")

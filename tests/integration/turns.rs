@@ -163,7 +163,10 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     let completion = finish(ask(&conversation, "Now?", slide.clone()));
     let dropped = &completion.prompt.dropped_messages;
     assert_eq!(dropped.first(), Some(&1), "the system message stays, the oldest turn goes first");
-    assert!(dropped.len().is_multiple_of(2) && dropped.iter().zip(1..).all(|(at, expect)| *at == expect), "{dropped:?}");
+    assert!(
+        dropped.len().is_multiple_of(2) && dropped.iter().zip(1..).all(|(at, expect)| *at == expect),
+        "{dropped:?}"
+    );
     assert_ne!(completion.finish_reason, FinishReason::ExceedContext, "there was room for the reply");
     assert_eq!(conversation.history().len(), n_before + 2, "the history is whole");
     // One turn less left out would not have left that room.

@@ -19,10 +19,12 @@ pub(super) type Spelling = (&'static str, Marker);
 
 const REASONING_START: Spelling = ("<think>", Marker::ReasoningStart);
 const REASONING_END: Spelling = ("</think>", Marker::ReasoningEnd);
-const PYTHON_START: Spelling = ("<|tool_call_start|>", Marker::BlockStart);
-const PYTHON_END: Spelling = ("<|tool_call_end|>", Marker::BlockEnd);
-pub(super) const JSON_START: Spelling = ("<tool_call>", Marker::BlockStart);
-pub(super) const JSON_END: Spelling = ("</tool_call>", Marker::BlockEnd);
+const PYTHON: (&str, &str) = FunctionCallParser::DefaultFunctionCallParser.markers();
+const JSON: (&str, &str) = FunctionCallParser::JsonStyleFunctionCallParser.markers();
+const PYTHON_START: Spelling = (PYTHON.0, Marker::BlockStart);
+const PYTHON_END: Spelling = (PYTHON.1, Marker::BlockEnd);
+pub(super) const JSON_START: Spelling = (JSON.0, Marker::BlockStart);
+pub(super) const JSON_END: Spelling = (JSON.1, Marker::BlockEnd);
 
 /// All markers of a parser.
 pub(super) fn spellings(parser: FunctionCallParser) -> [Spelling; 4] {

@@ -4,6 +4,7 @@
 //! strings are marked before rendering, and only unmarked ones are control tokens afterwards.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -11,6 +12,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 
 /// The spellings of a vocabulary's control tokens.
 pub(crate) struct ControlTokens {
+    spellings: HashSet<String>,
     /// Finds the longest at each place; `None` for a vocabulary without control tokens.
     finder: Option<AhoCorasick>,
     /// Finds every one, also inside of and across others.
@@ -39,13 +41,19 @@ impl ControlTokens {
             finder.map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the control tokens are too many").caused_by(err))
         };
         if spellings.is_empty() {
-            return Ok(Self { finder: None, every: None, beginnings });
+            return Ok(Self { spellings: HashSet::new(), finder: None, every: None, beginnings });
         }
         Ok(Self {
+            spellings: spellings.iter().map(|spelling| (*spelling).to_owned()).collect(),
             finder: Some(build(MatchKind::LeftmostLongest)?),
             every: Some(build(MatchKind::Standard)?),
             beginnings,
         })
+    }
+
+    /// Whether the vocabulary has a control token of this spelling.
+    pub(super) fn contains(&self, spelling: &str) -> bool {
+        self.spellings.contains(spelling)
     }
 
     /// Splits text at control tokens.

@@ -1,25 +1,35 @@
 //! From messages and functions to the text that the model reads, by the model's own chat template.
+//!
+//! A template gets a conversation in the form that it shows, which [`capabilities`] finds out; [`template`] runs it in
+//! a sandbox; [`control`] keeps what a person spells apart from the control tokens that the template writes.
 
+mod budget;
+mod capabilities;
 mod control;
 mod python;
+mod source;
 mod template;
 #[cfg(test)]
 mod tests;
+
+use std::collections::VecDeque;
 
 use indexmap::IndexMap;
 use jiff::Zoned;
 use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
+use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::parse::render_calls;
+use crate::options::FunctionCallParser;
+use crate::parse::{render_calls, render_json_calls};
 use crate::schema::function_schema;
 
 pub(crate) use control::{ControlTokens, Segment};
 
+use capabilities::{CallForm, Capabilities, ToolForm};
 use control::Marker;
-use python::LargeInteger;
+use python::{LargeInteger, Literal};
 use template::ChatTemplate;
 
 /// Renders conversations for one model.
@@ -29,6 +39,7 @@ pub(crate) struct PromptRenderer {
     bos_token: String,
     eos_token: String,
     capabilities: Capabilities,
+    takes_images: bool,
 }
 
 /// What a prompt holds besides its messages.
@@ -41,49 +52,75 @@ pub(crate) struct Frame<'a> {
     pub(crate) now: &'a Zoned,
 }
 
-/// What a template prints, found by rendering a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Capabilities {
-    tools: bool,
-    calls: bool,
-}
-
 impl PromptRenderer {
-    pub(crate) fn new(source: &str, control: ControlTokens, bos_token: &str, eos_token: &str) -> Result<Self> {
+    /// `takes_images` says whether the model sees what a template's mark for an image stands for.
+    pub(crate) fn new(
+        source: &str,
+        control: ControlTokens,
+        bos_token: &str,
+        eos_token: &str,
+        takes_images: bool,
+    ) -> Result<Self> {
         let mut renderer = Self {
             template: ChatTemplate::compile(source)?,
             control,
             bos_token: bos_token.to_owned(),
             eos_token: eos_token.to_owned(),
-            capabilities: Capabilities { tools: true, calls: true },
+            capabilities: Capabilities { tools: None, calls: None, images: true },
+            takes_images: true,
         };
-        renderer.capabilities = renderer.probe();
+        renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
+            let frame = Frame { add_generation_prompt: false, enable_thinking: None, now: &Zoned::default() };
+            renderer.render_as(assumed, messages, &frame).ok()
+        });
+        renderer.takes_images = takes_images;
         Ok(renderer)
     }
 
-    /// Whether the template shows the model its functions.
+    /// Whether the model can be shown functions.
     pub(crate) fn offers_functions(&self) -> bool {
-        self.capabilities.tools
+        self.capabilities.tools.is_some()
+    }
+
+    /// Whether the vocabulary has the control tokens around Python-style calls.
+    fn has_call_tokens(&self) -> bool {
+        let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
+        self.control.contains(start) && self.control.contains(end)
     }
 
     /// The prompt for the next reply. The functions are those that the system message carries.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedContent`] for images and audio, [`ErrorKind::FunctionCallingUnsupported`] for functions
-    /// that the template cannot offer, [`ErrorKind::InvalidMessage`] for a conversation that the template refuses.
+    /// [`ErrorKind::UnsupportedContent`] for images and audio that the model cannot take,
+    /// [`ErrorKind::FunctionCallingUnsupported`] for functions that cannot be offered, [`ErrorKind::InvalidMessage`]
+    /// for a conversation that the template refuses.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+        self.render_as(self.capabilities, messages, frame)
+    }
+
+    fn render_as(
+        &self,
+        capabilities: Capabilities,
+        messages: &[ChatMessage],
+        frame: &Frame<'_>,
+    ) -> Result<Vec<Segment>> {
         let functions: Vec<&SdkFunction> = messages.iter().flat_map(|message| &message.functions).collect();
-        if !functions.is_empty() && !self.capabilities.tools {
+        if !functions.is_empty() && capabilities.tools.is_none() {
             return Err(SdkError::new(
                 ErrorKind::FunctionCallingUnsupported,
                 "functions are registered, but the model's chat template does not offer them",
             ));
         }
         let marker = Marker::new(&self.control, |candidate| holds(messages, candidate))?;
-        let tools: Vec<TemplateValue> =
-            functions.iter().map(|function| template_value(&function_schema(function), &marker)).collect();
-        let messages = messages.iter().filter(|message| !only_carries_functions(message));
-        let messages = messages.map(|message| self.message(message, &marker)).collect::<Result<Vec<_>>>()?;
+        let mut view = View { renderer: self, capabilities, marker: &marker, ids: CallIds::default() };
+        let (tools, system) = match capabilities.tools {
+            Some(ToolForm::Inserted) => (Vec::new(), with_tool_list(messages, &functions)),
+            form => (functions.iter().map(|function| view.tool(function, form)).collect(), None),
+        };
+        let rest = if system.is_some() { messages.get(1..) } else { Some(messages) };
+        let messages = system.iter().chain(rest.unwrap_or_default());
+        let messages = messages.filter(|message| !only_carries_functions(message));
+        let messages = messages.map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
         let variables = minijinja::context! {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
@@ -97,57 +134,136 @@ impl PromptRenderer {
         };
         Ok(marker.split(&self.template.render(variables, frame.now)?))
     }
+}
 
-    fn message(&self, message: &ChatMessage, marker: &Marker<'_>) -> Result<TemplateValue> {
-        if message.content.iter().any(|part| !matches!(part, ChatMessageContent::Text(_))) {
-            return Err(SdkError::new(ErrorKind::UnsupportedContent, "the model takes text only, not images or audio"));
+/// Turns a conversation into what its template reads.
+struct View<'a> {
+    renderer: &'a PromptRenderer,
+    capabilities: Capabilities,
+    marker: &'a Marker<'a>,
+    ids: CallIds,
+}
+
+impl View<'_> {
+    fn tool(&self, function: &SdkFunction, form: Option<ToolForm>) -> TemplateValue {
+        let function = self.value(&function_schema(function), false);
+        match form {
+            Some(ToolForm::Wrapped) => minijinja::context! { type => "function", function },
+            _ => function,
         }
-        let text = message.text();
-        let mut content = marker.mark(&text).into_owned();
+    }
+
+    fn message(&mut self, message: &ChatMessage) -> Result<TemplateValue> {
+        let mut content = self.content(message)?;
         let mut entries: IndexMap<&str, TemplateValue> = IndexMap::new();
         entries.insert("role", message.role.as_str().into());
         // Templates test whether a key is there, so absent things have no key.
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
-            if self.capabilities.calls {
-                entries.insert("tool_calls", calls.iter().map(|call| tool_call(call, marker)).collect());
-            } else {
-                let calls = render_calls(calls);
-                content = format!("<|tool_call_start|>{}<|tool_call_end|>{content}", marker.mark(&calls));
+            match self.capabilities.calls {
+                Some(form) => {
+                    drop(entries.insert("tool_calls", calls.iter().map(|call| self.call(call, form)).collect()))
+                }
+                None => content = format!("{}{content}", self.written_calls(calls)).into(),
             }
         }
+        if message.role == Role::Tool && self.capabilities.calls.is_some_and(|form| form.ids) {
+            entries.insert("tool_call_id", self.ids.answered().into());
+        }
         if let Some(reasoning) = message.reasoning_content.as_deref().filter(|reasoning| !reasoning.is_empty()) {
-            let reasoning = TemplateValue::from(marker.mark(reasoning).as_ref());
+            let reasoning = TemplateValue::from(self.marker.mark(reasoning).as_ref());
             entries.insert("thinking", reasoning.clone());
             entries.insert("reasoning_content", reasoning);
         }
-        entries.insert("content", content.into());
+        entries.insert("content", content);
         Ok(TemplateValue::from_pairs(entries))
     }
 
-    /// Renders one function and one call of it, and looks for both.
-    fn probe(&self) -> Capabilities {
-        const TOOL: &str = "probe_tool";
-        const VALUE: &str = "probe_value";
-        // Some templates pass over functions without parameters.
-        let parameter = SdkFunctionParameter::new("a", SdkFunctionParameterType::string(), "");
-        let function = SdkFunction::new(TOOL, "", vec![parameter]);
-        let system = ChatMessage::with_functions(vec![function]);
-        let call = SdkFunctionCall {
-            name: "probe_call".to_owned(),
-            arguments: Arguments::from([("a".to_owned(), Value::from(VALUE))]),
-            ..Default::default()
-        };
-        let mut reply = ChatMessage::assistant("");
-        reply.function_calls = Some(vec![call]);
-        let shows = |messages: &[ChatMessage], text: &str| {
-            let frame = Frame { add_generation_prompt: false, enable_thinking: None, now: &Zoned::default() };
-            let rendered = self.render(messages, &frame);
-            rendered.is_ok_and(|segments| joined(&segments).contains(text))
-        };
-        Capabilities {
-            tools: shows(&[system, ChatMessage::user("a")], TOOL),
-            calls: shows(&[ChatMessage::user("a"), reply], VALUE),
+    /// Text alone is one text; with images among it, it is a list of parts.
+    fn content(&self, message: &ChatMessage) -> Result<TemplateValue> {
+        let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
+        if message.content.iter().all(is_text) {
+            return Ok(self.marker.mark(&message.text()).as_ref().into());
         }
+        if !self.renderer.takes_images {
+            return Err(unsupported("the model takes text only, not images or audio"));
+        }
+        if !self.capabilities.images {
+            return Err(unsupported("the model's chat template does not show images"));
+        }
+        let part = |part: &ChatMessageContent| match part {
+            ChatMessageContent::Text(text) => {
+                Ok(minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() })
+            }
+            ChatMessageContent::Image(_) => Ok(minijinja::context! { type => "image" }),
+            ChatMessageContent::Audio(_) => Err(unsupported("the model does not take audio")),
+        };
+        message.content.iter().map(part).collect()
+    }
+
+    fn call(&mut self, call: &SdkFunctionCall, form: CallForm) -> TemplateValue {
+        let arguments = call.arguments.iter();
+        let arguments = arguments.map(|(name, value)| (self.marker.mark(name), self.value(value, form.literals)));
+        let arguments = TemplateValue::from_pairs(arguments);
+        let name = self.marker.mark(&call.name);
+        let function = minijinja::context! { name, arguments };
+        if form.ids {
+            minijinja::context! { type => "function", id => self.ids.made(), function }
+        } else {
+            minijinja::context! { type => "function", function }
+        }
+    }
+
+    /// Calls as the model writes them, for templates that pass over them.
+    fn written_calls(&self, calls: &[SdkFunctionCall]) -> String {
+        if self.renderer.has_call_tokens() {
+            let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
+            format!("{start}{}{end}", self.marker.mark(&render_calls(calls)))
+        } else {
+            self.marker.mark(&render_json_calls(calls)).into_owned()
+        }
+    }
+
+    /// A value; with `is_literal`, a text in need of escapes prints as a Python literal.
+    fn value(&self, value: &Value, is_literal: bool) -> TemplateValue {
+        match value {
+            Value::Null => TemplateValue::from(()),
+            Value::Bool(flag) => TemplateValue::from(*flag),
+            Value::Integer(integer) => TemplateValue::from(*integer),
+            Value::BigInteger(integer) => match integer.digits().parse::<i128>() {
+                Ok(integer) => TemplateValue::from(integer),
+                Err(_) => TemplateValue::from_object(LargeInteger(integer.clone())),
+            },
+            Value::Number(number) => TemplateValue::from(*number),
+            Value::String(text) if is_literal && Literal::is_needed(text) => {
+                TemplateValue::from_object(Literal(self.marker.mark(text).into_owned()))
+            }
+            Value::String(text) => TemplateValue::from(self.marker.mark(text).as_ref()),
+            Value::Array(items) => items.iter().map(|item| self.value(item, false)).collect(),
+            Value::Object(entries) => {
+                let entries = entries.iter().map(|(key, value)| (self.marker.mark(key), self.value(value, false)));
+                TemplateValue::from_pairs(entries)
+            }
+        }
+    }
+}
+
+/// Ids for templates that want them: results follow in the order of their calls.
+#[derive(Default)]
+struct CallIds {
+    n_made: usize,
+    unanswered: VecDeque<String>,
+}
+
+impl CallIds {
+    fn made(&mut self) -> String {
+        let id = format!("call{:05}", self.n_made);
+        self.n_made += 1;
+        self.unanswered.push_back(id.clone());
+        id
+    }
+
+    fn answered(&mut self) -> String {
+        self.unanswered.pop_front().unwrap_or_else(|| "call00000".to_owned())
     }
 }
 
@@ -161,34 +277,21 @@ pub(crate) fn joined(segments: &[Segment]) -> String {
     text
 }
 
+/// The system message with the functions listed at its end, as LFM2 has been shown them.
+fn with_tool_list(messages: &[ChatMessage], functions: &[&SdkFunction]) -> Option<ChatMessage> {
+    if functions.is_empty() {
+        return None;
+    }
+    // Functions stand in the system message, so there is one.
+    let text = messages.first()?.text();
+    let entries: Vec<String> = functions.iter().map(|function| function_schema(function).to_string()).collect();
+    let joint = if text.is_empty() { "" } else { "\n" };
+    Some(ChatMessage::system(format!("{text}{joint}List of tools: [{}]", entries.join(", "))))
+}
+
 /// Whether a system message stands for functions alone: templates read those from `tools`.
 fn only_carries_functions(message: &ChatMessage) -> bool {
     message.role == Role::System && message.content.is_empty()
-}
-
-fn tool_call(call: &SdkFunctionCall, marker: &Marker<'_>) -> TemplateValue {
-    let arguments = template_value(&Value::Object(call.arguments.clone()), marker);
-    let name = marker.mark(&call.name);
-    minijinja::context! { type => "function", function => minijinja::context! { name, arguments } }
-}
-
-fn template_value(value: &Value, marker: &Marker<'_>) -> TemplateValue {
-    match value {
-        Value::Null => TemplateValue::from(()),
-        Value::Bool(flag) => TemplateValue::from(*flag),
-        Value::Integer(integer) => TemplateValue::from(*integer),
-        Value::BigInteger(integer) => match integer.digits().parse::<i128>() {
-            Ok(integer) => TemplateValue::from(integer),
-            Err(_) => TemplateValue::from_object(LargeInteger(integer.clone())),
-        },
-        Value::Number(number) => TemplateValue::from(*number),
-        Value::String(text) => TemplateValue::from(marker.mark(text).as_ref()),
-        Value::Array(items) => items.iter().map(|item| template_value(item, marker)).collect(),
-        Value::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| (marker.mark(key), template_value(value, marker)));
-            TemplateValue::from_pairs(entries)
-        }
-    }
 }
 
 /// Whether any string of the conversation holds a character.
@@ -202,4 +305,8 @@ fn holds(messages: &[ChatMessage], character: char) -> bool {
                 call.name.contains(character) || Value::Object(call.arguments.clone()).to_string().contains(character)
             })
     })
+}
+
+fn unsupported(message: &str) -> SdkError {
+    SdkError::new(ErrorKind::UnsupportedContent, message)
 }

@@ -29,6 +29,29 @@ impl Object for LargeInteger {
     }
 }
 
+/// A text that prints as a Python literal, in single quotes and with escapes, while templates take it for no text.
+#[derive(Debug)]
+pub(crate) struct Literal(pub(crate) String);
+
+impl Literal {
+    /// Whether a text would not read back if it stood in quotes as it is.
+    pub(crate) fn is_needed(text: &str) -> bool {
+        text.contains(|character: char| matches!(character, '\'' | '"' | '\\') || character.is_control())
+    }
+}
+
+impl Object for Literal {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut literal = String::new();
+        write_quoted(&mut literal, &self.0, '\'')?;
+        f.write_str(&literal)
+    }
+}
+
 /// Jinja's `tojson` as chat templates know it: `json.dumps(value, ensure_ascii=False, indent=indent)`.
 pub(crate) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
     if indent.is_some_and(|indent| WIDEST_INDENT < indent) {
@@ -63,9 +86,10 @@ fn write_json(out: &mut String, value: &Value, indent: Option<usize>, level: usi
                 write_json(out, &value.get_item(&key)?, indent, level + 1)
             })?;
         }
-        _ => match number(value) {
-            Some(number) => out.push_str(&number),
-            None => return Err(refused(&format!("a value of kind {} is no JSON", value.kind()))),
+        _ => match (value.downcast_object_ref::<Literal>(), number(value)) {
+            (Some(literal), _) => write_json_string(out, &literal.0)?,
+            (None, Some(number)) => out.push_str(&number),
+            (None, None) => return Err(refused(&format!("a value of kind {} is no JSON", value.kind()))),
         },
     }
     Ok(())
@@ -142,6 +166,10 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
 /// Python prefers single quotes, and double ones for text that holds only single ones.
 fn write_string_repr(out: &mut String, text: &str) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    write_quoted(out, text, quote)
+}
+
+fn write_quoted(out: &mut String, text: &str, quote: char) -> fmt::Result {
     out.push(quote);
     for character in text.chars() {
         match character {

@@ -5,16 +5,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jiff::Zoned;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value};
-use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind};
+use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind, State};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::prompt::budget::{self, refused};
 use crate::prompt::python;
+use crate::prompt::source::{OPERAND_FILTERS, prepare};
 
 /// Steps of the template engine; a conversation of 1,000 messages takes about 100,000.
-const FUEL: u64 = 20_000_000;
+const FUEL: u64 = 5_000_000;
 const LONGEST_PROMPT: usize = 16 << 20;
+/// Macros and loops inside of each other; each level can hold a copy of its text.
+const DEEPEST: usize = 64;
 const NAME: &str = "chat_template";
 
 /// A compiled chat template.
@@ -27,18 +31,20 @@ impl ChatTemplate {
         let mut environment = Environment::new();
         environment.set_syntax(whitespace());
         environment.set_fuel(Some(FUEL));
-        environment.set_unknown_method_callback(unknown_method_callback);
-        environment.set_formatter(|out, _, value| Ok(out.write_str(&python::text(value)?)?));
-        environment.add_filter("tojson", tojson);
-        // Chat templates do without them, and both fill memory with blanks as wide as a number says.
-        environment.remove_filter("indent");
-        environment.remove_filter("format");
-        environment.add_filter("string", |value: &Value| python::text(value));
+        environment.set_recursion_limit(DEEPEST);
+        environment.set_unknown_method_callback(method);
+        environment.set_formatter(|out, state, value| {
+            let text = python::text(value)?;
+            budget::spend(state, text.len())?;
+            Ok(out.write_str(&text)?)
+        });
+        add_filters(&mut environment);
+        add_tests(&mut environment);
         environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
             Err(Error::new(TemplateErrorKind::InvalidOperation, message))
         });
         environment
-            .add_template_owned(NAME, without_generation_tags(source))
+            .add_template_owned(NAME, prepare(source))
             .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))?;
         Ok(Self { environment })
     }
@@ -73,25 +79,40 @@ fn tojson(value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value
     Ok(Value::from(python::json(value, indent)?))
 }
 
-/// Templates mark the model's own turns with `{% generation %}` for training; for a prompt the tag means nothing.
-/// It is replaced by a condition that holds, which keeps the tag's control of white space.
-fn without_generation_tags(source: &str) -> String {
-    let mut out = String::with_capacity(source.len());
-    let mut rest = source;
-    while let Some(start) = rest.find("{%") {
-        let (before, tag) = rest.split_at(start);
-        let length = tag.find("%}").map_or(tag.len(), |end| end + 2);
-        let word = tag[2..].trim_start_matches(['-', '+']).trim_start();
-        let name = word.split(|character: char| !character.is_alphanumeric() && character != '_').next();
-        out.push_str(before);
-        out.push_str(&match name {
-            Some("generation") => tag[..length].replacen("generation", "if true", 1),
-            Some("endgeneration") => tag[..length].replacen("endgeneration", "endif", 1),
-            _ => tag[..length].to_owned(),
-        });
-        rest = &tag[length..];
+/// Python's methods of text, lists and maps.
+fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+    let texts: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
+    match (name, value.as_str(), texts.as_deref(), arguments) {
+        ("format", Some(_), _, _) => Err(refused("it asks for str.format, which chat templates do without")),
+        ("replace", Some(text), Some([from, to]), _) => budget::replace(state, text, from, to),
+        ("join", Some(separator), _, [items]) => budget::join(state, items, separator, None),
+        _ => unknown_method_callback(state, value, name, arguments),
     }
-    out + rest
+}
+
+fn add_filters(environment: &mut Environment<'_>) {
+    // Chat templates do without them, and all fill memory as a mere number says.
+    for name in ["indent", "format", "batch", "slice", "pprint"] {
+        environment.remove_filter(name);
+    }
+    environment.add_filter("tojson", tojson);
+    environment.add_filter("string", |value: &Value| python::text(value));
+    environment.add_filter("join", budget::join_filter);
+    environment.add_filter("replace", budget::replace);
+    let [text, term, factor] = OPERAND_FILTERS;
+    environment.add_filter(text, budget::text);
+    environment.add_filter(term, budget::term);
+    environment.add_filter(factor, budget::factor);
+}
+
+/// Tests that Jinja answers in another way: text can be iterated over, and True is a number.
+fn add_tests(environment: &mut Environment<'_>) {
+    let is_text = |value: &Value| value.kind() == ValueKind::String;
+    environment.add_test("iterable", move |value: &Value| is_text(value) || value.try_iter().is_ok());
+    environment.add_test("sequence", |value: &Value| {
+        matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
+    });
+    environment.add_test("number", |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool));
 }
 
 /// Collects output up to a cap.
@@ -148,6 +169,19 @@ mod tests {
             "{{ 'a' | indent(1000000000000) }}",
             "{{ '%1000000000000d' | format(1) }}",
             "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] | join %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x.join(['', ns.x]) %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x.replace('a', 'aa') %}{% endfor %}",
+            "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x | replace('', ns.x) %}{% endfor %}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x|length }}",
+            "{% set ns = namespace(x='a') %}{% for i in range(60) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
+            "{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('aaaa') }}",
+            "{{ [0] * 100000000 }}",
+            "{% for a in range(9999) %}{% set x = 'x' * 9999999 %}{% endfor %}",
+            "{{ '{:1000000000000}'.format(1) }}",
+            "{{ [1] | batch(1000000000000, 0) | list }}",
             "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns | tojson }}",
             "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
         ] {

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::*;
+use crate::function::{Arguments, Repair};
 use crate::history::messages_from_json;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser, read_json};
 use crate::schema::functions_from_json;
 
 #[derive(Deserialize)]
@@ -22,7 +26,10 @@ struct Golden {
 #[serde(rename_all = "lowercase")]
 enum Expected {
     Text(String),
-    Error(String),
+    /// What the template itself raises.
+    Raised(String),
+    /// What only the template engine says, each in its own words.
+    Error(serde::de::IgnoredAny),
 }
 
 fn frame(now: &Zoned) -> Frame<'_> {
@@ -48,8 +55,12 @@ fn repository() -> PathBuf {
 
 fn conversation(name: &str) -> Vec<ChatMessage> {
     let text = fs::read_to_string(repository().join(format!("tests/fixtures/conversations/{name}.json"))).unwrap();
-    let json: Json = serde_json::from_str(&text).unwrap();
+    let mut json: Json = serde_json::from_str(&text).unwrap();
+    let images = take_images(&mut json["messages"]);
     let mut messages = messages_from_json(&json["messages"].to_string()).unwrap();
+    for (message, part) in images {
+        messages[message].content.insert(part, ChatMessageContent::Image(vec![]));
+    }
     if let Some(tools) = json.get("tools") {
         let functions = functions_from_json(&tools.to_string()).unwrap();
         if messages.first().is_none_or(|message| message.role != Role::System) {
@@ -60,9 +71,20 @@ fn conversation(name: &str) -> Vec<ChatMessage> {
     messages
 }
 
+/// Takes image parts out of messages; tells where they stood, as message and part.
+fn take_images(messages: &mut Json) -> Vec<(usize, usize)> {
+    let mut images = Vec::new();
+    for (i, message) in messages.as_array_mut().unwrap().iter_mut().enumerate() {
+        let Some(parts) = message["content"].as_array_mut() else { continue };
+        images.extend((0..parts.len()).filter(|part| parts[*part]["type"] == "image").map(|part| (i, part)));
+        parts.retain(|part| part["type"] != "image");
+    }
+    images
+}
+
 fn renderer(template: &Path) -> PromptRenderer {
     let source = fs::read_to_string(repository().join(template)).unwrap();
-    PromptRenderer::new(&source, ControlTokens::new(&CONTROL).unwrap(), "<|startoftext|>", "<|im_end|>").unwrap()
+    PromptRenderer::new(&source, ControlTokens::new(&CONTROL).unwrap(), "<|startoftext|>", "<|im_end|>", true).unwrap()
 }
 
 #[track_caller]
@@ -75,9 +97,14 @@ fn check(golden: &str) {
     for (name, expected) in &golden.prompts {
         let rendered = renderer.render(&conversation(name), &frame(&now)).map(|segments| joined(&segments));
         match (rendered, expected) {
-            (Ok(text), Expected::Text(expect)) => assert_eq!(&text, expect, "{name}"),
-            (Err(err), Expected::Error(expect)) => assert!(err.to_string().contains(expect), "{name}: {err}"),
-            (rendered, _) => panic!("{name}: {rendered:?}"),
+            (Ok(text), Expected::Text(expect)) => assert_eq!(&text, expect, "{}: {name}", golden.template),
+            (Err(err), Expected::Raised(expect)) => assert!(err.to_string().contains(expect), "{name}: {err}"),
+            (Err(_), Expected::Error(_)) => {}
+            // Jinja2 would print a description of the image where its picture belongs.
+            (Err(err), Expected::Text(_)) if err.kind() == ErrorKind::UnsupportedContent => {
+                assert!(name == "images" && !renderer.capabilities.images, "{}: {name}", golden.template);
+            }
+            (rendered, _) => panic!("{}: {name}: {rendered:?}", golden.template),
         }
     }
 }
@@ -88,13 +115,21 @@ fn the_demo_models_template_renders_as_in_jinja2() {
 }
 
 #[test]
-fn a_template_of_the_first_family_renders_as_in_jinja2() {
-    check("lfm2-a.json");
+fn templates_of_lfm2_render_as_in_jinja2() {
+    for family in ["lfm2-a.json", "lfm2-b.json", "lfm2-c.json", "lfm2-d.json"] {
+        check(family);
+    }
 }
 
 #[test]
-fn a_template_of_the_latest_family_renders_as_in_jinja2() {
-    check("lfm2-d.json");
+fn templates_of_other_models_render_as_in_jinja2() {
+    check("llama-3.json");
+    check("qwen-2.json");
+    check("qwen-3.json");
+    check("hermes.json");
+    check("smollm-2.json");
+    check("smollm-3.json");
+    check("mistral.json");
 }
 
 #[test]
@@ -104,18 +139,45 @@ fn a_template_of_many_features_renders_as_in_jinja2() {
 
 #[test]
 fn a_probe_finds_what_a_template_prints() {
-    let demo = renderer(Path::new("models/template.jinja"));
-    assert_eq!(demo.capabilities, Capabilities { tools: true, calls: true });
+    let plain_calls = Some(CallForm::default());
+    let literal_calls = Some(CallForm { literals: true, ids: false });
+    for (template, tools, calls, images) in [
+        ("models/template.jinja", ToolForm::Bare, plain_calls, false),
+        ("lfm2-a", ToolForm::Bare, plain_calls, false),
+        ("lfm2-b", ToolForm::Bare, None, true),
+        ("lfm2-c", ToolForm::Bare, literal_calls, true),
+        ("lfm2-d", ToolForm::Bare, literal_calls, true),
+        ("llama-3", ToolForm::Wrapped, plain_calls, false),
+        ("qwen-2", ToolForm::Wrapped, plain_calls, false),
+        ("qwen-3", ToolForm::Wrapped, plain_calls, false),
+        ("hermes", ToolForm::Wrapped, plain_calls, false),
+        ("smollm-2", ToolForm::Inserted, None, false),
+        ("smollm-3", ToolForm::Wrapped, None, false),
+        ("mistral", ToolForm::Wrapped, Some(CallForm { ids: true, literals: false }), false),
+        ("features", ToolForm::Bare, plain_calls, false),
+    ] {
+        let path = match template.contains('/') {
+            true => template.to_owned(),
+            false => format!("tests/fixtures/templates/{template}.jinja"),
+        };
+        let found = renderer(Path::new(&path)).capabilities;
+        assert_eq!(found, Capabilities { tools: Some(tools), calls, images }, "{template}");
+    }
+}
+
+#[test]
+fn a_model_without_call_tokens_and_without_tools_in_its_template_cannot_call_functions() {
     let plain = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}";
-    let plain = PromptRenderer::new(plain, ControlTokens::new(&[]).unwrap(), "", "").unwrap();
-    assert_eq!(plain.capabilities, Capabilities { tools: false, calls: false });
+    let plain = PromptRenderer::new(plain, ControlTokens::new(&[]).unwrap(), "", "", false).unwrap();
+    assert!(!plain.offers_functions());
     let offering = ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]);
     let err = plain.render(&[offering], &frame(&Zoned::default())).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::FunctionCallingUnsupported);
+    // Calls of an earlier model are written as far as any model knows them.
     let mut reply = ChatMessage::assistant("ok");
     reply.function_calls = Some(vec![SdkFunctionCall { name: "f".into(), ..Default::default() }]);
     let written = plain.render(&[reply], &frame(&Zoned::default())).unwrap();
-    assert_eq!(joined(&written), "assistant: <|tool_call_start|>[f()]<|tool_call_end|>ok");
+    assert_eq!(joined(&written), "assistant: <tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>ok");
 }
 
 #[test]
@@ -138,6 +200,98 @@ fn what_a_caller_spells_is_never_a_control_token() {
 fn images_are_refused_by_a_model_of_text() {
     let mut message = ChatMessage::user("What is this?");
     message.content.push(ChatMessageContent::Image(vec![1]));
-    let err = renderer(Path::new("models/template.jinja")).render(&[message], &frame(&Zoned::default())).unwrap_err();
+    let template = fs::read_to_string(repository().join("tests/fixtures/templates/lfm2-b.jinja")).unwrap();
+    let of_text = PromptRenderer::new(&template, ControlTokens::new(&CONTROL).unwrap(), "", "", false).unwrap();
+    let err = of_text.render(&[message], &frame(&Zoned::default())).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        ".*",
+        "[a'\"\\\\\n{}\\[\\]<|>/ ]{0,8}",
+        Just("</tool_call>".to_owned()),
+        Just("<|im_end|>".to_owned())
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Integer),
+        "-?[1-9][0-9]{19,45}".prop_map(|digits| read_json(&digits).unwrap()),
+        any::<f64>().prop_filter("finite", |number| number.is_finite()).prop_map(Value::Number),
+        text.prop_map(Value::String),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+            prop::collection::vec((".{0,4}", inner), 0..4)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_calls() -> impl Strategy<Value = Vec<SdkFunctionCall>> {
+    let arguments = prop::collection::vec(("[a-z_][a-z0-9_]{0,6}", any_value()), 0..4);
+    let call = ("[a-z_][a-z0-9_]{0,6}", arguments).prop_map(|(name, arguments)| SdkFunctionCall {
+        name,
+        arguments: arguments.into_iter().collect(),
+        ..Default::default()
+    });
+    prop::collection::vec(call, 1..4)
+}
+
+/// Name and arguments of calls; as text, which tells 1 from 1.0.
+fn plain(calls: &[SdkFunctionCall]) -> Vec<(String, String)> {
+    calls.iter().map(|call| (call.name.clone(), Value::Object(call.arguments.clone()).to_string())).collect()
+}
+
+proptest! {
+    // What fails here becomes a conversation of the fixtures, not a seed.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn calls_that_a_template_prints_read_back(calls in any_calls()) {
+        use FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
+        for (template, parser) in [
+            ("demo", DefaultFunctionCallParser),
+            ("lfm2-a", DefaultFunctionCallParser),
+            ("lfm2-b", DefaultFunctionCallParser),
+            ("lfm2-c", DefaultFunctionCallParser),
+            ("lfm2-d", DefaultFunctionCallParser),
+            ("qwen-2", JsonStyleFunctionCallParser),
+            ("qwen-3", JsonStyleFunctionCallParser),
+            ("hermes", JsonStyleFunctionCallParser),
+        ] {
+            let renderer = RENDERERS.with(|renderers| Rc::clone(&renderers[template]));
+            let mut reply = ChatMessage::assistant("");
+            reply.function_calls = Some(calls.clone());
+            let prompt = renderer.render(&[ChatMessage::user("Go"), reply], &frame(&Zoned::default())).unwrap();
+            let mut found = Vec::new();
+            let mut parser = ReplyParser::new(Some(parser));
+            let mut emit = |parsed| if let Parsed::Calls(calls) = parsed { found.extend(calls) };
+            for segment in &prompt {
+                match segment {
+                    Segment::Text(text) => parser.push(Piece::Text(text), &mut emit),
+                    Segment::Control(spelling) => parser.push(Piece::Control(spelling), &mut emit),
+                }
+            }
+            parser.finish(ReplyEnd::Interrupted, &mut emit);
+            prop_assert_eq!(plain(&found), plain(&calls), "{}: {}", template, joined(&prompt));
+            let repairs = found.iter().flat_map(|call| &call.repairs);
+            prop_assert!(repairs.clone().all(|repair| *repair == Repair::JsonBody), "{}: {:?}", template, repairs);
+        }
+    }
+}
+
+thread_local! {
+    static RENDERERS: BTreeMap<&'static str, Rc<PromptRenderer>> = [
+        ("demo", "models/template.jinja"),
+        ("lfm2-a", "tests/fixtures/templates/lfm2-a.jinja"),
+        ("lfm2-b", "tests/fixtures/templates/lfm2-b.jinja"),
+        ("lfm2-c", "tests/fixtures/templates/lfm2-c.jinja"),
+        ("lfm2-d", "tests/fixtures/templates/lfm2-d.jinja"),
+        ("qwen-2", "tests/fixtures/templates/qwen-2.jinja"),
+        ("qwen-3", "tests/fixtures/templates/qwen-3.jinja"),
+        ("hermes", "tests/fixtures/templates/hermes.jinja"),
+    ].into_iter().map(|(name, path)| (name, Rc::new(renderer(Path::new(path))))).collect();
 }

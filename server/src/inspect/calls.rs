@@ -2,15 +2,14 @@
 
 use std::io::BufRead;
 
-use causerie::{Note, Parsed, Piece, RejectedCall, Repair, ReplyEnd, ReplyParser, SdkFunctionCall, Value};
+use causerie::{
+    FunctionCallParser, Note, Parsed, Piece, RejectedCall, Repair, ReplyEnd, ReplyParser, SdkFunctionCall, Value,
+};
 use serde::Deserialize;
 
 use super::object;
 use crate::Failure;
 use crate::arguments::InspectCalls;
-
-/// The markers of Python calls. In the short form of a reply they are spelled out.
-const MARKERS: [&str; 2] = ["<|tool_call_start|>", "<|tool_call_end|>"];
 
 /// A reply, as one text or as the pieces in which it came.
 #[derive(Deserialize)]
@@ -54,9 +53,10 @@ impl PieceOf {
     }
 }
 
-/// Text with its spelled-out markers as the control tokens that they stand for.
+/// Text with the spelled-out markers of Python calls as the control tokens that they stand for.
 fn pieces<'a>(mut text: &'a str, mut push: impl FnMut(Piece<'a>)) {
-    while let Some((at, marker)) = MARKERS.iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
+    let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
+    while let Some((at, marker)) = [start, end].iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
         push(Piece::Text(&text[..at]));
         push(Piece::Control(marker));
         text = &text[at + marker.len()..];

@@ -1,0 +1,111 @@
+//! Bounds the memory that a chat template can take: what it copies is counted for each rendering, to a cap.
+
+use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::{Error, ErrorKind, State};
+
+use crate::prompt::python;
+
+/// Bytes that one rendering may copy from value to value. Templates put a prompt together from pieces, some of them
+/// several times over; a hundredth of this is much.
+const MOST_COPIED: usize = 64 << 20;
+/// Bytes of one text at most.
+const LONGEST: usize = 16 << 20;
+/// Bytes that an item of a list takes.
+const ITEM: usize = size_of::<Value>();
+/// What a text may be multiplied with, and how long it may be: enough for a line of dashes.
+const LARGEST_FACTOR: i64 = 10_000;
+const LONGEST_FACTOR: usize = 64;
+
+/// Bytes copied so far.
+#[derive(Default)]
+struct Copied(usize);
+
+/// Counts bytes that are about to be copied.
+pub(super) fn spend(state: &mut State<'_, '_>, n_bytes: usize) -> Result<(), Error> {
+    let copied = state.get_or_insert_extension_with(Copied::default);
+    copied.0 = copied.0.saturating_add(n_bytes);
+    if MOST_COPIED < copied.0 { Err(refused("it makes too much text")) } else { Ok(()) }
+}
+
+/// An operand of `~`, as the text that Python makes of it.
+pub(super) fn text(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let text = match value.kind() {
+        ValueKind::String => value.clone(),
+        _ => Value::from(python::text(value)?),
+    };
+    spend(state, text.as_str().map_or(0, str::len))?;
+    Ok(text)
+}
+
+/// An operand of `+`.
+pub(super) fn term(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let n_bytes = match value.kind() {
+        ValueKind::String => value.as_str().map_or(0, str::len),
+        ValueKind::Seq | ValueKind::Iterable => value.len().unwrap_or_default().saturating_mul(ITEM),
+        _ => 0,
+    };
+    spend(state, n_bytes)?;
+    Ok(value.clone())
+}
+
+/// An operand of `*`: a number, or a short text.
+pub(super) fn factor(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let is_small = match value.kind() {
+        ValueKind::Number => value.as_i64().is_none_or(|factor| factor <= LARGEST_FACTOR),
+        ValueKind::String => {
+            spend(state, LONGEST_FACTOR.saturating_mul(LARGEST_FACTOR.unsigned_abs() as usize))?; // far below 2^32
+            value.as_str().is_none_or(|text| text.len() <= LONGEST_FACTOR)
+        }
+        _ => false,
+    };
+    if is_small { Ok(value.clone()) } else { Err(refused("it multiplies what is too large")) }
+}
+
+/// Jinja's `join`.
+pub(super) fn join_filter(
+    state: &mut State<'_, '_>,
+    items: &Value,
+    separator: Option<&str>,
+    options: Kwargs,
+) -> Result<Value, Error> {
+    let separator = separator.or(options.get("d")?).unwrap_or_default();
+    let attribute: Option<&str> = options.get("attribute")?;
+    options.assert_all_used()?;
+    join(state, items, separator, attribute)
+}
+
+/// Items, or an attribute of each, as Python prints them.
+pub(super) fn join(
+    state: &mut State<'_, '_>,
+    items: &Value,
+    separator: &str,
+    attribute: Option<&str>,
+) -> Result<Value, Error> {
+    let mut joined = String::new();
+    for (i, item) in items.try_iter()?.enumerate() {
+        let item = match attribute {
+            Some(attribute) => python::text(&item.get_attr(attribute)?)?,
+            None => python::text(&item)?,
+        };
+        spend(state, separator.len() + item.len())?;
+        if 0 < i {
+            joined.push_str(separator);
+        }
+        joined.push_str(&item);
+    }
+    Ok(Value::from(joined))
+}
+
+/// `replace`, of which the result can be far longer than all that goes in.
+pub(super) fn replace(state: &mut State<'_, '_>, text: &str, from: &str, to: &str) -> Result<Value, Error> {
+    let n_bytes = text.len().saturating_add(text.matches(from).count().saturating_mul(to.len()));
+    if LONGEST < n_bytes {
+        return Err(refused("it makes too long a text"));
+    }
+    spend(state, n_bytes)?;
+    Ok(Value::from(text.replace(from, to)))
+}
+
+pub(super) fn refused(reason: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidOperation, reason)
+}

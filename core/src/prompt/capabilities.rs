@@ -1,0 +1,134 @@
+//! What a chat template can do, found by rendering probes: no file says it.
+
+use crate::function::{
+    Arguments, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value,
+};
+use crate::message::{ChatMessage, ChatMessageContent};
+use crate::options::FunctionCallParser;
+use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
+use crate::prompt::{Segment, joined};
+
+/// What a template prints, and in what form it takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Capabilities {
+    /// How functions are offered; `None` if they cannot be.
+    pub(super) tools: Option<ToolForm>,
+    /// How calls are handed over; `None` if the template passes over them.
+    pub(super) calls: Option<CallForm>,
+    /// Whether images among the text of a message are shown.
+    pub(super) images: bool,
+}
+
+/// How the functions of a conversation reach the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToolForm {
+    /// As `tools`: `{"name", "description", "parameters"}`.
+    Bare,
+    /// As `tools`: `{"type": "function", "function": {…}}`.
+    Wrapped,
+    /// Listed at the end of the system message, since the template knows nothing of functions.
+    Inserted,
+}
+
+/// How the calls of a message are handed to the template.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CallForm {
+    /// Calls and results have ids, of nine letters and digits.
+    pub(super) ids: bool,
+    /// Texts among the arguments are no texts to the template, but print as Python literals: it would put quotes
+    /// around them and leave the quotes inside as they are.
+    pub(super) literals: bool,
+}
+
+impl Capabilities {
+    /// What is assumed of a template; `render` makes a prompt under an assumption.
+    pub(super) fn find(
+        source: &str,
+        has_call_tokens: bool,
+        render: impl Fn(Self, &[ChatMessage]) -> Option<Vec<Segment>>,
+    ) -> Self {
+        let none = Self { tools: None, calls: None, images: true };
+        // LFM2's families are shown functions bare, all others as chat completions have them.
+        let forms = match source.contains("List of tools") {
+            true => [ToolForm::Bare, ToolForm::Wrapped, ToolForm::Inserted],
+            false => [ToolForm::Wrapped, ToolForm::Bare, ToolForm::Inserted],
+        };
+        let shows_tools = |form: &ToolForm| {
+            let rendered = render(Self { tools: Some(*form), ..none }, &offer());
+            rendered.is_some_and(|prompt| joined(&prompt).contains(TOOL))
+        };
+        let tools = forms[..if has_call_tokens { 3 } else { 2 }].iter().copied().find(shows_tools);
+        let rendered_call = |form: CallForm| render(Self { calls: Some(form), ..none }, &call());
+        let shows_call =
+            |form: &CallForm| rendered_call(*form).is_some_and(|prompt| joined(&prompt).contains("probe_call"));
+        let plain = [false, true].map(|ids| CallForm { ids, literals: false }).into_iter().find(shows_call);
+        let calls = plain.map(|plain| {
+            let literals = CallForm { literals: true, ..plain };
+            let reads_back = |form: &CallForm| rendered_call(*form).is_some_and(|prompt| reads_back(&prompt));
+            [plain, literals].into_iter().find(reads_back).unwrap_or(plain)
+        });
+        Self { tools, calls, images: shows_images(|messages| render(none, messages)) }
+    }
+}
+
+const TOOL: &str = "probe_tool";
+/// A text that needs escapes in every notation.
+const AWKWARD: &str = "it's \"so\" \\ \n";
+
+fn offer() -> [ChatMessage; 2] {
+    // Some templates pass over functions without parameters.
+    let parameter = SdkFunctionParameter::new("a", SdkFunctionParameterType::string(), "");
+    let function = SdkFunction::new(TOOL, "", vec![parameter]);
+    [ChatMessage::with_functions(vec![function]), ChatMessage::user("a")]
+}
+
+fn call() -> [ChatMessage; 2] {
+    let call = SdkFunctionCall {
+        name: "probe_call".to_owned(),
+        arguments: Arguments::from([("a".to_owned(), Value::from(AWKWARD))]),
+        ..Default::default()
+    };
+    let mut reply = ChatMessage::assistant("");
+    reply.function_calls = Some(vec![call]);
+    [ChatMessage::user("a"), reply]
+}
+
+/// Whether a parser finds the probe's call in the prompt, with nothing to mend but that it may be JSON.
+fn reads_back(prompt: &[Segment]) -> bool {
+    use FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
+    let mut found = Vec::new();
+    for parser in [DefaultFunctionCallParser, JsonStyleFunctionCallParser] {
+        let mut parser = ReplyParser::new(Some(parser));
+        let mut emit = |parsed| {
+            if let Parsed::Calls(calls) = parsed {
+                found.extend(calls)
+            }
+        };
+        for segment in prompt {
+            match segment {
+                Segment::Text(text) => parser.push(Piece::Text(text), &mut emit),
+                Segment::Control(spelling) => parser.push(Piece::Control(spelling), &mut emit),
+            }
+        }
+        parser.finish(ReplyEnd::Interrupted, &mut emit);
+    }
+    found.iter().any(|call| {
+        let is_clean = call.repairs.iter().all(|repair| *repair == Repair::JsonBody);
+        is_clean && call.arguments.get("a") == Some(&Value::from(AWKWARD))
+    })
+}
+
+/// Whether a message's image leaves a mark beside its text, other than its mere description as JSON.
+fn shows_images(render: impl Fn(&[ChatMessage]) -> Option<Vec<Segment>>) -> bool {
+    let text = ChatMessage::user("probe_text");
+    let mut image = text.clone();
+    image.content.insert(0, ChatMessageContent::Image(Vec::new()));
+    let rendered = |message: ChatMessage| render(&[message]).map(|prompt| joined(&prompt));
+    match (rendered(image), rendered(text)) {
+        (Some(image), Some(text)) => {
+            let is_description = image.contains("\"type\"") || image.contains("'type'");
+            image != text && image.contains("probe_text") && !is_description
+        }
+        _ => false,
+    }
+}
