@@ -23,6 +23,7 @@ mod model;
 // The loop.
 mod engine;
 // Face: what users hold.
+mod info;
 mod runner;
 mod conversation;
 mod library;
@@ -35,6 +36,7 @@ pub use function::{
     SdkFunctionParameterType, Value,
 };
 pub use history::{messages_from_json, messages_to_json};
+pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{ContextPolicy, FunctionCallParser, GenerationOptions, OnBusy, OnCancel, Sampling, SamplingDefaults};

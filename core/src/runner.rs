@@ -9,6 +9,7 @@ use jiff::Zoned;
 
 use crate::engine::{Engine, Listener, LoadedModel, Outlet, Prepare, Prepared, Request, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::info::ModelInfo;
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::options::{GenerationOptions, SamplingDefaults};
@@ -43,6 +44,7 @@ struct Inner {
     engine: Engine,
     control: ControlTokens,
     defaults: SamplingDefaults,
+    info: ModelInfo,
     context_size: usize,
     supports_function_calling: bool,
 }
@@ -66,7 +68,9 @@ impl ModelRunner {
     }
 
     fn from_weights(weights: &Weights) -> Result<Self> {
+        let mut info = ModelInfo::of_weights(weights)?;
         let (tokenizer, template) = Tokenizer::load(weights)?;
+        info.set_tokenizer(weights, &tokenizer)?;
         let model = Model::load(weights)?;
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
@@ -76,21 +80,28 @@ impl ModelRunner {
             ));
         }
         let renderer = |source: String| {
+<<<<<<< HEAD
             let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
             PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)
+=======
+            let control = tokenizer.control_tokens()?;
+            let renderer = PromptRenderer::new(&source, control, tokenizer.bos_token(), tokenizer.eos_token())?;
+            info.set_template(&source, &renderer);
+            Ok::<_, SdkError>(renderer)
+>>>>>>> ebeea86 (Say what a model is and what it takes, from its header)
         };
         let renderer = template.map(renderer).transpose()?;
         let context_size = model.context_size().min(DEFAULT_CONTEXT);
         let defaults = weights.sampling_defaults()?;
-        Self::start(LoadedModel { model, tokenizer, renderer, context_size }, defaults)
+        Self::start(LoadedModel { model, tokenizer, renderer, context_size }, defaults, info)
     }
 
-    fn start(loaded: LoadedModel, defaults: SamplingDefaults) -> Result<Self> {
+    fn start(loaded: LoadedModel, defaults: SamplingDefaults, info: ModelInfo) -> Result<Self> {
         let control = loaded.tokenizer.control_tokens()?;
         let context_size = loaded.context_size;
         let supports_function_calling = loaded.renderer.as_ref().is_some_and(PromptRenderer::offers_functions);
         let engine = Engine::start(loaded)?;
-        Ok(Self { inner: Arc::new(Inner { engine, control, defaults, context_size, supports_function_calling }) })
+        Ok(Self { inner: Arc::new(Inner { engine, control, defaults, info, context_size, supports_function_calling }) })
     }
 
     /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
@@ -109,6 +120,11 @@ impl ModelRunner {
             });
             runner.submit(prepare, options, Box::new(|_| {}), outlet)
         })
+    }
+
+    /// What the model is, and what it takes in memory.
+    pub fn info(&self) -> &ModelInfo {
+        &self.inner.info
     }
 
     /// Tokens that a prompt and its reply can have together: the model's own context, at most 8,192.

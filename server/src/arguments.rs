@@ -91,6 +91,8 @@ Examples:
 pub(crate) enum Inspect {
     /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
     Calls(InspectCalls),
+    /// What a model is, and what it takes in memory. Reads the headers of its files only.
+    Model(InspectModel),
     /// The prompt that a model reads for messages.
     Prompt(InspectPrompt),
     /// The functions of a file as JSON Schema, one a line, as a model sees them.
@@ -122,6 +124,24 @@ impl CallFormat {
             Self::Json => FunctionCallParser::JsonStyleFunctionCallParser,
         }
     }
+}
+
+#[derive(Args)]
+pub(crate) struct InspectModel {
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
+    pub(crate) model: Option<String>,
+    /// Tokens that the memory estimate is for [default: the model's context, at most 8192].
+    #[arg(long, value_name = "N", value_parser = context)]
+    pub(crate) context: Option<usize>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Tokens of a context: as many as positions are exact for.
+fn context(text: &str) -> Result<usize, String> {
+    let tokens = text.parse().ok().filter(|tokens| (1..=1 << 24).contains(tokens));
+    tokens.ok_or_else(|| "expected 1 to 16777216 tokens".to_owned())
 }
 
 #[derive(Args)]

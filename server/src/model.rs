@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use causerie::ModelRunner;
+use causerie::{ModelInfo, ModelRunner};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
@@ -24,4 +24,12 @@ pub(crate) fn load(name: Option<&str>) -> Result<ModelRunner, Failure> {
     let runner = ModelRunner::load(name);
     spinner.finish_and_clear();
     Ok(runner?)
+}
+
+/// What the model named is, or the demo model, without loading it.
+pub(crate) fn info(name: Option<&str>) -> Result<ModelInfo, Failure> {
+    Ok(match name {
+        Some(name) => ModelInfo::read(name)?,
+        None => ModelInfo::read_from_bytes(DEMO)?,
+    })
 }

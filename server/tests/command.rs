@@ -141,6 +141,63 @@ fn inspect_shows_what_the_engine_sees() {
     assert_eq!(text(&output.stdout), expect);
 }
 
+/// The weights are not read: here they are a hole in the file.
+#[test]
+fn a_model_is_told_from_its_header() {
+    let whole = std::fs::read(fixture("models/lfm2moe-q8_0.gguf")).unwrap();
+    let folder = std::env::temp_dir().join(format!("causerie-hollow-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("hollow.gguf");
+    let n_tensor_bytes = 80_000; // of 84 KB behind the header
+    std::fs::write(&path, &whole[..whole.len() - n_tensor_bytes]).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(whole.len() as u64).unwrap();
+
+    let inspect = |path: &std::path::Path, options: &[&str]| {
+        text(&causerie("model").args(["inspect", "model"]).arg(path).args(options).output().unwrap().stdout)
+    };
+    let json = ["--json", "--context", "1000"];
+    assert_eq!(inspect(&path, &json), inspect(&fixture("models/lfm2moe-q8_0.gguf"), &json));
+    let told: serde_json::Value = serde_json::from_str(&inspect(&path, &json)).unwrap();
+    for (at, expect) in [
+        ("/architecture", serde_json::json!("lfm2moe")),
+        ("/layers", 4.into()),
+        ("/attention_layers", 1.into()),
+        ("/hidden_size", 32.into()),
+        ("/heads", 4.into()),
+        ("/key_value_heads", 2.into()),
+        ("/head_size", 8.into()),
+        ("/experts", 5.into()),
+        ("/experts_used", 2.into()),
+        ("/context_size", 128.into()),
+        ("/vocabulary", 512.into()),
+        ("/quantisation/0/name", "Q8_0".into()),
+        ("/tokenizer", "gpt2 (lfm2)".into()),
+        ("/chat_template", true.into()),
+        ("/capabilities/function_calling", true.into()),
+        // One layer of 2 heads of 8, keys and values, 4 bytes each, in pages of 256 tokens.
+        ("/memory/key_values", (2 * 2 * 8 * 4 * 1024).into()),
+        // Three layers that remember two inputs of 32.
+        ("/memory/convolutions", (3 * 2 * 32 * 4).into()),
+        ("/problems", serde_json::json!([])),
+    ] {
+        assert_eq!(told.pointer(at), Some(&expect), "{at}");
+    }
+    let parts: u64 = ["weights", "key_values", "convolutions", "working"]
+        .iter()
+        .map(|part| told["memory"][part].as_u64().unwrap())
+        .sum();
+    assert_eq!(told["memory"]["total"], parts);
+
+    let printed = inspect(&path, &[]);
+    assert!(printed.contains("experts        5, 2 for each token"), "{printed}");
+    // A folder without a tokenizer is told as far as it goes.
+    let printed = inspect(&fixture("models/mistral"), &[]);
+    assert!(printed.contains("window         16 tokens") && printed.contains("tokenizer.json is missing"), "{printed}");
+    check_failure(causerie("model").args(["inspect", "model", "none.gguf"]), 1, "causerie: no model at none.gguf\n");
+    check_failure(causerie("model").args(["inspect", "model", "--context", "0"]), 2, "expected 1 to 16777216 tokens");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     let generate = |model: &str| {

@@ -16,7 +16,7 @@ use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::{TokenText, Tokenizer, Utf8Pieces};
 
 /// Prompt tokens read in one step; a cancel waits for one step at most.
-const PREFILL_CHUNK: usize = 128;
+pub(crate) const PREFILL_CHUNK: usize = 128;
 
 /// What a turn of work brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ use crate::tokenizer::Tokenizer;
 use generate::{Generation, Progress};
 
 pub(crate) use cache::PrefixCache;
+pub(crate) use generate::PREFILL_CHUNK;
 pub(crate) use stream::Outlet;
 pub use stream::{CancelHandle, ResponseStream};
 

@@ -27,7 +27,7 @@ pub(crate) struct Attention {
 }
 
 /// The heads of a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heads {
     pub(crate) n_queries: usize,
     pub(crate) n_keys: usize,

@@ -95,17 +95,12 @@ impl Experts {
 }
 
 fn load_expert(weights: &LayerWeights<'_>, expert: usize, n_experts: usize) -> Result<Dense> {
-    let hidden = weights.hidden;
-    // Folders hold a matrix for each expert, GGUF files one tensor for all of them.
-    let name = |part: &str| weights.name(part).replace('*', &expert.to_string());
-    let width = match weights.weights.shape(&name("ffn_gate_exps")) {
-        Some(&[_, width, _] | &[width, _]) => width,
-        _ => return Err(weights.weights.missing(&name("ffn_gate_exps"))),
-    };
+    let (hidden, width) = (weights.hidden, weights.expert_width()?);
     let linear = |part: &str, rows: usize, columns: usize| {
+        let name = weights.expert_name(part, expert);
         let matrix = match weights.weights {
-            Weights::Gguf(file) => file.matrix_of(&name(part), expert, [n_experts, rows, columns]),
-            Weights::Folder(_) => weights.weights.matrix(&name(part), (rows, columns)),
+            Weights::Gguf(file) => file.matrix_of(&name, expert, [n_experts, rows, columns]),
+            Weights::Folder(_) => weights.weights.matrix(&name, (rows, columns)),
         };
         Ok(Linear::new(matrix?, None))
     };

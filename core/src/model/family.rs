@@ -3,6 +3,7 @@
 //! Everything is asked for by its name in GGUF files, which is the same in all families.
 
 use crate::model::rope::Pairing;
+use crate::weights::Weights;
 
 /// What sets a family of models apart, beyond what its files say.
 #[derive(Debug)]
@@ -135,6 +136,14 @@ pub(crate) static FAMILIES: [Family; 7] = [
 ];
 
 impl Family {
+    /// The name under which the files know it.
+    pub(crate) fn name(&self, weights: &Weights) -> &'static str {
+        match weights {
+            Weights::Gguf(_) => self.gguf,
+            Weights::Folder(_) => self.model_type,
+        }
+    }
+
     /// The norm before the logits, in folders.
     pub(crate) fn folder_output_norm(&self) -> &'static str {
         self.names.output_norm

@@ -64,6 +64,20 @@ impl LayerWeights<'_> {
         }
     }
 
+    /// What folders hold for each expert and GGUF files for all of them at once.
+    pub(crate) fn expert_name(&self, part: &str, expert: usize) -> String {
+        self.name(part).replace('*', &expert.to_string())
+    }
+
+    /// How wide an expert is.
+    pub(crate) fn expert_width(&self) -> Result<usize> {
+        let name = self.expert_name("ffn_gate_exps", 0);
+        match self.weights.shape(&name) {
+            Some(&[_, width, _] | &[width, _]) => Ok(width),
+            _ => Err(self.weights.missing(&name)),
+        }
+    }
+
     pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear> {
         let weight = self.weights.matrix(&self.name(part), (rows, columns))?;
         Ok(Linear::new(weight, self.bias(part, rows)?))

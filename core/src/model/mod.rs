@@ -1,7 +1,7 @@
 //! Language models: token ids in, logits out.
 //!
 //! One decoder for all families, on candle tensors. `architecture` is what a model's files say, read by `metadata` or
-//! by `config`; `family` is what the code knows besides. The decoder is a stack of layers, each `attention` or a
+//! by `config`; `family` is what the code knows besides, `sizes` what follows for memory. The decoder is a stack of layers, each `attention` or a
 //! `short_convolution`, then a `feed_forward` block or a mixture of `experts`.
 
 mod architecture;
@@ -16,6 +16,7 @@ mod linear;
 mod metadata;
 mod rope;
 mod short_convolution;
+mod sizes;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::weights::Weights;
 use architecture::Architecture;
 use decoder::Decoder;
 
+pub(crate) use sizes::Sizes;
 pub(crate) use state::State;
 
 /// A model in memory.

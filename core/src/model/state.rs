@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use candle_core::{DType, Result as TensorResult, Tensor};
 
 /// Tokens of a page: large enough that attention spends its time on products, small enough to copy.
-const PAGE: usize = 256;
+pub(super) const PAGE: usize = 256;
 
 /// What a sequence has read so far, in all layers.
 #[derive(Clone)]

@@ -116,6 +116,16 @@ impl Tokenizer {
         Ok((tokenizer, parts.template))
     }
 
+    /// What the tokenizers library calls the way in which text is cut.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.encoder.get_model() {
+            ModelWrapper::BPE(_) => "BPE",
+            ModelWrapper::Unigram(_) => "Unigram",
+            ModelWrapper::WordLevel(_) => "WordLevel",
+            ModelWrapper::WordPiece(_) => "WordPiece",
+        }
+    }
+
     /// How many tokens there are.
     pub(crate) fn n_tokens(&self) -> usize {
         self.texts.len()

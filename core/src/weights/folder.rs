@@ -11,7 +11,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensors::{floats_from_bytes, loading};
+use crate::weights::tensors::{Stated, floats_from_bytes, loading};
 
 /// Text files beside the weights; real ones hold a few MiB.
 const LONGEST_TEXT: u64 = 64 << 20;
@@ -94,6 +94,11 @@ impl Folder {
 
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
         self.tensors.get(name).map(|entry| entry.shape.as_slice())
+    }
+
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
+        let tensors = self.tensors.values();
+        tensors.map(|tensor| Stated { dtype: tensor.dtype, shape: &tensor.shape, n_bytes: tensor.bytes.len() })
     }
 
     /// The type of a tensor that cannot be read.

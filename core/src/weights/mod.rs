@@ -15,6 +15,7 @@ use crate::options::SamplingDefaults;
 
 pub(crate) use folder::Folder;
 pub(crate) use gguf::GgufFile;
+pub(crate) use tensors::Stated;
 
 /// An open model, of either form. Tensors are asked for by the name that the form uses.
 pub(crate) enum Weights {
@@ -39,6 +40,14 @@ impl Weights {
         match self {
             Self::Gguf(file) => file.shape(name),
             Self::Folder(folder) => folder.shape(name),
+        }
+    }
+
+    /// All tensors that can be read, in no order.
+    pub(crate) fn tensors(&self) -> Box<dyn Iterator<Item = Stated<'_>> + '_> {
+        match self {
+            Self::Gguf(file) => Box::new(file.tensors()),
+            Self::Folder(folder) => Box::new(folder.tensors()),
         }
     }
 

@@ -17,6 +17,58 @@ pub(crate) fn floats_from_bytes(dtype: GgmlDType, bytes: &[u8]) -> Option<Vec<f3
     }
 }
 
+/// A tensor as a header states it.
+pub(crate) struct Stated<'a> {
+    pub(crate) dtype: GgmlDType,
+    /// Outermost first.
+    pub(crate) shape: &'a [usize],
+    /// In the file.
+    pub(crate) n_bytes: usize,
+}
+
+impl Stated<'_> {
+    pub(crate) fn n_values(&self) -> u64 {
+        self.shape.iter().map(|size| *size as u64).product() // no overflow: the header was checked
+    }
+
+    /// Bytes once loaded: matrices of quantised types stay as they are, all else becomes f32.
+    pub(crate) fn n_bytes_loaded(&self) -> u64 {
+        match self.dtype {
+            GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => 4 * self.n_values(),
+            _ if self.shape.len() == 1 || !has_products(self.dtype, self.shape) => 4 * self.n_values(),
+            _ => self.n_bytes as u64,
+        }
+    }
+
+    /// The type's name, as in llama.cpp's files.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self.dtype {
+            GgmlDType::F32 => "F32",
+            GgmlDType::F16 => "F16",
+            GgmlDType::BF16 => "BF16",
+            GgmlDType::Q4_0 => "Q4_0",
+            GgmlDType::Q4_1 => "Q4_1",
+            GgmlDType::Q5_0 => "Q5_0",
+            GgmlDType::Q5_1 => "Q5_1",
+            GgmlDType::Q8_0 => "Q8_0",
+            GgmlDType::Q8_1 => "Q8_1",
+            GgmlDType::Q2K => "Q2_K",
+            GgmlDType::Q3K => "Q3_K",
+            GgmlDType::Q4K => "Q4_K",
+            GgmlDType::Q5K => "Q5_K",
+            GgmlDType::Q6K => "Q6_K",
+            GgmlDType::Q8K => "Q8_K",
+        }
+    }
+}
+
+/// Whether candle multiplies with a quantised matrix. Built for debugging, it panics on rows of an odd number of blocks
+/// of some types, and none of its products work after.
+pub(crate) fn has_products(dtype: GgmlDType, shape: &[usize]) -> bool {
+    let is_paired = matches!(dtype, GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1);
+    !is_paired || shape.last().is_none_or(|columns| columns.is_multiple_of(2 * dtype.block_size()))
+}
+
 /// Turns candle's error about a tensor into ours.
 pub(crate) fn loading(name: &str) -> impl FnOnce(candle_core::Error) -> SdkError {
     move |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot load tensor {name}")).caused_by(err)

@@ -1,6 +1,7 @@
 //! `causerie inspect`: what the engine sees.
 
 mod calls;
+mod model;
 
 use std::fs;
 use std::io::Read;
@@ -9,11 +10,12 @@ use std::path::Path;
 use causerie::{ChatMessage, Role, SdkFunction, Value, function_schema, functions_from_json, messages_from_json};
 
 use crate::arguments::{Inspect, InspectPrompt, InspectSchema, InspectTokens};
-use crate::{Failure, model};
+use crate::{Failure, model as models};
 
 pub(crate) fn run(what: &Inspect) -> Result<(), Failure> {
     match what {
         Inspect::Calls(calls) => calls::run(calls),
+        Inspect::Model(model) => model::run(model),
         Inspect::Prompt(prompt) => show_prompt(prompt),
         Inspect::Schema(schema) => show_schema(schema),
         Inspect::Tokens(tokens) => show_tokens(tokens),
@@ -28,7 +30,7 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
         }
         messages[0].functions = read_functions(file)?;
     }
-    let prompt = model::load(arguments.model.name.as_deref())?.render_prompt(&messages, true)?;
+    let prompt = models::load(arguments.model.name.as_deref())?.render_prompt(&messages, true)?;
     if arguments.json {
         anstream::println!("{}", object([("prompt", prompt.as_str().into())]))
     } else {
@@ -47,7 +49,7 @@ fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
 fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let runner = model::load(arguments.model.name.as_deref())?;
+    let runner = models::load(arguments.model.name.as_deref())?;
     for id in runner.tokenize(&text)? {
         let piece = runner.token_text(id).unwrap_or_default();
         if arguments.json {

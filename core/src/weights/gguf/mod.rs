@@ -12,7 +12,7 @@ use candle_core::{Device, Tensor};
 use causerie_backend::MappedFile;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensors::{floats_from_bytes, loading};
+use crate::weights::tensors::{Stated, floats_from_bytes, has_products, loading};
 
 use header::{Cursor, Header, TensorEntry, ValueType, broken, width};
 
@@ -148,6 +148,11 @@ impl GgufFile {
         self.header.tensors.get(name).map(|tensor| tensor.shape.as_slice())
     }
 
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
+        let tensors = self.header.tensors.values();
+        tensors.map(|tensor| Stated { dtype: tensor.dtype, shape: &tensor.shape, n_bytes: tensor.bytes.len() })
+    }
+
     /// A tensor as f32.
     pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
         let (tensor, bytes) = self.tensor(name)?;
@@ -184,9 +189,7 @@ fn matrix(name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result
         return Tensor::from_vec(floats, shape, &Device::Cpu).map(QMatMul::Tensor).map_err(loading(name));
     }
     let blocks = blocks(name, dtype, shape, bytes)?;
-    // Built for debugging, candle panics on rows of an odd number of these blocks, and none of its products work after.
-    let is_paired = matches!(dtype, GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1);
-    if is_paired && shape.last().is_some_and(|columns| !columns.is_multiple_of(2 * dtype.block_size())) {
+    if !has_products(dtype, shape) {
         return blocks.dequantize(&Device::Cpu).map(QMatMul::Tensor).map_err(loading(name));
     }
     QMatMul::from_qtensor(blocks).map_err(loading(name))

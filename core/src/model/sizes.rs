@@ -1,0 +1,93 @@
+//! How large a model is and what it will take in memory, from the headers of its files alone.
+
+use crate::error::Result;
+use crate::model::architecture::Architecture;
+use crate::model::attention::Heads;
+use crate::model::decoder::embedding_shape;
+use crate::model::layer::LayerWeights;
+use crate::model::short_convolution;
+use crate::model::state::PAGE;
+use crate::weights::Weights;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) architecture: &'static str,
+    pub(crate) context_size: usize,
+    pub(crate) n_vocabulary: usize,
+    pub(crate) hidden: usize,
+    /// The widest feed-forward block, of one expert where there are several.
+    pub(crate) feed_forward: usize,
+    /// Those of each attention layer.
+    pub(crate) heads: Vec<Heads>,
+    /// The widest window of an attention layer that has one.
+    pub(crate) window: Option<usize>,
+    /// Tokens that each short convolution spans.
+    pub(crate) convolutions: Vec<usize>,
+    pub(crate) n_experts: usize,
+    pub(crate) n_experts_used: usize,
+    /// Bytes of the weights once loaded.
+    pub(crate) n_weight_bytes: u64,
+}
+
+impl Sizes {
+    pub(crate) fn read(weights: &Weights) -> Result<Self> {
+        let architecture = Architecture::read(weights)?;
+        let (n_vocabulary, hidden) = embedding_shape(weights)?;
+        let mut sizes = Self {
+            architecture: architecture.family.name(weights),
+            context_size: architecture.context_size,
+            n_vocabulary,
+            hidden,
+            window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
+            n_weight_bytes: weights.tensors().map(|tensor| tensor.n_bytes_loaded()).sum(),
+            ..Self::default()
+        };
+        for layer in 0..architecture.layers.len() {
+            sizes.add(&LayerWeights { weights, architecture: &architecture, layer, hidden })?;
+        }
+        Ok(sizes)
+    }
+
+    fn add(&mut self, layer: &LayerWeights<'_>) -> Result<()> {
+        match layer.shape("shortconv.conv") {
+            Some(_) => self.convolutions.push(short_convolution::window(layer)?),
+            None => self.heads.push(Heads::read(layer)?),
+        }
+        let width = match layer.shape("ffn_gate_inp") {
+            Some(_) => {
+                self.n_experts = self.n_experts.max(layer.rows("ffn_gate_inp")?);
+                self.n_experts_used = layer.architecture.mixture.as_ref().map_or(0, |mixture| mixture.n_used);
+                layer.expert_width()?
+            }
+            None => layer.rows("ffn_gate")?,
+        };
+        self.feed_forward = self.feed_forward.max(width);
+        Ok(())
+    }
+
+    /// Bytes of keys and values of a sequence; they lie in whole pages.
+    pub(crate) fn key_value_bytes(&self, n_tokens: usize) -> u64 {
+        let n_slots = (n_tokens.div_ceil(PAGE) * PAGE) as u64;
+        self.heads.iter().map(|heads| 2 * product([heads.n_keys, heads.head_dim, FLOAT]).saturating_mul(n_slots)).sum()
+    }
+
+    /// Bytes of what the convolutions remember of a sequence.
+    pub(crate) fn convolution_bytes(&self) -> u64 {
+        self.convolutions.iter().map(|window| product([window - 1, self.hidden, FLOAT])).sum()
+    }
+
+    /// Bytes of the largest tensors between two weights, while `chunk` tokens are read at the end of a context.
+    pub(crate) fn working_bytes(&self, chunk: usize, context_size: usize) -> u64 {
+        let n_queries = self.heads.iter().map(|heads| heads.n_queries).max().unwrap_or_default();
+        // Scores before and after the mask, and their softmax; gate, activation and product.
+        let scores = product([3, n_queries, chunk, context_size, FLOAT]);
+        let feed_forward = product([3, self.feed_forward, chunk, FLOAT]);
+        scores.max(feed_forward) + product([2, self.n_vocabulary, FLOAT])
+    }
+}
+
+const FLOAT: usize = size_of::<f32>();
+
+fn product<const N: usize>(factors: [usize; N]) -> u64 {
+    factors.into_iter().fold(1, |product, factor| product.saturating_mul(factor as u64))
+}

@@ -1,0 +1,130 @@
+//! `causerie inspect model`: what a model is and what it takes in memory, from the headers of its files.
+
+use std::fmt::Display;
+
+use causerie::{MemoryEstimate, ModelInfo};
+use serde_json::json;
+
+use crate::arguments::InspectModel;
+use crate::{Failure, model};
+
+/// The context of the memory estimate, for models that could hold more: the one that `causerie` uses.
+const USUAL_CONTEXT: usize = 8192;
+
+pub(super) fn run(arguments: &InspectModel) -> Result<(), Failure> {
+    let info = model::info(arguments.model.as_deref())?;
+    let context_size = arguments.context.unwrap_or(info.context_size.min(USUAL_CONTEXT));
+    let memory = info.memory_estimate(context_size);
+    if arguments.json {
+        anstream::println!("{}", object(&info, &memory));
+    } else {
+        print(&info, &memory);
+    }
+    Ok(())
+}
+
+fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
+    let quantisation = info
+        .quantisation
+        .iter()
+        .map(|part| json!({"name": part.name, "bytes": part.n_bytes, "share": part.share}))
+        .collect::<Vec<_>>();
+    json!({
+        "name": info.name,
+        "architecture": info.architecture,
+        "parameters": info.n_parameters,
+        "layers": info.n_layers,
+        "attention_layers": info.n_attentions,
+        "convolution_layers": info.n_convolutions,
+        "hidden_size": info.hidden_size,
+        "feed_forward_size": info.feed_forward_size,
+        "heads": info.n_heads,
+        "key_value_heads": info.n_key_heads,
+        "head_size": info.head_size,
+        "sliding_window": info.sliding_window,
+        "experts": info.n_experts,
+        "experts_used": info.n_experts_used,
+        "context_size": info.context_size,
+        "vocabulary": info.n_vocabulary,
+        "quantisation": quantisation,
+        "tokenizer": info.tokenizer,
+        "chat_template": info.has_chat_template,
+        "capabilities": {
+            "function_calling": info.supports_function_calling,
+            "reasoning": info.supports_reasoning,
+        },
+        "memory": {
+            "context_size": memory.context_size,
+            "total": memory.total(),
+            "weights": memory.weights,
+            "key_values": memory.key_values,
+            "convolutions": memory.convolutions,
+            "working": memory.working,
+        },
+        "problems": info.problems,
+    })
+}
+
+fn print(info: &ModelInfo, memory: &MemoryEstimate) {
+    let line = |what: &str, value: &dyn Display| anstream::println!("{what:<14} {value}");
+    if let Some(name) = &info.name {
+        // A name from a file may hold what a terminal would obey.
+        line("name", &name.escape_debug());
+    }
+    line("architecture", &info.architecture);
+    line("parameters", &count(info.n_parameters));
+    let kinds = format!("{} attention, {} convolution", info.n_attentions, info.n_convolutions);
+    line("layers", &format!("{} ({kinds})", info.n_layers));
+    line("hidden size", &info.hidden_size);
+    line("feed-forward", &info.feed_forward_size);
+    line("heads", &format!("{} of {}, {} of keys and values", info.n_heads, info.head_size, info.n_key_heads));
+    if let Some(window) = info.sliding_window {
+        line("window", &format!("{window} tokens"));
+    }
+    if 0 < info.n_experts {
+        line("experts", &format!("{}, {} for each token", info.n_experts, info.n_experts_used));
+    }
+    line("context", &format!("{} tokens", info.context_size));
+    line("vocabulary", &format!("{} tokens", info.n_vocabulary));
+    let parts = info.quantisation.iter().map(|part| format!("{} {:.1} %", part.name, part.share * 100.0));
+    line("weights", &parts.collect::<Vec<_>>().join(", "));
+    if let Some(tokenizer) = &info.tokenizer {
+        line("tokenizer", &tokenizer.escape_debug());
+    }
+    let template = match (info.has_chat_template, info.supports_function_calling) {
+        (false, _) => "none: it completes prompts, but holds no conversations",
+        (true, true) => "offers functions",
+        (true, false) => "offers no functions",
+    };
+    let reasoning = if info.supports_reasoning { ", knows reasoning" } else { "" };
+    line("chat template", &format!("{template}{reasoning}"));
+    line("memory", &format!("{} with {} tokens of context:", size(memory.total()), memory.context_size));
+    for (what, n_bytes) in [
+        ("weights", memory.weights),
+        ("keys and values", memory.key_values),
+        ("convolutions", memory.convolutions),
+        ("working", memory.working),
+    ] {
+        line("", &format!("{what} {}", size(n_bytes)));
+    }
+    for problem in &info.problems {
+        line("problem", problem);
+    }
+}
+
+fn count(number: u64) -> String {
+    match number {
+        0..1_000_000 => number.to_string(),
+        1_000_000..1_000_000_000 => format!("{:.1} million", number as f64 / 1e6),
+        _ => format!("{:.2} billion", number as f64 / 1e9),
+    }
+}
+
+/// Bytes as a person reads them.
+pub(crate) fn size(n_bytes: u64) -> String {
+    match n_bytes {
+        0..0x10_0000 => format!("{:.1} KiB", n_bytes as f64 / 1024.0),
+        0x10_0000..0x4000_0000 => format!("{:.1} MiB", n_bytes as f64 / 1048576.0),
+        _ => format!("{:.2} GiB", n_bytes as f64 / 1073741824.0),
+    }
+}
