@@ -133,7 +133,7 @@ impl ModelInfo {
                 info.set_tokenizer(weights, &tokenizer)?;
                 if let Some(source) = template {
                     let renderer = tokenizer.control_tokens().and_then(|control| {
-                        PromptRenderer::new(&source, control, tokenizer.bos_token(), tokenizer.eos_token())
+                        PromptRenderer::new(&source, control, tokenizer.bos_token(), tokenizer.eos_token(), false)
                     });
                     match renderer {
                         Ok(renderer) => info.set_template(&source, &renderer),

@@ -80,15 +80,10 @@ impl ModelRunner {
             ));
         }
         let renderer = |source: String| {
-<<<<<<< HEAD
             let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
-            PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)
-=======
-            let control = tokenizer.control_tokens()?;
-            let renderer = PromptRenderer::new(&source, control, tokenizer.bos_token(), tokenizer.eos_token())?;
+            let renderer = PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)?;
             info.set_template(&source, &renderer);
             Ok::<_, SdkError>(renderer)
->>>>>>> ebeea86 (Say what a model is and what it takes, from its header)
         };
         let renderer = template.map(renderer).transpose()?;
         let context_size = model.context_size().min(DEFAULT_CONTEXT);
