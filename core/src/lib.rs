@@ -32,8 +32,8 @@ pub use conversation::{ContextPlan, Conversation};
 pub use engine::{CancelHandle, ResponseStream};
 pub use error::{ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
-    Arguments, BigInteger, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
-    SdkFunctionParameterType, Value,
+    Arguments, BigInteger, Diagnostic, DiagnosticCode, RejectedCall, RejectionReason, Repair, SdkFunction,
+    SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,
 };
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
@@ -46,4 +46,4 @@ pub use parse::{
 pub use response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};
-pub use validate::{Diagnostic, DiagnosticCode, Severity, Validation, validate};
+pub use validate::{Validation, validate, validate_among};

@@ -108,7 +108,8 @@ impl ModelRunner {
                 Prompt::Text(text) => runner.tokenize(&text)?,
                 Prompt::Tokens(tokens) => tokens,
             };
-            let mut prompt = Some(Prepared { tokens, in_reasoning: false, report: PromptReport::default() });
+            let mut prompt =
+                Some(Prepared { tokens, in_reasoning: false, functions: Vec::new(), report: PromptReport::default() });
             let prepare: Prepare = Box::new(move |loaded| {
                 let prompt = prompt.take()?;
                 Some(loaded.check_prompt(&prompt.tokens).map(|()| prompt))

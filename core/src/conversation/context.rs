@@ -56,7 +56,8 @@ impl Window {
             shrunk_messages: plan.shrunk_messages,
             miscounted_results: miscounted_results(history),
         };
-        Ok(Prepared { tokens: prompt.tokens, in_reasoning: prompt.in_reasoning, report })
+        let functions = history.iter().flat_map(|message| &message.functions).cloned().collect();
+        Ok(Prepared { tokens: prompt.tokens, in_reasoning: prompt.in_reasoning, functions, report })
     }
 
     /// The token ids of messages, and of the beginning of the model's turn.

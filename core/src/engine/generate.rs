@@ -202,6 +202,7 @@ impl Generation {
         self.sampler.read(&prepared.tokens);
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
+        self.reply.compare_with(prepared.functions);
         if prepared.in_reasoning {
             let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
             self.parser = parser.starting_in_reasoning();

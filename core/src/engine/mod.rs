@@ -20,6 +20,7 @@ use std::time::Instant;
 use futures_channel::oneshot;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::SdkFunction;
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::options::{GenerationOptions, Sampling};
@@ -99,6 +100,8 @@ pub(crate) struct Prepared {
     pub(crate) tokens: Vec<u32>,
     /// Whether the prompt ends inside of reasoning that it has opened.
     pub(crate) in_reasoning: bool,
+    /// What the model is offered; calls are compared with it.
+    pub(crate) functions: Vec<SdkFunction>,
     pub(crate) report: PromptReport,
 }
 

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use crate::engine::stop::StopFinder;
-use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::function::{RejectedCall, SdkFunction, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::GenerationOptions;
 use crate::parse::Parsed;
 use crate::response::MessageResponse;
+use crate::validate::validate_among;
 
 /// A reply in the making.
 pub(crate) struct Reply {
@@ -15,6 +16,8 @@ pub(crate) struct Reply {
     reasoning: String,
     calls: Vec<SdkFunctionCall>,
     rejected: Vec<RejectedCall>,
+    /// What the model was offered.
+    functions: Vec<SdkFunction>,
     stop: StopFinder,
     has_stopped: bool,
     shown_reasoning: ShownReasoning,
@@ -45,12 +48,18 @@ impl Reply {
             reasoning: String::new(),
             calls: Vec::new(),
             rejected: Vec::new(),
+            functions: Vec::new(),
             stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
             shown_reasoning,
             is_tag_open: false,
             events: VecDeque::new(),
         }
+    }
+
+    /// Takes the functions that calls are compared with.
+    pub(crate) fn compare_with(&mut self, functions: Vec<SdkFunction>) {
+        self.functions = functions;
     }
 
     /// Takes what the parser found. Behind a stop sequence nothing counts.
@@ -65,9 +74,14 @@ impl Reply {
                 self.chunk(safe);
             }
             Parsed::Reasoning(text) => self.reason(text),
-            Parsed::Calls(calls) => {
+            Parsed::Calls(mut calls) => {
                 self.release();
                 self.close_tag();
+                if !self.functions.is_empty() {
+                    calls
+                        .iter_mut()
+                        .for_each(|call| call.diagnostics = validate_among(call, &self.functions).diagnostics);
+                }
                 self.calls.extend_from_slice(&calls);
                 self.events.push_back(MessageResponse::FunctionCalls(calls));
             }
@@ -154,5 +168,23 @@ impl Reply {
             self.release();
         }
         self.close_tag();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_compared_with_the_functions_offered() {
+        let mut reply = Reply::new(GenerationOptions::default());
+        let call = SdkFunctionCall { name: "nope".into(), ..Default::default() };
+        reply.push(Parsed::Calls(vec![call.clone()]));
+        reply.compare_with(vec![SdkFunction::new("f", "", vec![])]);
+        reply.push(Parsed::Calls(vec![call]));
+        let calls = reply.message(false).function_calls.unwrap();
+        let codes = |call: &SdkFunctionCall| call.diagnostics.iter().map(|found| found.code.code()).collect::<Vec<_>>();
+        assert!(calls[0].diagnostics.is_empty(), "without functions there is nothing to compare with");
+        assert_eq!(codes(&calls[1]), ["undeclared_function"]);
     }
 }

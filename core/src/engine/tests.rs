@@ -21,7 +21,12 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     let sampling = options.sampling(&Default::default());
     let tokens = engine.loaded().unwrap().tokenizer.encode_with_bos(&[]).unwrap();
     let prepare: Prepare = Box::new(move |_| {
-        Some(Ok(Prepared { tokens: tokens.clone(), in_reasoning: false, report: PromptReport::default() }))
+        Some(Ok(Prepared {
+            tokens: tokens.clone(),
+            in_reasoning: false,
+            functions: Vec::new(),
+            report: PromptReport::default(),
+        }))
     });
     Request { prepare, options, sampling, listener: Box::new(|_| {}) }
 }

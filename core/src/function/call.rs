@@ -1,6 +1,6 @@
 //! Calls as the model wrote them: delivered, mended or rejected.
 
-use crate::function::Arguments;
+use crate::function::{Arguments, Diagnostic};
 
 /// A call that the model wants made. Validate the arguments before running anything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +15,9 @@ pub struct SdkFunctionCall {
     pub raw_text: String,
     /// What was mended to read it, by code (`missing_brackets`, `leading_zero`, …); empty for clean calls.
     pub repairs: Vec<Repair>,
+    /// What [`validate_among`](crate::validate_among) says of it and the conversation's functions; empty where none are
+    /// registered. The arguments above are as written; validating gives those that fit.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A deviation from clean call syntax that was mended; the call was delivered all the same.

@@ -1,6 +1,7 @@
 //! Functions that an app offers to the model; in [`call`], the calls that the model makes of them.
 
 mod call;
+mod diagnostic;
 mod value;
 
 use std::collections::{BTreeMap, HashSet};
@@ -8,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::error::{ErrorKind, Result, SdkError};
 
 pub use call::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
+pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use value::{Arguments, BigInteger, Value};
 pub(crate) use value::{python_float, write_json_string};
 

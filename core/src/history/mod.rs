@@ -2,7 +2,7 @@
 //!
 //! A history is an array of messages `{"role", "content", "name"?, "tool_call_id"?, "reasoning_content"?, "tool_calls"?}`.
 //! What chat-completions has no word for stands in fields of our own: on an assistant message `rejected_calls` and
-//! `incomplete`, on one of its calls `raw_text` and `repairs`, and on the system message `tools`, the functions that a
+//! `incomplete`, on one of its calls `raw_text`, `repairs` and `diagnostics`, and on the system message `tools`, the functions that a
 //! history carries. Fields that are not known are kept, and written again.
 
 mod read;
@@ -28,8 +28,8 @@ const FIELDS: [&str; 9] = [
 mod tests {
     use super::*;
     use crate::function::{
-        Arguments, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
-        SdkFunctionParameterType, Value,
+        Arguments, Diagnostic, DiagnosticCode, RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall,
+        SdkFunctionParameter, SdkFunctionParameterType, Value,
     };
     use crate::message::{ChatMessage, ChatMessageContent};
 
@@ -44,6 +44,11 @@ mod tests {
             call_id: "call_7".to_owned(),
             raw_text: "get_weather(…)".to_owned(),
             repairs: vec![Repair::LeadingZero],
+            diagnostics: vec![Diagnostic {
+                code: DiagnosticCode::UndeclaredArgument,
+                path: "id".to_owned(),
+                message: "id is not declared".to_owned(),
+            }],
         }
     }
 

@@ -5,7 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{Arguments, RejectedCall, RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::function::{
+    Arguments, Diagnostic, DiagnosticCode, RejectedCall, RejectionReason, Repair, SdkFunctionCall, Value,
+};
 use crate::history::FIELDS;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::parse::read_json;
@@ -150,7 +152,21 @@ fn read_call(call: &Json, i: usize, place: &str) -> Result<SdkFunctionCall> {
         call_id: text("id").map_or_else(|| format!("call_{i}"), str::to_owned),
         raw_text: text("raw_text").unwrap_or_default().to_owned(),
         repairs: repairs.collect(),
+        diagnostics: call
+            .get("diagnostics")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(diagnostic)
+            .collect(),
     })
+}
+
+fn diagnostic(diagnostic: &Json) -> Option<Diagnostic> {
+    let text = |key: &str| diagnostic.get(key).and_then(Json::as_str);
+    let code = DiagnosticCode::ALL.into_iter().find(|code| text("code") == Some(code.code()))?;
+    let (path, message) = (text("path").unwrap_or_default(), text("message").unwrap_or_default());
+    Some(Diagnostic { code, path: path.to_owned(), message: message.to_owned() })
 }
 
 fn read_rejected(rejected: &Json, _: usize, place: &str) -> Result<RejectedCall> {

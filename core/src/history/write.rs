@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::function::{Arguments, RejectedCall, SdkFunctionCall, Value};
+use crate::function::{Arguments, Diagnostic, RejectedCall, SdkFunctionCall, Value};
 use crate::history::FIELDS;
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::schema::tool_schema;
@@ -81,6 +81,15 @@ fn call(call: &SdkFunctionCall) -> Value {
     fields.set("function", Value::Object(function.0));
     fields.set_some("raw_text", Some(call.raw_text.as_str()).filter(|text| !text.is_empty()));
     fields.set_some("repairs", list(&call.repairs, |repair| Value::from(repair.code())));
+    fields.set_some("diagnostics", list(&call.diagnostics, diagnostic));
+    Value::Object(fields.0)
+}
+
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    let mut fields = Fields::default();
+    fields.set("code", diagnostic.code.code());
+    fields.set("path", diagnostic.path.as_str());
+    fields.set("message", diagnostic.message.as_str());
     Value::Object(fields.0)
 }
 

@@ -65,6 +65,35 @@ mod tests {
         }
     }
 
+    /// The work of reading a text in a block, whole.
+    fn work_in_block(text: &str) -> usize {
+        WORK.set(0);
+        for (parser, start, end) in [
+            (DefaultFunctionCallParser, "<|tool_call_start|>", "<|tool_call_end|>"),
+            (JsonStyleFunctionCallParser, "<tool_call>", "</tool_call>"),
+        ] {
+            let mut reply = ReplyParser::new(Some(parser));
+            reply.push(Piece::Control(start), &mut |_| ());
+            reply.push(Piece::Text(text), &mut |_| ());
+            reply.push(Piece::Control(end), &mut |_| ());
+            reply.finish(ReplyEnd::Ended, &mut |_| ());
+        }
+        WORK.get()
+    }
+
+    #[test]
+    fn a_megabyte_of_hostile_text_takes_work_in_proportion() {
+        const MEGABYTE: usize = (1 << 20) - 64; // more than the cap of a block would not be read
+        for part in
+            ["[", "(((", "{'a': ", "f(a='it's', ", "'x' ", "\"", "\\", "f(a=[", "<tool_call>", "{\"name\": ", "0x1, "]
+        {
+            let text = |n_bytes: usize| format!("[f(a='{}", part.repeat(n_bytes / part.len()));
+            let (half, whole) = (work_in_block(&text(MEGABYTE / 2)), work_in_block(&text(MEGABYTE)));
+            assert!(whole < half * 5 / 2, "{part:?}: {half}, then {whole}");
+            assert!(whole < 200 * MEGABYTE, "{part:?}: {} for each byte", whole / MEGABYTE);
+        }
+    }
+
     #[test]
     fn digits_of_another_base_are_capped() {
         check(|n| format!("[f(a=0x{})]", "f".repeat(20 * n)));

@@ -7,7 +7,9 @@ mod coerce;
 #[cfg(test)]
 mod tests;
 
-use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameterType, Value};
+use crate::function::{
+    Arguments, Diagnostic, DiagnosticCode, SdkFunction, SdkFunctionCall, SdkFunctionParameterType, Severity, Value,
+};
 
 /// Argument names that some models wrap all arguments in.
 const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
@@ -19,91 +21,6 @@ pub struct Validation {
     pub arguments: Arguments,
     /// In the order of the function's parameters.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-/// One remark about an argument.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Diagnostic {
-    /// What was found.
-    pub code: DiagnosticCode,
-    /// Where: `config.items[2].id`; empty for the arguments as a whole.
-    pub path: String,
-    /// One readable line, fit to be sent back to the model.
-    pub message: String,
-}
-
-/// How much a diagnostic matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// The value was changed, and fits.
-    Coerced,
-    /// The value does not fit.
-    Error,
-}
-
-/// What a diagnostic is about.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DiagnosticCode {
-    /// All arguments stood inside one, under a name such as `arguments`.
-    UnwrappedArguments,
-    /// Text that spells a number became one.
-    StringToNumber,
-    /// Text that spells true or false became that.
-    StringToBool,
-    /// A number became its text.
-    NumberToString,
-    /// A whole number written with a fraction of zero became whole.
-    FloatToInt,
-    /// Text of JSON became the list or map that it holds.
-    StringToJson,
-    /// Null for an optional parameter was left out.
-    NullDropped,
-    /// Text became the enum value that differs in case only.
-    EnumCase,
-    /// A required argument, or property, is missing.
-    MissingRequired,
-    /// A value of another type.
-    WrongType,
-    /// None of the allowed values.
-    NotInEnum,
-    /// Null for a required parameter.
-    NullForRequired,
-    /// An argument that the function does not declare; it is kept.
-    UndeclaredArgument,
-}
-
-impl DiagnosticCode {
-    /// How much it matters.
-    pub fn severity(self) -> Severity {
-        match self {
-            Self::MissingRequired
-            | Self::WrongType
-            | Self::NotInEnum
-            | Self::NullForRequired
-            | Self::UndeclaredArgument => Severity::Error,
-            _ => Severity::Coerced,
-        }
-    }
-
-    /// Its name in every language and in JSON.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::UnwrappedArguments => "unwrapped_arguments",
-            Self::StringToNumber => "string_to_number",
-            Self::StringToBool => "string_to_bool",
-            Self::NumberToString => "number_to_string",
-            Self::FloatToInt => "float_to_int",
-            Self::StringToJson => "string_to_json",
-            Self::NullDropped => "null_dropped",
-            Self::EnumCase => "enum_case",
-            Self::MissingRequired => "missing_required",
-            Self::WrongType => "wrong_type",
-            Self::NotInEnum => "not_in_enum",
-            Self::NullForRequired => "null_for_required",
-            Self::UndeclaredArgument => "undeclared_argument",
-        }
-    }
 }
 
 impl Validation {
@@ -165,6 +82,28 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
         arguments.insert(name, value);
     }
     Validation { arguments, diagnostics }
+}
+
+/// Compares a call with the one of several functions that it names, as [`validate`] does. For a name that none has, the
+/// arguments stay as they are, with a warning: the app may know the function all the same.
+///
+/// ```
+/// use causerie::{DiagnosticCode, SdkFunction, SdkFunctionCall, validate_among};
+///
+/// let call = SdkFunctionCall { name: "get_wether".into(), ..Default::default() };
+/// let validation = validate_among(&call, &[SdkFunction::new("get_weather", "Get the weather.", vec![])]);
+/// assert_eq!(validation.diagnostics[0].code, DiagnosticCode::UndeclaredFunction);
+/// assert_eq!(validation.diagnostics[0].message, "get_wether is not declared; did you mean get_weather?");
+/// ```
+pub fn validate_among(call: &SdkFunctionCall, functions: &[SdkFunction]) -> Validation {
+    if let Some(function) = functions.iter().find(|function| function.name == call.name) {
+        return validate(call, function);
+    }
+    let declared: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    let code = DiagnosticCode::UndeclaredFunction;
+    let message = format!("{} is not declared{}", call.name, hint(&call.name, &declared));
+    let diagnostics = vec![Diagnostic { code, path: String::new(), message }];
+    Validation { arguments: call.arguments.clone(), diagnostics }
 }
 
 /// The arguments inside a wrapper, where a single argument is one and no parameter has its name.
@@ -278,17 +217,21 @@ impl Place {
     }
 }
 
-/// An argument that nobody declared. A near name is offered, never taken: models copy misspellings on purpose, too.
+/// An argument that nobody declared.
 fn undeclared(path: &str, name: &str, declared: &[&str]) -> Diagnostic {
+    let message = format!("{path} is not declared{}", hint(name, declared));
+    Diagnostic { code: DiagnosticCode::UndeclaredArgument, path: path.to_owned(), message }
+}
+
+/// Offers a near name. It is never taken: models copy misspellings on purpose, too.
+fn hint(name: &str, declared: &[&str]) -> String {
     let nearest = declared.iter().map(|other| (distance(name, other), other)).min();
-    let hint = match nearest {
+    match nearest {
         Some((distance, other)) if distance <= 2 && distance < other.chars().count() => {
             format!("; did you mean {other}?")
         }
         _ => String::new(),
-    };
-    let message = format!("{path} is not declared{hint}");
-    Diagnostic { code: DiagnosticCode::UndeclaredArgument, path: path.to_owned(), message }
+    }
 }
 
 /// How many letters must be added, dropped or changed (Levenshtein 1966). Long names are not compared: 64 letters are

@@ -114,3 +114,25 @@ fn a_near_name_is_offered() {
     let call = SdkFunctionCall { name: "f".into(), arguments, ..Default::default() };
     assert_eq!(validate(&call, &function).diagnostics[0].message, "citty is not declared; did you mean city?");
 }
+
+#[test]
+fn a_call_of_an_unknown_function_is_warned_of_and_otherwise_left_alone() {
+    let functions = [SdkFunction::new("get_weather", "", vec![]), SdkFunction::new("ping", "", vec![])];
+    let of = |name: &str| {
+        let arguments = [("a".to_owned(), Value::Integer(1))].into_iter().collect();
+        validate_among(&SdkFunctionCall { name: name.into(), arguments, ..Default::default() }, &functions)
+    };
+    let unknown = of("nope");
+    assert!(unknown.is_ok(), "an app may know it");
+    assert_eq!(unknown.arguments["a"], Value::Integer(1));
+    assert_eq!(unknown.diagnostics[0].code.code(), "undeclared_function");
+    assert_eq!(unknown.diagnostics[0].message, "nope is not declared");
+    assert_eq!(of("Ping").diagnostics[0].message, "Ping is not declared; did you mean ping?");
+    assert_eq!(of("ping").diagnostics[0].code.code(), "undeclared_argument");
+}
+
+#[test]
+fn every_code_has_a_name_of_its_own() {
+    let names: std::collections::HashSet<&str> = DiagnosticCode::ALL.iter().map(|code| code.code()).collect();
+    assert_eq!(names.len(), DiagnosticCode::ALL.len());
+}
