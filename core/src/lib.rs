@@ -27,6 +27,7 @@ mod info;
 mod runner;
 mod conversation;
 mod library;
+pub mod testing;
 
 pub use conversation::{ContextPlan, Conversation};
 pub use engine::{CancelHandle, ResponseStream};

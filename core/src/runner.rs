@@ -91,7 +91,7 @@ impl ModelRunner {
         Self::start(LoadedModel { model, tokenizer, renderer, context_size }, defaults, info)
     }
 
-    fn start(loaded: LoadedModel, defaults: SamplingDefaults, info: ModelInfo) -> Result<Self> {
+    pub(crate) fn start(loaded: LoadedModel, defaults: SamplingDefaults, info: ModelInfo) -> Result<Self> {
         let control = loaded.tokenizer.control_tokens()?;
         let context_size = loaded.context_size;
         let supports_function_calling = loaded.renderer.as_ref().is_some_and(PromptRenderer::offers_functions);
@@ -186,7 +186,6 @@ impl ModelRunner {
         self.inner.engine.loaded()
     }
 
-    #[allow(dead_code)]
     pub(crate) fn engine(&self) -> &Engine {
         &self.inner.engine
     }

@@ -5,6 +5,8 @@ mod calls;
 mod conversation;
 mod demo;
 mod floors;
+mod scripted;
+mod session;
 mod turns;
 
 /// A file of the fixtures.

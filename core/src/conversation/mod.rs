@@ -1,6 +1,7 @@
 //! A conversation: a history that grows by messages and replies. It holds no state of the model.
 
 mod context;
+mod session;
 mod turns;
 
 use std::fmt;

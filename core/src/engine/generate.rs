@@ -173,7 +173,17 @@ impl Generation {
         });
         let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
         let end = stretch_end(&self.tokens, state.n_tokens(), is_end);
-        let logits = loaded.model.forward(&self.tokens[state.n_tokens()..end], state)?;
+        let stretch = &self.tokens[state.n_tokens()..end];
+        let logits = if end < self.tokens.len() {
+            loaded.model.read(stretch, state)?;
+            None
+        } else {
+            let logits = loaded.model.forward(stretch, state)?;
+            if logits.is_none() {
+                return Ok(false);
+            }
+            logits
+        };
         let read = &self.tokens[..end];
         if end <= self.stats.prompt_tokens {
             self.stats.prefill_time += begun.elapsed();
@@ -182,9 +192,7 @@ impl Generation {
                 cache.keep(read, state.clone());
             }
         }
-        if end < self.tokens.len() {
-            return Ok(true);
-        }
+        let Some(logits) = logits else { return Ok(true) };
         match self.clock.first_token {
             Some(first) => self.stats.decode_time = first.elapsed(),
             None => {

@@ -128,7 +128,6 @@ pub(crate) struct Engine {
 enum Command {
     Generate(Box<Generation>),
     /// Something quick with the model and its cache.
-    #[allow(dead_code)]
     Visit(Visit),
     /// Ends all replies, lets go of the model, and tells when that is done.
     Unload(oneshot::Sender<()>),
@@ -174,7 +173,6 @@ impl Engine {
     ///
     /// # Errors
     /// [`ErrorKind::ModelUnloaded`].
-    #[allow(dead_code)]
     pub(crate) fn visit<T: Send + 'static>(
         &self,
         visit: impl FnOnce(&LoadedModel, &mut PrefixCache) -> T + Send + 'static,

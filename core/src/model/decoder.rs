@@ -48,16 +48,21 @@ impl Decoder {
         State::new(self.layers.iter().map(Layer::start).collect())
     }
 
-    /// Reads tokens and returns the logits after the last one.
-    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> TensorResult<Vec<f32>> {
+    /// Reads tokens and returns what the last layer makes of them, `(time, hidden)`.
+    pub(crate) fn read(&self, ids: &[u32], state: &mut State) -> TensorResult<Tensor> {
         let ids = Tensor::new(ids, &Device::Cpu)?;
         let mut x = self.embedding.embedding(&ids)?; // (time, hidden)
         for (layer, layer_state) in self.layers.iter().zip(&mut state.layers) {
             x = layer.forward(&x, state.n_tokens, layer_state)?;
         }
-        let n_read = ids.elem_count();
-        state.n_tokens += n_read;
-        let last = x.narrow(0, n_read - 1, 1)?.contiguous()?;
+        state.n_tokens += ids.elem_count();
+        Ok(x)
+    }
+
+    /// Reads tokens and returns the logits after the last one.
+    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> TensorResult<Vec<f32>> {
+        let x = self.read(ids, state)?;
+        let last = x.narrow(0, ids.len() - 1, 1)?.contiguous()?;
         let last = rms_norm(&last, &self.output_norm, self.norm_eps)?;
         let logits = self.head.as_ref().unwrap_or(&self.embedding).forward(&last)?;
         logits.flatten_all()?.to_vec1()

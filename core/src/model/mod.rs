@@ -1,8 +1,9 @@
 //! Language models: token ids in, logits out.
 //!
 //! One decoder for all families, on candle tensors. `architecture` is what a model's files say, read by `metadata` or
-//! by `config`; `family` is what the code knows besides, `sizes` what follows for memory. The decoder is a stack of layers, each `attention` or a
-//! `short_convolution`, then a `feed_forward` block or a mixture of `experts`.
+//! by `config`; `family` is what the code knows besides, `sizes` what follows for memory. The decoder is a stack of
+//! layers, each `attention` or a `short_convolution`, then a `feed_forward` block or a mixture of `experts`. A `script`
+//! stands in for it in tests.
 
 mod architecture;
 mod attention;
@@ -15,6 +16,8 @@ mod layer;
 mod linear;
 mod metadata;
 mod rope;
+mod saved_state;
+mod script;
 mod short_convolution;
 mod sizes;
 mod state;
@@ -27,20 +30,30 @@ use crate::weights::Weights;
 use architecture::Architecture;
 use decoder::Decoder;
 
+pub(crate) use script::{Act, Script};
 pub(crate) use sizes::Sizes;
 pub(crate) use state::State;
 
 /// A model in memory.
 pub(crate) struct Model {
-    decoder: Decoder,
+    network: Network,
     context_size: usize,
+}
+
+enum Network {
+    Decoder(Decoder),
+    Script(Script),
 }
 
 impl Model {
     pub(crate) fn load(weights: &Weights) -> Result<Self> {
         let architecture = Architecture::read(weights)?;
-        let decoder = Decoder::load(weights, &architecture)?;
-        Ok(Self { decoder, context_size: architecture.context_size })
+        let network = Network::Decoder(Decoder::load(weights, &architecture)?);
+        Ok(Self { network, context_size: architecture.context_size })
+    }
+
+    pub(crate) fn scripted(script: Script, context_size: usize) -> Self {
+        Self { network: Network::Script(script), context_size }
     }
 
     /// Tokens that the model was made to hold in view.
@@ -50,20 +63,43 @@ impl Model {
 
     /// How many logits there are: the vocabulary, padded or not.
     pub(crate) fn n_vocabulary(&self) -> usize {
-        self.decoder.n_vocabulary()
+        match &self.network {
+            Network::Decoder(decoder) => decoder.n_vocabulary(),
+            Network::Script(script) => script.n_vocabulary(),
+        }
     }
 
     /// The state before the first token.
     pub(crate) fn start(&self) -> State {
-        self.decoder.start()
+        match &self.network {
+            Network::Decoder(decoder) => decoder.start(),
+            Network::Script(script) => script.start(),
+        }
     }
 
-    /// Reads tokens, all at least one, and returns the logits after the last of them.
-    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Vec<f32>> {
-        self.decoder
-            .forward(ids, state)
-            .map_err(|err| SdkError::new(ErrorKind::Generation, "the model's computation failed").caused_by(err))
+    /// Reads tokens behind which the prompt goes on, at least one.
+    pub(crate) fn read(&self, ids: &[u32], state: &mut State) -> Result<()> {
+        match &self.network {
+            Network::Decoder(decoder) => decoder.read(ids, state).map(drop).map_err(failed),
+            Network::Script(script) => {
+                script.read(ids, state);
+                Ok(())
+            }
+        }
     }
+
+    /// Reads tokens, at least one, and returns the logits after the last of them; `None`, with nothing read, while there
+    /// is nothing to say yet, as scripts can have it.
+    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Option<Vec<f32>>> {
+        match &self.network {
+            Network::Decoder(decoder) => decoder.forward(ids, state).map(Some).map_err(failed),
+            Network::Script(script) => script.forward(ids, state),
+        }
+    }
+}
+
+fn failed(err: candle_core::Error) -> SdkError {
+    SdkError::new(ErrorKind::Generation, "the model's computation failed").caused_by(err)
 }
 
 /// An error of the model's description.

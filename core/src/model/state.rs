@@ -26,6 +26,8 @@ pub(crate) enum LayerState {
     /// The convolution's last inputs, `(window - 1, hidden)`.
     Inputs(Tensor),
     KeyValues(KeyValues),
+    /// Of a script: the reply to be played next, where it has been chosen.
+    Script(Option<usize>),
 }
 
 impl State {
@@ -51,7 +53,7 @@ impl State {
         }
         let cut = |layer: &LayerState| match layer {
             LayerState::KeyValues(past) => Some(LayerState::KeyValues(past.cut(n_tokens)?)),
-            LayerState::Inputs(_) => None,
+            LayerState::Inputs(_) | LayerState::Script(_) => None,
         };
         Some(Self { layers: self.layers.iter().map(cut).collect::<Option<_>>()?, n_tokens })
     }
@@ -63,6 +65,7 @@ impl State {
         layers
             .map(|layer| match layer {
                 LayerState::Inputs(inputs) => n_bytes(inputs),
+                LayerState::Script(_) => size_of::<LayerState>(),
                 LayerState::KeyValues(past) => {
                     let fresh = past.pages.iter().filter(|page| seen.insert(Arc::as_ptr(page)));
                     fresh.map(|page| n_bytes(&page.keys) + n_bytes(&page.values)).sum()
@@ -127,6 +130,12 @@ impl KeyValues {
             let n_tokens = (self.n_tokens - at * PAGE).min(PAGE);
             Ok((page.keys.narrow(1, 0, n_tokens)?, page.values.narrow(1, 0, n_tokens)?))
         })
+    }
+
+    /// All keys and all values, each `(kv_heads, tokens, head_dim)`.
+    pub(super) fn joined(&self) -> TensorResult<(Tensor, Tensor)> {
+        let (keys, values): (Vec<_>, Vec<_>) = self.pages().collect::<TensorResult<Vec<_>>>()?.into_iter().unzip();
+        Ok((Tensor::cat(&keys, 1)?, Tensor::cat(&values, 1)?))
     }
 
     fn cut(&self, n_tokens: usize) -> Option<Self> {

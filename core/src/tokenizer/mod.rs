@@ -10,6 +10,7 @@ mod gguf;
 mod merges;
 #[cfg(test)]
 mod scheme_tests;
+mod scripted;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -82,10 +83,13 @@ impl Tokenizer {
         let mut byte_ids = Box::new([None; 256]);
         for (text, id) in parts.texts.iter().zip(0u32..) {
             match text {
-                TokenText::Control(spelling) => drop(control_ids.insert(spelling.clone(), id)),
+                // Of several tokens that are spelled alike, prompts use the first.
+                TokenText::Control(spelling) => {
+                    control_ids.entry(spelling.clone()).or_insert(id);
+                }
                 TokenText::Bytes(bytes) => {
                     if let [byte] = bytes[..] {
-                        byte_ids[usize::from(byte)] = Some(id);
+                        byte_ids[usize::from(byte)].get_or_insert(id);
                     }
                 }
             }

@@ -45,7 +45,7 @@ fn logits(model: &Model, ids: &[u32], lengths: &[usize]) -> Vec<(usize, Vec<f32>
     let (mut state, mut rest, mut found) = (model.start(), ids, Vec::new());
     for length in lengths.iter().cycle() {
         let (now, later) = rest.split_at(rest.len().min(*length));
-        let logits = model.forward(now, &mut state).unwrap();
+        let logits = model.forward(now, &mut state).unwrap().unwrap();
         found.push((state.n_tokens() - 1, logits));
         rest = later;
         if rest.is_empty() {
@@ -63,12 +63,12 @@ fn greedy(model: &Model, golden: &Golden, prompt_stretch: usize) -> Vec<u32> {
     let mut state = model.start();
     let mut last = Vec::new();
     for stretch in golden.prompt.chunks(prompt_stretch) {
-        last = model.forward(stretch, &mut state).unwrap();
+        last = model.forward(stretch, &mut state).unwrap().unwrap();
     }
     let mut reply = vec![best(&last)];
     while reply.len() < golden.greedy.len() {
         let token = reply[reply.len() - 1];
-        reply.push(best(&model.forward(&[token], &mut state).unwrap()));
+        reply.push(best(&model.forward(&[token], &mut state).unwrap().unwrap()));
     }
     reply
 }

@@ -1,0 +1,200 @@
+//! Conversations that outlive the process.
+//!
+//! A session file holds: `CAUSERIE`, the version (u32), the length (u64) and the text of a JSON object, the length (u64)
+//! and the bytes of a cache, which may be none, and the SHA-256 of all before; numbers are little-endian. The JSON object
+//! holds `messages`, `now`, the time that the conversation's prompts see, `tokens`, the token ids of the history, and
+//! `probe`, by which the cache knows its model.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use jiff::Zoned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::conversation::Conversation;
+use crate::engine::LoadedModel;
+use crate::error::{ErrorKind, Result, SdkError, SessionFault};
+use crate::history::{messages_from_json, messages_to_json};
+use crate::model::State;
+use crate::prompt::Frame;
+use crate::runner::ModelRunner;
+
+const MAGIC: &[u8; 8] = b"CAUSERIE";
+const VERSION: u32 = 1;
+/// Bytes of a session file at most.
+const LARGEST: u64 = 8 << 30;
+const CHECKSUM: usize = 32;
+/// Tokens that the model reads to be known by its logits, and how many of those are kept.
+const PROBE: usize = 8;
+const PROBE_LOGITS: usize = 64;
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    messages: String,
+    now: String,
+    tokens: Vec<u32>,
+    probe: Vec<f32>,
+}
+
+impl Conversation {
+    /// Saves the conversation to a file, from which [`ModelRunner::restore_session`] makes it again. With `include_cache`,
+    /// what the model has read of it is saved as well, so that going on does not read it again; that takes for each token
+    /// what the model's memory of it takes, often some tens of kilobytes. The file is written whole or not at all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] during a generation, [`ErrorKind::Session`] when the file cannot be written,
+    /// [`ErrorKind::ModelUnloaded`]; as [`prompt_token_count`](Self::prompt_token_count) for a history that the template
+    /// refuses.
+    pub fn save_session(&self, path: impl AsRef<Path>, include_cache: bool) -> Result<()> {
+        let history = self.turns.edit(|history| history.clone())?;
+        let loaded = self.runner.loaded()?;
+        let mut saved = Saved {
+            messages: messages_to_json(&history),
+            now: self.now.to_string(),
+            tokens: self.tokens_so_far(&loaded)?,
+            probe: Vec::new(),
+        };
+        let mut cache = Vec::new();
+        if include_cache {
+            let tokens = saved.tokens.clone();
+            if let Some(state) = self.runner.engine().visit(move |_, cache| cache.find(&tokens))? {
+                saved.probe = probe(&loaded)?.0;
+                cache = state.to_bytes().map_err(|err| {
+                    SdkError::new(ErrorKind::Generation, "the model's state cannot be read").caused_by(err)
+                })?;
+            }
+        }
+        let json = serde_json::to_vec(&saved).map_err(|err| corrupt().caused_by(err))?;
+        write_whole(path.as_ref(), &[&json, &cache]).map_err(|err| fault(path.as_ref(), err))
+    }
+
+    /// The tokens of the history as it stands, without the beginning of the model's turn.
+    fn tokens_so_far(&self, loaded: &LoadedModel) -> Result<Vec<u32>> {
+        let history = self.history();
+        let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), now: &self.now };
+        loaded.tokenizer.encode_with_bos(&loaded.render(&history, &frame)?)
+    }
+}
+
+impl ModelRunner {
+    /// Makes a conversation again that [`Conversation::save_session`] has saved: its history, its functions, and the time
+    /// that its prompts see. A cache in the file is used when this model computes what the one that saved it did, and
+    /// left aside otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Session`] with the [fault](SessionFault): a file that cannot be read, is damaged, or is of a later
+    /// version; a model that reads the history as another prompt. [`ErrorKind::ModelUnloaded`].
+    pub fn restore_session(&self, path: impl AsRef<Path>) -> Result<Conversation> {
+        let path = path.as_ref();
+        let bytes = read(path).map_err(|err| fault(path, err))?;
+        let (json, cache) = parts(&bytes)?;
+        let saved: Saved = serde_json::from_slice(json).map_err(|err| corrupt().caused_by(err))?;
+        let history = messages_from_json(&saved.messages).map_err(|err| corrupt().caused_by(err))?;
+        let now: Zoned = saved.now.parse().map_err(|err: jiff::Error| corrupt().caused_by(err))?;
+        let conversation = Conversation::new(self.clone(), history, now);
+        let loaded = self.loaded()?;
+        if conversation.tokens_so_far(&loaded)? != saved.tokens {
+            return Err(SdkError::new(
+                ErrorKind::Session(SessionFault::Model),
+                "this model reads the session as another prompt than the model that it was saved with",
+            ));
+        }
+        if !cache.is_empty() {
+            let (logits, like) = probe(&loaded)?;
+            if is_near(&logits, &saved.probe)
+                && let Some(state) = State::from_bytes(cache, &like)
+                && let Some(read) = saved.tokens.get(..state.n_tokens()).map(<[u32]>::to_vec)
+            {
+                self.engine().visit(move |_, cache| cache.keep(&read, state))?;
+            }
+        }
+        Ok(conversation)
+    }
+}
+
+/// What the model computes for some tokens, by which it is known, and its state after them.
+fn probe(loaded: &LoadedModel) -> Result<(Vec<f32>, State)> {
+    let mut state = loaded.model.start();
+    let ids: Vec<u32> = (0..PROBE as u32).map(|id| id % loaded.model.n_vocabulary() as u32).collect();
+    let logits = loaded.model.forward(&ids, &mut state)?.unwrap_or_default();
+    let step = logits.len().div_ceil(PROBE_LOGITS).max(1);
+    Ok((logits.into_iter().step_by(step).collect(), state))
+}
+
+/// Whether logits are equal but for the order of sums, which differs between machines.
+fn is_near(logits: &[f32], saved: &[f32]) -> bool {
+    let largest = logits.iter().fold(1.0, |largest: f32, logit| largest.max(logit.abs()));
+    let near = |(logit, saved): (&f32, &f32)| (logit - saved).abs() <= 1e-4 * largest;
+    !logits.is_empty() && logits.len() == saved.len() && logits.iter().zip(saved).all(near)
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let n_bytes = fs::metadata(path)?.len();
+    if LARGEST < n_bytes { Err(io::Error::other("the file is too large")) } else { fs::read(path) }
+}
+
+/// Writes beside the file first, so that a fault in between leaves what was there.
+fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = File::create(&part).and_then(|mut file| {
+        let mut checksum = Sha256::new();
+        let mut put = |bytes: &[u8]| {
+            checksum.update(bytes);
+            file.write_all(bytes)
+        };
+        put(MAGIC)?;
+        put(&VERSION.to_le_bytes())?;
+        for part in parts {
+            put(&(part.len() as u64).to_le_bytes())?;
+            put(part)?;
+        }
+        file.write_all(&checksum.finalize())?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&part); // the first fault is the one to tell
+    }
+    written
+}
+
+/// The JSON and the cache.
+fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(corrupt)?;
+    let (version, _) = rest.split_first_chunk().ok_or_else(corrupt)?;
+    let version = u32::from_le_bytes(*version);
+    if version != VERSION {
+        return Err(SdkError::new(
+            ErrorKind::Session(SessionFault::Version),
+            format!("the session is of version {version}, and this build knows version {VERSION}"),
+        ));
+    }
+    let (body, checksum) = bytes.split_last_chunk::<CHECKSUM>().ok_or_else(corrupt)?;
+    if Sha256::digest(body)[..] != checksum[..] {
+        return Err(corrupt());
+    }
+    let mut rest = body.get(MAGIC.len() + size_of::<u32>()..).ok_or_else(corrupt)?;
+    let (json, cache) = (part(&mut rest)?, part(&mut rest)?);
+    if rest.is_empty() { Ok((json, cache)) } else { Err(corrupt()) }
+}
+
+fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let (length, behind) = rest.split_first_chunk().ok_or_else(corrupt)?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| corrupt())?;
+    let (part, behind) = behind.split_at_checked(length).ok_or_else(corrupt)?;
+    *rest = behind;
+    Ok(part)
+}
+
+fn corrupt() -> SdkError {
+    SdkError::new(ErrorKind::Session(SessionFault::Corrupt), "the session is damaged")
+}
+
+fn fault(path: &Path, err: io::Error) -> SdkError {
+    let message = format!("cannot read or write the session {}", path.display());
+    SdkError::new(ErrorKind::Session(SessionFault::File), message).caused_by(err)
+}

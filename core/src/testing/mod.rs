@@ -1,0 +1,163 @@
+//! Models that follow a script, so that apps are tested without a model.
+//!
+//! A [`ScriptedModel`] becomes a [`ModelRunner`] like any other. Each of its replies is a list of steps, a token each:
+//! text, control tokens, and faults. Everything around the model is the real thing: prompts are rendered and counted,
+//! calls are parsed, streams are pulled, replies are cancelled. A prompt is read as single bytes, and replies are said in
+//! the order of the script, whatever was asked.
+//!
+//! ```
+//! use causerie::testing::{ScriptedModel, ScriptedReply};
+//! use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+//!
+//! let call = ScriptedReply::new()
+//!     .control("<|tool_call_start|>")
+//!     .text(r#"[get_weather(city="Oslo")]"#)
+//!     .control("<|tool_call_end|>");
+//! let runner = ScriptedModel::new().reply(call).reply("It is sunny.").load()?;
+//!
+//! let conversation = runner.create_conversation("");
+//! for event in conversation.generate_response(ChatMessage::user("Weather?"), GenerationOptions::default()) {
+//!     if let MessageResponse::FunctionCalls(calls) = event? {
+//!         assert_eq!(calls[0].name, "get_weather");
+//!     }
+//! }
+//! let answer = conversation.generate_response(ChatMessage::tool("sunny"), GenerationOptions::default());
+//! let Some(Ok(MessageResponse::Complete(completion))) = answer.last() else { panic!("the reply ends") };
+//! assert_eq!(completion.full_message.text(), "It is sunny.");
+//! # Ok::<(), causerie::SdkError>(())
+//! ```
+
+mod json;
+
+use crate::engine::LoadedModel;
+use crate::error::Result;
+use crate::info::ModelInfo;
+use crate::model::{Act, Model, Script};
+use crate::options::SamplingDefaults;
+use crate::prompt::PromptRenderer;
+use crate::runner::ModelRunner;
+use crate::tokenizer::{TokenText, Tokenizer};
+
+/// Prompts and replies look as LFM2's do.
+const TEMPLATE: &str = include_str!("template.jinja");
+const END: &str = "<|im_end|>";
+const CONTEXT: usize = 32_768;
+
+/// A model that says what it is told.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptedModel {
+    replies: Vec<ScriptedReply>,
+    context_size: Option<usize>,
+}
+
+/// One reply of a script: steps that are a token each. It ends after the last step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScriptedReply {
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Say(TokenText),
+    Do(Act),
+}
+
+impl ScriptedModel {
+    /// A model without replies.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a reply, said after those before it. A text is a reply of one token.
+    pub fn reply(mut self, reply: impl Into<ScriptedReply>) -> Self {
+        self.replies.push(reply.into());
+        self
+    }
+
+    /// Tokens that a prompt and its reply can have together. Default 32,768; a byte of a prompt is a token.
+    pub fn context_size(self, context_size: usize) -> Self {
+        Self { context_size: Some(context_size), ..self }
+    }
+
+    /// Starts the model. A prompt for which no reply is left ends with
+    /// [`ErrorKind::Generation`](crate::ErrorKind::Generation).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) when no thread can be started.
+    pub fn load(self) -> Result<ModelRunner> {
+        let steps = self.replies.iter().flat_map(|reply| reply.steps.iter().map(Some).chain([None]));
+        let said = steps.map(|step| match step {
+            Some(Step::Say(text)) => text.clone(),
+            // Tokens that are never said.
+            Some(Step::Do(_)) | None => TokenText::Bytes(Box::default()),
+        });
+        let (tokenizer, first_id) = Tokenizer::scripted(said)?;
+        let act = |step: &Step| match step {
+            Step::Say(_) => Act::Say,
+            Step::Do(act) => act.clone(),
+        };
+        let acts = self.replies.iter().map(|reply| reply.steps.iter().map(act).collect()).collect();
+        let script = Script::new(acts, first_id, tokenizer.end_id().unwrap_or_default());
+        let context_size = self.context_size.unwrap_or(CONTEXT);
+        let (bos, eos) = (tokenizer.bos_token(), tokenizer.eos_token());
+        let renderer = PromptRenderer::new(TEMPLATE, tokenizer.control_tokens()?, bos, eos, false)?;
+        let model = Model::scripted(script, context_size);
+        let loaded = LoadedModel { model, renderer: Some(renderer), tokenizer, context_size };
+        let mut info = ModelInfo::default();
+        info.architecture = "script".to_owned();
+        info.context_size = context_size;
+        info.n_vocabulary = loaded.model.n_vocabulary();
+        info.has_chat_template = true;
+        info.supports_function_calling = true;
+        ModelRunner::start(loaded, SamplingDefaults::default(), info)
+    }
+}
+
+impl ScriptedReply {
+    /// A reply of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says a token of text.
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.bytes(text.into())
+    }
+
+    /// Says a token of bytes, which may be a part of a character.
+    pub fn bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.step(Step::Say(TokenText::Bytes(bytes.into().into())))
+    }
+
+    /// Says a control token, such as `<|tool_call_start|>`; `<|im_end|>` ends the reply.
+    pub fn control(self, spelling: &str) -> Self {
+        self.step(if spelling == END { Step::Do(Act::End) } else { Step::Say(TokenText::Control(spelling.into())) })
+    }
+
+    /// Fails here, with [`ErrorKind::Generation`](crate::ErrorKind::Generation) and this message.
+    pub fn fail(self, message: impl Into<String>) -> Self {
+        self.step(Step::Do(Act::Fail(message.into())))
+    }
+
+    /// Says nothing more, and does not end, until it is cancelled.
+    pub fn stall(self) -> Self {
+        self.step(Step::Do(Act::Stall))
+    }
+
+    /// Panics here, as a fault of causerie itself would, which ends the reply with
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal).
+    pub fn panic(self) -> Self {
+        self.step(Step::Do(Act::Panic))
+    }
+
+    fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+}
+
+impl From<&str> for ScriptedReply {
+    fn from(text: &str) -> Self {
+        Self::new().text(text)
+    }
+}

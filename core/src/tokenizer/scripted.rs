@@ -1,0 +1,60 @@
+//! The vocabulary of a scripted model: control tokens, single bytes, and what the script says.
+
+use tokenizers::models::bpe::BPE;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+
+use crate::error::Result;
+use crate::tokenizer::bytes::Spelling;
+use crate::tokenizer::{Parts, TokenText, Tokenizer, guarded};
+
+const BOS: &str = "<|startoftext|>";
+const END: &str = "<|im_end|>";
+/// LFM2's.
+const CONTROL: [&str; 9] = [
+    BOS,
+    "<|im_start|>",
+    END,
+    "<|tool_list_start|>",
+    "<|tool_list_end|>",
+    "<|tool_call_start|>",
+    "<|tool_call_end|>",
+    "<|tool_response_start|>",
+    "<|tool_response_end|>",
+];
+
+impl Tokenizer {
+    /// A tokenizer whose last tokens, from the id that is returned on, are what a script says. Text of prompts is single
+    /// bytes.
+    pub(crate) fn scripted(said: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {
+        let mut texts: Vec<TokenText> = CONTROL.iter().map(|spelling| TokenText::Control((*spelling).into())).collect();
+        let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
+        alphabet.sort_unstable();
+        let n_control = texts.len() as u32;
+        let vocabulary = alphabet.iter().zip(n_control..).map(|(letter, id)| (letter.to_string(), id)).collect();
+        let spelling = Spelling::byte_level();
+        texts.extend(alphabet.iter().map(|letter| TokenText::Bytes(spelling.bytes(&letter.to_string()))));
+        let first_said = texts.len() as u32;
+        texts.extend(said);
+        let bytes: ahash::AHashMap<String, u32> = vocabulary;
+        let model = guarded("the script", || BPE::builder().vocab_and_merges(bytes, Vec::new()).build())?;
+        let mut encoder = tokenizers::Tokenizer::new(model);
+        encoder.with_pre_tokenizer(Some(ByteLevel::new(false, true, false)));
+        let id = |spelling| CONTROL.iter().position(|control| *control == spelling).map(|id| id as u32);
+        let (tokenizer, _) = Self::of(Parts {
+            encoder,
+            texts,
+            drops_space: false,
+            unknown_id: None,
+            bos_id: id(BOS),
+            adds_bos: true,
+            end_ids: id(END).into_iter().collect(),
+            template: None,
+        })?;
+        Ok((tokenizer, first_said))
+    }
+
+    /// The first token that ends a reply, if there is one.
+    pub(crate) fn end_id(&self) -> Option<u32> {
+        self.end_ids.first().copied()
+    }
+}

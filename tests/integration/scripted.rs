@@ -1,0 +1,147 @@
+//! Faults and streams that no model writes on demand.
+
+use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie::{
+    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ResponseStream,
+    Role, SdkError,
+};
+
+fn options() -> GenerationOptions {
+    GenerationOptions::default()
+}
+
+fn conversation(reply: ScriptedReply) -> Conversation {
+    ScriptedModel::new().reply(reply).reply("Again.").load().unwrap().create_conversation("")
+}
+
+fn ask(conversation: &Conversation, options: GenerationOptions) -> ResponseStream {
+    conversation.generate_response(ChatMessage::user("Hi"), options)
+}
+
+/// The events, each in a word or two, and the end.
+fn read(stream: &mut ResponseStream) -> (Vec<String>, Result<Completion, SdkError>) {
+    let mut events = Vec::new();
+    for event in stream {
+        events.push(match event {
+            Ok(MessageResponse::Chunk(text)) => format!("text {text}"),
+            Ok(MessageResponse::ReasoningChunk(text)) => format!("reasoning {text}"),
+            Ok(MessageResponse::FunctionCalls(calls)) => format!("{} calls", calls.len()),
+            Ok(MessageResponse::FunctionCallsRejected(rejected)) => rejected[0].reason.code().to_owned(),
+            Ok(MessageResponse::Complete(completion)) => return (events, Ok(*completion)),
+            Ok(other) => format!("{other:?}"),
+            Err(err) => return (events, Err(err)),
+        });
+    }
+    panic!("the stream ends with its last event")
+}
+
+/// Texts that follow each other, joined: where they are cut depends on the reader's pace.
+fn joined(events: &[String]) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for event in events {
+        match (joined.last_mut(), event.split_once(' ')) {
+            (Some(last), Some((kind, text))) if last.starts_with(kind) && kind != "1" => last.push_str(text),
+            _ => joined.push(event.clone()),
+        }
+    }
+    joined
+}
+
+#[test]
+fn replies_are_said_in_order_with_control_tokens_and_split_characters() {
+    let call = |body: &str| ScriptedReply::new().control("<|tool_call_start|>").text(body).control("<|tool_call_end|>");
+    let runner = ScriptedModel::new()
+        .reply(ScriptedReply::new().text("Gr").bytes([0xc3]).bytes([0xbc]).text("ezi"))
+        .reply(call("[f(a=1), g()]").text("now"))
+        .reply(call("[f(1)]"))
+        .load()
+        .unwrap();
+    let conversation = runner.create_conversation("");
+    let reply = || read(&mut ask(&conversation, options()));
+    let (events, end) = reply();
+    assert_eq!(joined(&events), ["text Gruezi".replace('u', "ü")]);
+    assert_eq!((end.as_ref().unwrap().finish_reason, end.unwrap().stats.completion_tokens), (FinishReason::Stop, 5));
+    let (events, end) = reply();
+    assert_eq!(joined(&events), ["2 calls", "text now"]);
+    let stats = end.unwrap().stats;
+    assert_eq!((stats.call_tokens, stats.completion_tokens), (3, 5));
+    let (events, end) = reply();
+    assert_eq!(joined(&events), ["positional_argument", "text [f(1)]"]);
+    assert_eq!(end.unwrap().finish_reason, FinishReason::Stop);
+    let (_, end) = reply();
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::Generation, "no reply is left");
+}
+
+#[test]
+fn a_fault_ends_the_reply_and_nothing_else() {
+    for (fault, kind) in [
+        (ScriptedReply::new().text("a").text("b").fail("no memory"), ErrorKind::Generation),
+        (ScriptedReply::new().text("a").text("b").panic(), ErrorKind::Internal),
+    ] {
+        let conversation = conversation(fault);
+        let mut stream = ask(&conversation, options());
+        let (events, end) = read(&mut stream);
+        assert_eq!((joined(&events), end.unwrap_err().kind()), (vec!["text ab".to_owned()], kind));
+        assert_eq!(stream.partial().map(ChatMessage::text).as_deref(), Some("ab"));
+        assert!(Iterator::next(&mut stream).is_none());
+        let history = conversation.history();
+        assert_eq!(history.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::User]);
+        let (events, end) = read(&mut conversation.continue_response(options()));
+        assert_eq!((joined(&events), end.is_ok()), (vec!["text Again.".to_owned()], true));
+    }
+}
+
+#[test]
+fn a_reply_that_stalls_holds_up_no_other_and_can_be_cancelled() {
+    let conversation = conversation(ScriptedReply::new().text("a").stall());
+    let mut stream = ask(&conversation, options());
+    Iterator::next(&mut stream).unwrap().unwrap();
+    let other = conversation.model_runner().create_conversation("");
+    let (events, _) = read(&mut ask(&other, options()));
+    assert_eq!(joined(&events), ["text Again."]);
+    stream.cancel();
+    let (_, end) = read(&mut stream);
+    assert_eq!(end.unwrap().finish_reason, FinishReason::Interrupted);
+}
+
+#[test]
+fn a_reply_that_stalls_before_its_first_token_is_cancelled_too() {
+    let conversation = conversation(ScriptedReply::new().stall());
+    let mut stream = ask(&conversation, options());
+    let cancel = stream.cancel_handle();
+    let reader = std::thread::spawn(move || read(&mut stream).1.unwrap().finish_reason);
+    while conversation.history().is_empty() {
+        std::thread::yield_now();
+    }
+    cancel.cancel();
+    assert_eq!(reader.join().unwrap(), FinishReason::Interrupted);
+}
+
+#[test]
+fn reasoning_is_shown_as_it_is_asked_for() {
+    let reply = || ScriptedReply::new().text("<think>").text("Hm.").text("</think>").text("Yes.");
+    let base = options();
+    for (options, expect) in [
+        (base.clone(), vec!["text Yes."]),
+        (GenerationOptions { enable_thinking: true, ..base.clone() }, vec!["reasoning Hm.", "text Yes."]),
+        (GenerationOptions { inline_thinking_tags: true, ..base }, vec!["text <think>Hm.</think>Yes."]),
+    ] {
+        let (events, end) = read(&mut ask(&conversation(reply()), options));
+        assert_eq!(joined(&events), expect);
+        let completion = end.unwrap();
+        assert_eq!(completion.full_message.reasoning_content.as_deref(), Some("Hm."));
+        assert_eq!(completion.full_message.text(), "Yes.");
+        assert_eq!(completion.stats.reasoning_tokens, 3);
+    }
+}
+
+#[test]
+fn a_script_is_read_from_json() {
+    let text = r#"{"replies": [["a", {"bytes": [98]}, {"control": "<|tool_call_start|>"}, "[f()]"], [{"fail": "x"}]]}"#;
+    let runner = ScriptedModel::from_json(text).unwrap().load().unwrap();
+    let conversation = runner.create_conversation("");
+    assert_eq!(joined(&read(&mut ask(&conversation, options())).0), ["text ab", "1 calls"]);
+    assert_eq!(read(&mut ask(&conversation, options())).1.unwrap_err().message(), "x");
+    let err = ScriptedModel::from_json(r#"{"replies": [[{"sing": true}]]}"#).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::Serialization);
+}

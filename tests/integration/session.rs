@@ -1,0 +1,112 @@
+//! Sessions saved and restored.
+
+use std::fs;
+use std::path::PathBuf;
+
+use causerie::{
+    ChatMessage, Completion, Conversation, ErrorKind, GenerationOptions, MessageResponse, ModelRunner, SdkFunction,
+    SessionFault,
+};
+
+use crate::{fixture, repository};
+
+fn runner() -> ModelRunner {
+    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+}
+
+fn ask(conversation: &Conversation, text: &str) -> Completion {
+    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(20), ..Default::default() };
+    match conversation.generate_response(ChatMessage::user(text), options).last() {
+        Some(Ok(MessageResponse::Complete(completion))) => *completion,
+        other => panic!("the reply ends: {other:?}"),
+    }
+}
+
+/// A file of this test's own, gone with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("causerie-{}-{name}.session", std::process::id())))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn conversation(runner: &ModelRunner) -> Conversation {
+    let conversation = runner.create_conversation("Be brief.");
+    conversation.register_function(SdkFunction::new("get_time", "The time.", vec![])).unwrap();
+    ask(&conversation, "What time is it?");
+    conversation
+}
+
+fn fault(runner: &ModelRunner, place: &Place) -> ErrorKind {
+    runner.restore_session(&place.0).unwrap_err().kind()
+}
+
+#[test]
+fn a_restored_conversation_goes_on_where_it_was_and_reads_only_what_is_new() {
+    let place = Place::new("cache");
+    let saved = conversation(&runner());
+    saved.save_session(&place.0, true).unwrap();
+    let fresh = runner();
+    let restored = fresh.restore_session(&place.0).unwrap();
+    assert_eq!(restored.history(), saved.history());
+    let (expect, found) = (ask(&saved, "And now?"), ask(&restored, "And now?"));
+    assert_eq!(found.full_message, expect.full_message);
+    assert_eq!(found.stats.prompt_tokens, expect.stats.prompt_tokens);
+    let system = fresh.prompt_tokens(&restored.history()[..1], false).unwrap().len();
+    assert!(system < found.stats.cached_prompt_tokens, "more than the functions was known: {:?}", found.stats);
+}
+
+#[test]
+fn without_a_cache_the_history_is_read_anew() {
+    let place = Place::new("plain");
+    let saved = conversation(&runner());
+    saved.save_session(&place.0, false).unwrap();
+    let found = ask(&runner().restore_session(&place.0).unwrap(), "And now?");
+    assert_eq!((found.stats.cached_prompt_tokens, found.full_message), (0, ask(&saved, "And now?").full_message));
+}
+
+#[test]
+fn a_cache_of_other_weights_is_left_aside() {
+    let place = Place::new("weights");
+    conversation(&runner()).save_session(&place.0, true).unwrap();
+    // The same tokenizer and template, other numbers.
+    let other = ModelRunner::load(&fixture("models/lfm2-q4_0.gguf")).unwrap();
+    let restored = other.restore_session(&place.0).unwrap();
+    assert_eq!(ask(&restored, "And now?").stats.cached_prompt_tokens, 0);
+}
+
+#[test]
+fn what_is_no_session_of_this_model_is_refused() {
+    let place = Place::new("faults");
+    let runner = runner();
+    assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::File));
+    conversation(&runner).save_session(&place.0, true).unwrap();
+    let whole = fs::read(&place.0).unwrap();
+
+    let demo = ModelRunner::load(&repository("models/demo.gguf")).unwrap();
+    assert_eq!(fault(&demo, &place), ErrorKind::Session(SessionFault::Model));
+    for n_bytes in (0..whole.len()).step_by(whole.len() / 50) {
+        fs::write(&place.0, &whole[..n_bytes]).unwrap();
+        assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::Corrupt), "cut at {n_bytes}");
+    }
+    for at in (12..whole.len()).step_by(whole.len() / 50) {
+        let mut bent = whole.clone();
+        bent[at] ^= 1;
+        fs::write(&place.0, bent).unwrap();
+        assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::Corrupt), "bent at {at}");
+    }
+    let mut later = whole;
+    later[8] = 9;
+    fs::write(&place.0, later).unwrap();
+    assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::Version));
+    let nowhere = std::path::Path::new("/nowhere/at/all.session");
+    let err = conversation(&runner).save_session(nowhere, false).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::Session(SessionFault::File));
+}
