@@ -84,7 +84,8 @@ pub struct QuantisationShare {
 }
 
 /// What a loaded model takes in memory with one sequence, in bytes. An estimate: the tokenizer, the program itself, and
-/// states that are kept for later prompts come on top.
+/// states that are kept for later prompts come on top. While it is loading, so do the pages of the file, which the system
+/// takes back where it needs them.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEstimate {

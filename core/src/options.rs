@@ -29,6 +29,9 @@ pub struct GenerationOptions {
     pub seed: Option<u64>,
     /// Tokens of reply at most. Default: until the model ends or the context is full.
     pub max_tokens: Option<usize>,
+    /// Goes on behind tokens that end a reply, up to `max_tokens` or the end of the context: for measuring, where every
+    /// reply is to be of the same length. Default false.
+    pub ignore_end: bool,
     /// Texts that end the reply; they are not part of it.
     pub stop_sequences: Vec<String>,
     /// How calls are found in the reply. `None` switches parsing off: call text arrives as chunks.
@@ -159,6 +162,7 @@ impl Default for GenerationOptions {
             repetition_penalty: None,
             seed: None,
             max_tokens: None,
+            ignore_end: false,
             stop_sequences: Vec::new(),
             function_call_parser: Some(FunctionCallParser::default()),
             enable_thinking: false,

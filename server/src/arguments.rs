@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Chat(Chat),
     /// Complete one prompt.
     Generate(Generate),
+    /// Measure how fast a model reads and writes on this device, and what it takes.
+    Bench(Bench),
     /// See what the engine sees.
     Inspect {
         #[command(subcommand)]
@@ -87,6 +89,53 @@ Examples:
   causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\"
   causerie generate --model ./LFM2-350M --prompt \"Once upon a time\" --raw --temperature 0.8 --seed 7";
 
+#[derive(Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub(crate) struct Bench {
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
+    /// Tokens of the prompt, drawn at random.
+    #[arg(short, long, value_name = "N", default_value_t = 512, value_parser = count)]
+    pub(crate) prompt_tokens: usize,
+    /// Tokens of the reply.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 128, value_parser = count)]
+    pub(crate) reply_tokens: usize,
+    /// Threads to compute with; several numbers are measured one after the other [default: one for each core].
+    #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = threads)]
+    pub(crate) threads: Vec<usize>,
+    /// Replies that are measured; their median is told.
+    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = count)]
+    pub(crate) repeats: usize,
+    /// Seed of the prompts.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Measure here and now, with as many threads as the environment says.
+    #[arg(long, hide = true)]
+    pub(crate) here: bool,
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  causerie bench --model LFM2-350M-Q4_K_M.gguf -p 512 -n 128 -t 1,2,4
+  causerie bench --json
+
+Every number of threads is measured in a process of its own, which loads the model, warms up with a short reply, and
+then writes the replies that count. Results on a busy machine say little.";
+
+/// At least one, and no more than any context holds.
+fn count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1 << 24).contains(number));
+    number.ok_or_else(|| "expected a number from 1 to 16777216".to_owned())
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
+    number.ok_or_else(|| "expected a number from 1 to 1024".to_owned())
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Inspect {
     /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
@@ -131,17 +180,11 @@ pub(crate) struct InspectModel {
     /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
     pub(crate) model: Option<String>,
     /// Tokens that the memory estimate is for [default: the model's context, at most 8192].
-    #[arg(long, value_name = "N", value_parser = context)]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) context: Option<usize>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Tokens of a context: as many as positions are exact for.
-fn context(text: &str) -> Result<usize, String> {
-    let tokens = text.parse().ok().filter(|tokens| (1..=1 << 24).contains(tokens));
-    tokens.ok_or_else(|| "expected 1 to 16777216 tokens".to_owned())
 }
 
 #[derive(Args)]

@@ -1,6 +1,7 @@
 //! The command `causerie`: chat with a model on this device, or complete a prompt.
 
 mod arguments;
+mod bench;
 mod chat;
 mod functions;
 mod generate;
@@ -18,6 +19,7 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = interrupt::install().and_then(|()| match &arguments.command {
+        Command::Bench(bench) => bench::run(bench),
         Command::Chat(chat) => chat::run(chat),
         Command::Generate(generate) => generate::run(generate),
         Command::Inspect { what } => inspect::run(what),

@@ -194,8 +194,42 @@ fn a_model_is_told_from_its_header() {
     let printed = inspect(&fixture("models/mistral"), &[]);
     assert!(printed.contains("window         16 tokens") && printed.contains("tokenizer.json is missing"), "{printed}");
     check_failure(causerie("model").args(["inspect", "model", "none.gguf"]), 1, "causerie: no model at none.gguf\n");
-    check_failure(causerie("model").args(["inspect", "model", "--context", "0"]), 2, "expected 1 to 16777216 tokens");
+    check_failure(
+        causerie("model").args(["inspect", "model", "--context", "0"]),
+        2,
+        "expected a number from 1 to 16777216",
+    );
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn speed_is_measured_for_each_number_of_threads() {
+    let model = fixture("models/lfm2-q4_0.gguf");
+    let mut command = causerie("bench");
+    command.args(["bench", "-p", "24", "-n", "8", "-t", "2,1", "--repeats", "2", "--model"]).arg(&model);
+    let told: serde_json::Value = serde_json::from_slice(&command.arg("--json").output().unwrap().stdout).unwrap();
+    assert_eq!((&told["architecture"], &told["quantisation"]), (&"lfm2".into(), &"Q4_0".into()));
+    let runs = told["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["threads"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 1]);
+    for run in runs {
+        assert_eq!(run["replies"].as_array().unwrap().len(), 2);
+        for measure in
+            ["prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds", "load_seconds"]
+        {
+            assert!(0.0 < run[measure].as_f64().unwrap(), "{measure}: {run}");
+        }
+        // The median of two is their mean.
+        let rates = run["replies"].as_array().unwrap().iter().map(|reply| &reply["decode_tokens_per_second"]);
+        let mean = rates.map(|rate| rate.as_f64().unwrap()).sum::<f64>() / 2.0;
+        assert_eq!(run["decode_tokens_per_second"].as_f64().unwrap(), mean);
+        if cfg!(target_os = "linux") {
+            assert!(1 << 20 < run["peak_memory_bytes"].as_u64().unwrap(), "{run}");
+        }
+    }
+    let mut command = causerie("bench");
+    command.args(["bench", "-p", "4000", "-n", "100", "--model"]).arg(&model);
+    check_failure(&mut command, 1, "4100 tokens, and the context holds 4096");
+    check_failure(causerie("bench").args(["bench", "-t", "0"]), 2, "expected a number from 1 to 1024");
 }
 
 #[test]

@@ -96,3 +96,22 @@ fn the_calls_of_the_local_library_agree_with_each_other() {
     assert_eq!(pieces.concat(), text);
     assert_eq!(stream.completion().unwrap().full_message.text(), text);
 }
+
+#[test]
+fn a_reply_can_be_made_to_go_on_behind_its_end() {
+    let reply = |options: GenerationOptions| {
+        let options = GenerationOptions { temperature: Some(0.0), ..options };
+        let events = chat().generate_response(ChatMessage::user("Note: buy milk"), options);
+        let completion = events.map(Result::unwrap).find_map(|event| match event {
+            MessageResponse::Complete(completion) => Some(completion),
+            _ => None,
+        });
+        completion.unwrap()
+    };
+    let ended = reply(GenerationOptions::default());
+    assert_eq!(ended.finish_reason, FinishReason::ToolCalls);
+    let most = ended.stats.completion_tokens + 8;
+    let went_on = reply(GenerationOptions { ignore_end: true, max_tokens: Some(most), ..Default::default() });
+    assert_eq!(went_on.stats.completion_tokens, most);
+    assert_eq!(went_on.full_message.function_calls.as_ref().map(Vec::len), Some(1), "what was written before stays");
+}

@@ -37,6 +37,7 @@ pub(crate) struct Generation {
     /// The tokens of the prompt, then those of the reply.
     tokens: Vec<u32>,
     max_tokens: usize,
+    ignores_end: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
     state: Option<State>,
     sampler: Sampler,
@@ -74,6 +75,7 @@ impl Generation {
             prompt_report: PromptReport::default(),
             tokens: Vec::new(),
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
+            ignores_end: options.ignore_end,
             state: None,
             sampler: Sampler::new(request.sampling, seed),
             pieces: loaded.tokenizer.pieces(),
@@ -229,11 +231,14 @@ impl Generation {
         let token = self.sampler.pick(&mut logits)?;
         self.tokens.push(token);
         self.stats.completion_tokens += 1;
-        if tokenizer.is_end(token) {
-            self.end(FinishReason::Stop);
-            return Ok(());
+        match (tokenizer.is_end(token), self.ignores_end) {
+            (true, false) => {
+                self.end(FinishReason::Stop);
+                return Ok(());
+            }
+            (true, true) => {}
+            (false, _) => self.parse(token, tokenizer),
         }
-        self.parse(token, tokenizer);
         if self.reply.has_stopped() {
             self.end(FinishReason::Stop);
         } else if self.max_tokens <= self.stats.completion_tokens {

@@ -12,6 +12,8 @@ use causerie::{ChatMessage, Role, SdkFunction, Value, function_schema, functions
 use crate::arguments::{Inspect, InspectPrompt, InspectSchema, InspectTokens};
 use crate::{Failure, model as models};
 
+pub(crate) use model::size;
+
 pub(crate) fn run(what: &Inspect) -> Result<(), Failure> {
     match what {
         Inspect::Calls(calls) => calls::run(calls),

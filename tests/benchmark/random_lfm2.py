@@ -1,0 +1,136 @@
+"""Writes a GGUF file of the shape of LFM2-350M with random weights: fast to make, and as fast to run as the true one.
+
+Types of tensors as llama.cpp's quantiser chooses them: the embedding, which also gives the logits, is Q6_K in both
+4-bit files, and Q4_K_M has Q6_K where it says that more bits help.
+"""
+
+import itertools
+import pathlib
+import sys
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
+from superblocks import f16, random_blocks
+
+HIDDEN, FEED_FORWARD, HEADS, KV_HEADS, N_LAYERS, CONTEXT = 1024, 4608, 16, 8, 16, 128_000
+ATTENTION = [2, 5, 8, 10, 12, 14]
+SIZE, N_CONTROL, BOS, EOS, PAD = 65536, 64, 1, 7, 0
+FILE_TYPES = {"q4_0": 2, "q8_0": 7, "q4_k_m": 15}
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def vocabulary():
+    """Control tokens, bytes, letters in pairs, and pairs of those: each but the bytes is a merge of two before it."""
+    bytes_ = [chr(code) for code in [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]]
+    pairs = list(itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=2))
+    words = [first + second for first, second in pairs]
+    merges = [*pairs, *itertools.product(words, repeat=2)][: SIZE - N_CONTROL - len(bytes_)]
+    control = ["<|pad|>", "<|startoftext|>", *(f"<|control_{id}|>" for id in range(2, 6)), "<|im_start|>", "<|im_end|>"]
+    control += [f"<|control_{id}|>" for id in range(len(control), N_CONTROL)]
+    return control + bytes_ + [first + second for first, second in merges], [" ".join(merge) for merge in merges]
+
+
+def simple_blocks(random, rows, columns, quantisation, deviation):
+    """Q4_0 and Q8_0: blocks of 32 with one scale. 4.6 and 74 are the deviations of the even draws."""
+    n = rows * columns // 32
+    if quantisation == Type.Q4_0:
+        values, spread = random.integers(0, 256, (n, 16), dtype=np.uint8), 4.6
+    else:
+        values, spread = random.integers(-128, 128, (n, 32), dtype=np.int8).view(np.uint8), 74
+    scales = deviation / spread * random.uniform(0.7, 1.3, n)
+    return np.concatenate([f16(scales), values], axis=1).reshape(rows, -1)
+
+
+def type_of(name, layer, kind):
+    if kind == "q8_0":
+        return Type.Q8_0
+    if name == "token_embd":
+        return Type.Q6_K
+    if kind == "q4_0":
+        return Type.Q4_0
+    eighth = N_LAYERS // 8
+    needs_more = layer < eighth or layer >= 7 * eighth or (layer - eighth) % 3 == 2
+    return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else Type.Q4_K
+
+
+def add_metadata(writer, kind):
+    writer.add_name(f"random LFM2-350M {kind}")
+    writer.add_file_type(FILE_TYPES[kind])
+    writer.add_quantization_version(2)
+    writer.add_block_count(N_LAYERS)
+    writer.add_context_length(CONTEXT)
+    writer.add_embedding_length(HIDDEN)
+    writer.add_feed_forward_length(FEED_FORWARD)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv([KV_HEADS if layer in ATTENTION else 0 for layer in range(N_LAYERS)])
+    writer.add_rope_freq_base(1e6)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(SIZE)
+    writer.add_shortconv_l_cache(3)
+    tokens, merges = vocabulary()
+    assert len(tokens) == len(set(tokens)) == SIZE
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("lfm2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3] * N_CONTROL + [1] * (SIZE - N_CONTROL))
+    writer.add_token_merges(merges)
+    writer.add_bos_token_id(BOS)
+    writer.add_eos_token_id(EOS)
+    writer.add_pad_token_id(PAD)
+    writer.add_add_bos_token(True)
+    writer.add_chat_template(TEMPLATE)
+
+
+def write(path, kind):
+    random = np.random.default_rng(1)
+    writer = gguf.GGUFWriter(path, "lfm2")
+    add_metadata(writer, kind)
+
+    def matrix(name, rows, columns, layer=0, part=None, gain=1.0):
+        quantisation = type_of(part or name, layer, kind)
+        blocks = simple_blocks if quantisation in (Type.Q4_0, Type.Q8_0) else random_blocks
+        raw = blocks(random, rows, columns, quantisation, gain * columns**-0.5)
+        writer.add_tensor(f"{name}.weight", raw, raw_dtype=quantisation)
+
+    def vector(name, *shape, around=1.0):
+        noise = random.standard_normal(shape, dtype=np.float32)
+        writer.add_tensor(f"{name}.weight", around + np.float32(0.2) * noise)
+
+    matrix("token_embd", SIZE, HIDDEN, gain=1.5)
+    vector("token_embd_norm", HIDDEN)
+    into_stream = (2 * N_LAYERS) ** -0.5  # so that what the layers add up to stays of one size
+    head_dim = HIDDEN // HEADS
+    for layer in range(N_LAYERS):
+        def part(name, rows, columns, gain=1.0):
+            matrix(f"blk.{layer}.{name}", rows, columns, layer, name, gain)
+
+        for norm in ("attn_norm", "ffn_norm"):
+            vector(f"blk.{layer}.{norm}", HIDDEN)
+        if layer in ATTENTION:
+            part("attn_q", HIDDEN, HIDDEN)
+            part("attn_k", KV_HEADS * head_dim, HIDDEN)
+            part("attn_v", KV_HEADS * head_dim, HIDDEN)
+            part("attn_output", HIDDEN, HIDDEN, into_stream)
+            for norm in ("attn_q_norm", "attn_k_norm"):
+                vector(f"blk.{layer}.{norm}", head_dim)
+        else:
+            part("shortconv.in_proj", 3 * HIDDEN, HIDDEN)
+            vector(f"blk.{layer}.shortconv.conv", HIDDEN, 3, around=0.3)
+            part("shortconv.out_proj", HIDDEN, HIDDEN, into_stream)
+        part("ffn_gate", FEED_FORWARD, HIDDEN)
+        part("ffn_up", FEED_FORWARD, HIDDEN)
+        part("ffn_down", HIDDEN, FEED_FORWARD, into_stream)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+for path in map(pathlib.Path, sys.argv[1:]):
+    write(path, path.stem)
