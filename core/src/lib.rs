@@ -28,6 +28,9 @@ mod runner;
 mod conversation;
 mod library;
 pub mod testing;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 
 pub use conversation::{ContextPlan, Conversation};
 pub use engine::{CancelHandle, ResponseStream};

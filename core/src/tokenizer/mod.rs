@@ -72,6 +72,13 @@ impl Tokenizer {
         })
     }
 
+    /// The tokenizer that the text of a tokenizer.json describes.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn from_json(json: &str) -> Result<Self> {
+        let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
+        Ok(Self::of(folder::parts(json, &settings, &[], None)?)?.0)
+    }
+
     fn of(mut parts: Parts) -> Result<(Self, Option<String>)> {
         parts.encoder.set_encode_special_tokens(true);
         // Files carry settings of their training, which would cut or fill up every prompt, or vary its tokens.

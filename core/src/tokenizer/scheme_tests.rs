@@ -58,8 +58,7 @@ fn from_gguf(name: &str) -> Option<Tokenizer> {
 
 fn from_json(name: &str) -> Tokenizer {
     let json = std::fs::read_to_string(tests_folder().join(format!("fixtures/tokenizers/{name}.json"))).unwrap();
-    let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
-    Tokenizer::of(folder::parts(&json, &settings, &[], None).unwrap()).unwrap().0
+    Tokenizer::from_json(&json).unwrap()
 }
 
 /// Looks at every tokenizer, from both forms of file where there are two.

@@ -1,0 +1,188 @@
+//! Files, templates and replies with random damage: whatever the bytes, there is a result or an error, never a panic.
+//! The same entry points are fuzzed with coverage in `fuzz/`. The damage is drawn from fixed seeds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use causerie::{
+    FunctionCallParser, GenerationOptions, MessageResponse, ModelInfo, ModelRunner, functions_from_json, fuzzing,
+    messages_from_json,
+};
+
+use crate::fixture;
+
+/// Numbers at random (xorshift64*, Vigna 2016).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+}
+
+/// Damages bytes in one to four places, mostly near their beginning.
+fn damage(random: &mut Random, bytes: &[u8], words: &[&str]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=random.below(4) {
+        let scope = if random.below(2) == 0 { bytes.len() } else { bytes.len().min(4096) };
+        let at = random.below(scope);
+        let end = (at + 1 + random.below(16)).min(bytes.len());
+        match random.below(8) {
+            _ if bytes.is_empty() => {}
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+            2 => bytes[at..end].fill([0, 0xff][random.below(2)]),
+            3 => bytes.truncate(at),
+            4 => drop(bytes.drain(at..end)),
+            5 => {
+                let stretch = bytes[at..end].to_vec();
+                let to = random.below(bytes.len());
+                bytes.splice(to..to, stretch);
+            }
+            _ => {
+                let word = words[random.below(words.len())];
+                bytes.splice(at..at, word.bytes());
+            }
+        }
+    }
+    bytes
+}
+
+/// Runs damaged seeds; says which damage made a panic.
+#[track_caller]
+fn check(seeds: &[Vec<u8>], words: &[&str], count: u64, run: impl Fn(&[u8])) {
+    for number in 0..count {
+        let mut random = Random(number + 1);
+        let seed = &seeds[random.below(seeds.len())];
+        let bytes = damage(&mut random, seed, words);
+        if catch_unwind(AssertUnwindSafe(|| run(&bytes))).is_err() {
+            panic!("damage {number} makes a panic: {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]));
+        }
+    }
+}
+
+fn read(path: &str) -> Vec<u8> {
+    std::fs::read(fixture(path)).unwrap()
+}
+
+/// All files of a folder of fixtures.
+fn read_all(folder: &str, extension: &str) -> Vec<Vec<u8>> {
+    let mut paths: Vec<_> = std::fs::read_dir(fixture(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn damaged_headers_of_gguf_files() {
+    let words = ["\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{1}", "general.alignment", "\u{9}\u{0}\u{0}\u{0}"];
+    let seeds = [read("models/smollm2-q4_1.gguf"), read("tokenizers/llama.gguf"), read("tokenizers/qwen2.gguf")];
+    check(&seeds, &words, 3000, |bytes| drop(ModelInfo::read_from_bytes(bytes.to_vec())));
+}
+
+#[test]
+fn damaged_gguf_files_that_are_run() {
+    check(&[read("models/smollm2-q4_1.gguf")], &["\u{0}"], 300, |bytes| {
+        let Ok(runner) = ModelRunner::load_from_bytes(bytes.to_vec()) else { return };
+        let options = GenerationOptions { max_tokens: Some(2), seed: Some(1), ..Default::default() };
+        let n_ends =
+            runner.complete("Hi", options).filter(|event| matches!(event, Err(_) | Ok(MessageResponse::Complete(_))));
+        assert_eq!(n_ends.count(), 1, "a reply ends once");
+    });
+}
+
+#[test]
+fn damaged_tokenizers() {
+    let words = ["\"type\":\"", "null", "-1", "4294967296", "[", "{}", "\"\\ud800\"", "▁", "<0x0A>", "(a+)+$"];
+    check(&read_all("tokenizers", "json"), &words, 2000, |bytes| drop(fuzzing::tokenizer_json(bytes)));
+}
+
+#[test]
+fn damaged_templates() {
+    let words = [
+        "{%",
+        "%}",
+        "{{",
+        "}}",
+        "{#",
+        "~",
+        "+",
+        "*",
+        "|",
+        "(",
+        ")",
+        "[",
+        "'",
+        "loop",
+        "messages",
+        "namespace()",
+        "| tojson",
+        " if ",
+        "{% set x = x ~ x %}",
+        "{% for m in messages recursive %}",
+        "{% endfor %}",
+        "{{ loop(messages) }}",
+        "99999999999999999999",
+        "{% raw %}",
+        "{% generation %}",
+        "[:]",
+        "**",
+        " is ",
+        ".split(",
+    ];
+    let mut seeds = read_all("templates", "jinja");
+    seeds.push(std::fs::read(crate::repository("models/template.jinja")).unwrap());
+    check(&seeds, &words, 2000, |bytes| drop(fuzzing::chat_template(bytes)));
+}
+
+#[test]
+fn damaged_calls_of_both_notations() {
+    let words = [
+        "'",
+        "\"",
+        "\\",
+        "[",
+        "(",
+        "{",
+        "**",
+        "f(",
+        "a=",
+        "1e999",
+        "0x",
+        "'''",
+        "<tool_call>",
+        "</tool_call>",
+        "<think>",
+        "é",
+    ];
+    let seeds = [
+        &b"[f(a='x', b=[1, 2.5, None], c={'k': \"v\"}), g.h()]"[..],
+        b"[run(cmd='grep 'a b' notes.txt', n=07, t=(1, 2), **{'x': True})]\n",
+        br#"{"name": "f", "arguments": {"a": [1, -2e3, "\u00e9\ud83d\ude00"], "b": null}}</tool_call> <tool_call>{"name": "g"}"#,
+    ]
+    .map(<[u8]>::to_vec);
+    check(&seeds, &words, 4000, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        fuzzing::reply(FunctionCallParser::DefaultFunctionCallParser, &text);
+        fuzzing::reply(FunctionCallParser::JsonStyleFunctionCallParser, &text);
+    });
+}
+
+#[test]
+fn damaged_histories_and_functions() {
+    let words =
+        ["null", "[", "{", "1e999", "\"role\":", "\"type\":\"array\",", "\"enum\":[],", "\"$ref\":\"#\",", "-0"];
+    check(&read_all("conversations", "json"), &words, 3000, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        for part in [&text[..], text.find('[').map_or("", |at| &text[at..])] {
+            drop(messages_from_json(part));
+            drop(functions_from_json(part));
+        }
+    });
+}
