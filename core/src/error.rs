@@ -15,6 +15,8 @@ pub enum ErrorKind {
     ModelNotFound,
     /// The model's files are unreadable, broken, incomplete or of a kind that causerie does not know.
     ModelLoad,
+    /// Loading was cancelled by who watches its progress.
+    LoadCancelled,
     /// The model was unloaded: its conversations can be read, but not go on.
     ModelUnloaded,
     /// The conversation is generating: wait for its end or cancel it.

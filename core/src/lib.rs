@@ -43,7 +43,9 @@ pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
-pub use options::{ContextPolicy, FunctionCallParser, GenerationOptions, OnBusy, OnCancel, Sampling, SamplingDefaults};
+pub use options::{
+    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
+};
 pub use parse::{
     Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, Strictness, read_json, render_calls, render_json_calls,
 };

@@ -88,6 +88,60 @@ pub enum ContextPolicy {
     },
 }
 
+/// How a model is loaded. The default is what a chat on one device wants.
+///
+/// ```
+/// use causerie::{LoadOptions, ModelRunner};
+///
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let options = LoadOptions { context_size: Some(2048), ..Default::default() };
+/// assert_eq!(ModelRunner::load_with(model, options)?.context_size(), 2048);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadOptions {
+    /// Tokens that a prompt and its reply can have together; more than the model was made for is cut to that. Default:
+    /// what the model was made for, at most 8,192.
+    pub context_size: Option<usize>,
+    /// A chat template in place of the model's own.
+    pub chat_template: Option<String>,
+    /// Sampling values in place of those that the model's files recommend; they stand behind the options of a reply.
+    pub generation_defaults: SamplingDefaults,
+    /// From which the seeds of replies follow that have none of their own, in the order of their requests. Default: none,
+    /// and they are drawn anew.
+    pub random_seed: Option<u64>,
+    /// Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+    pub cache_bytes: usize,
+    /// How many of them are kept; 0 keeps none. Default 256.
+    pub cache_entries: usize,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            context_size: None,
+            chat_template: None,
+            generation_defaults: SamplingDefaults::default(),
+            random_seed: None,
+            cache_bytes: 512 << 20,
+            cache_entries: 256,
+        }
+    }
+}
+
+impl LoadOptions {
+    /// Checks every field; loading does the same.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] naming the field that is out of its range.
+    pub fn check(&self) -> Result<()> {
+        if self.context_size == Some(0) {
+            return Err(out_of_range("context_size", 0, "1 or more"));
+        }
+        self.generation_defaults.check()
+    }
+}
+
 /// How a model family writes its function calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FunctionCallParser {
@@ -139,6 +193,17 @@ pub struct SamplingDefaults {
 }
 
 impl SamplingDefaults {
+    /// These values, and those of others where there are none.
+    pub(crate) fn or(self, others: Self) -> Self {
+        Self {
+            temperature: self.temperature.or(others.temperature),
+            top_p: self.top_p.or(others.top_p),
+            top_k: self.top_k.or(others.top_k),
+            min_p: self.min_p.or(others.min_p),
+            repetition_penalty: self.repetition_penalty.or(others.repetition_penalty),
+        }
+    }
+
     /// Checks the values as [`GenerationOptions::check`] does.
     pub(crate) fn check(&self) -> Result<()> {
         let options = GenerationOptions {

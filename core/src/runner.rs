@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{Engine, Listener, LoadedModel, Outlet, Prepare, Prepared, Request, ResponseStream};
+use crate::engine::{Engine, Listener, LoadedModel, Outlet, PrefixCache, Prepare, Prepared, Request, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::info::ModelInfo;
 use crate::message::ChatMessage;
-use crate::model::Model;
-use crate::options::{GenerationOptions, SamplingDefaults};
+use crate::model::{Model, Progress};
+use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::prompt::{ControlTokens, Frame, PromptRenderer, joined};
 use crate::response::PromptReport;
 use crate::tokenizer::{TokenText, Tokenizer};
@@ -44,6 +46,8 @@ struct Inner {
     engine: Engine,
     control: ControlTokens,
     defaults: SamplingDefaults,
+    /// Of replies without a seed, where loading gave one.
+    next_seed: Option<AtomicU64>,
     info: ModelInfo,
     context_size: usize,
     supports_function_calling: bool,
@@ -56,22 +60,50 @@ impl ModelRunner {
     /// [`ErrorKind::ModelNotFound`] when there is nothing at the place, [`ErrorKind::ModelLoad`] for files that are
     /// broken, incomplete or of a kind that is not supported.
     pub fn load(model: &str) -> Result<Self> {
-        Self::from_weights(&Weights::open(model)?)
+        Self::load_with(model, LoadOptions::default())
+    }
+
+    /// Loads a model as the options say.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`ErrorKind::InvalidOption`].
+    pub fn load_with(model: &str, options: LoadOptions) -> Result<Self> {
+        Self::load_watched(model, options, |_| ControlFlow::Continue(()))
+    }
+
+    /// Loads a model and tells how far it is, from 0 to 1: at the beginning, and after each of its layers. `Break` cancels.
+    ///
+    /// # Errors
+    /// As [`load_with`](Self::load_with); [`ErrorKind::LoadCancelled`] after `Break`.
+    pub fn load_watched(
+        model: &str,
+        options: LoadOptions,
+        mut progress: impl FnMut(f32) -> ControlFlow<()>,
+    ) -> Result<Self> {
+        Self::from_weights(&Weights::open(model)?, options, &mut progress)
     }
 
     /// Loads a GGUF file that is held in memory, for example one embedded in the program.
     ///
     /// # Errors
-    /// [`ErrorKind::ModelLoad`], as [`load`](Self::load).
-    pub fn load_from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self> {
-        Self::from_weights(&Weights::from_bytes(bytes.into())?)
+    /// As [`load_with`](Self::load_with).
+    pub fn load_from_bytes(bytes: impl Into<Cow<'static, [u8]>>, options: LoadOptions) -> Result<Self> {
+        Self::from_weights(&Weights::from_bytes(bytes.into())?, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    fn from_weights(weights: &Weights) -> Result<Self> {
+    fn from_weights(weights: &Weights, options: LoadOptions, progress: Progress<'_>) -> Result<Self> {
+        options.check()?;
         let mut info = ModelInfo::of_weights(weights)?;
         let (tokenizer, template) = Tokenizer::load(weights)?;
         info.set_tokenizer(weights, &tokenizer)?;
-        let model = Model::load(weights)?;
+        let renderer = |source: String| {
+            let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
+            let renderer = PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)?;
+            info.set_template(&source, &renderer);
+            Ok::<_, SdkError>(renderer)
+        };
+        let renderer = options.chat_template.clone().or(template).map(renderer).transpose()?;
+        let model = Model::load(weights, progress)?;
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
             return Err(SdkError::new(
@@ -79,24 +111,25 @@ impl ModelRunner {
                 format!("the vocabulary has {tokens} tokens, and the model knows {rows}"),
             ));
         }
-        let renderer = |source: String| {
-            let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
-            let renderer = PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)?;
-            info.set_template(&source, &renderer);
-            Ok::<_, SdkError>(renderer)
+        let context_size = options.context_size.unwrap_or(DEFAULT_CONTEXT).min(model.context_size());
+        let options = LoadOptions {
+            generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
+            ..options
         };
-        let renderer = template.map(renderer).transpose()?;
-        let context_size = model.context_size().min(DEFAULT_CONTEXT);
-        let defaults = weights.sampling_defaults()?;
-        Self::start(LoadedModel { model, tokenizer, renderer, context_size }, defaults, info)
+        Self::start(LoadedModel { model, tokenizer, renderer, context_size }, &options, info)
     }
 
-    pub(crate) fn start(loaded: LoadedModel, defaults: SamplingDefaults, info: ModelInfo) -> Result<Self> {
-        let control = loaded.tokenizer.control_tokens()?;
-        let context_size = loaded.context_size;
-        let supports_function_calling = loaded.renderer.as_ref().is_some_and(PromptRenderer::offers_functions);
-        let engine = Engine::start(loaded)?;
-        Ok(Self { inner: Arc::new(Inner { engine, control, defaults, info, context_size, supports_function_calling }) })
+    pub(crate) fn start(loaded: LoadedModel, options: &LoadOptions, info: ModelInfo) -> Result<Self> {
+        let inner = Inner {
+            control: loaded.tokenizer.control_tokens()?,
+            context_size: loaded.context_size,
+            supports_function_calling: loaded.renderer.as_ref().is_some_and(PromptRenderer::offers_functions),
+            engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, options.cache_entries))?,
+            defaults: options.generation_defaults,
+            next_seed: options.random_seed.map(AtomicU64::new),
+            info,
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
@@ -204,6 +237,8 @@ impl ModelRunner {
         outlet: Outlet,
     ) -> Result<Thread> {
         options.check()?;
+        let next_seed = self.inner.next_seed.as_ref().map(|next| next.fetch_add(1, Ordering::Relaxed));
+        let options = GenerationOptions { seed: options.seed.or(next_seed), ..options };
         let sampling = options.sampling(&self.inner.defaults);
         let engine = &self.inner.engine;
         engine.submit(Request { prepare, options, sampling, listener }, outlet)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use causerie::{ModelInfo, ModelRunner};
+use causerie::{LoadOptions, ModelInfo, ModelRunner};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
@@ -13,7 +13,7 @@ static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 /// The model named, or the demo model.
 pub(crate) fn load(name: Option<&str>) -> Result<ModelRunner, Failure> {
     let Some(name) = name else {
-        return Ok(ModelRunner::load_from_bytes(DEMO)?);
+        return Ok(ModelRunner::load_from_bytes(DEMO, LoadOptions::default())?);
     };
     // Draws nothing where standard error is no terminal.
     let spinner = ProgressBar::new_spinner().with_message(format!("loading {name}"));

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use causerie::{
-    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt,
-    functions_from_json, generate, load, stream_generate,
+    ChatMessage, Completion, Conversation, FinishReason, GenerationOptions, MessageResponse, ModelRunner, Prompt,
+    ResponseStream, functions_from_json, generate, load, stream_generate,
 };
 
 use crate::repository;
@@ -114,4 +114,38 @@ fn a_reply_can_be_made_to_go_on_behind_its_end() {
     let went_on = reply(GenerationOptions { ignore_end: true, max_tokens: Some(most), ..Default::default() });
     assert_eq!(went_on.stats.completion_tokens, most);
     assert_eq!(went_on.full_message.function_calls.as_ref().map(Vec::len), Some(1), "what was written before stays");
+}
+
+#[test]
+fn the_result_of_a_call_is_all_that_is_read_for_the_answer() {
+    let conversation = chat();
+    let runner = conversation.model_runner().clone();
+    let question = ChatMessage::user("Set a timer for 12 minutes for the pasta");
+    let result = || ChatMessage::tool(r#"{"timer": "pasta", "duration": "12 minutes", "rings_at": "14:17:05"}"#);
+    let mut completed = None;
+    for event in conversation.generate_response(question, GenerationOptions::default()) {
+        if let MessageResponse::FunctionCalls(_) = event.unwrap() {
+            // In a new conversation, while the reply with the call is still being written.
+            let history = conversation.history().into_iter().chain([result()]).collect();
+            let next = runner.create_conversation_from_history(history);
+            completed = Some(last(next.continue_response(GenerationOptions::default())));
+        }
+    }
+    // What is written of the model's own turn after the call: the markers that end the block and the turn.
+    let before = runner.prompt_tokens(&conversation.history(), false).unwrap().len();
+    let stats = completed.unwrap().stats;
+    let new = stats.prompt_tokens - before;
+    assert!(stats.prompt_tokens - stats.cached_prompt_tokens <= new + 3, "{new} new tokens, {stats:?}");
+
+    // In the same conversation, after the reply.
+    let stats = last(conversation.generate_response(result(), GenerationOptions::default())).stats;
+    assert!(stats.prompt_tokens - stats.cached_prompt_tokens <= new + 3, "{new} new tokens, {stats:?}");
+    assert!(new < 60 && 300 < before, "the functions were not read again");
+}
+
+fn last(stream: ResponseStream) -> Completion {
+    match stream.last() {
+        Some(Ok(MessageResponse::Complete(completion))) => *completion,
+        other => panic!("the reply ends: {other:?}"),
+    }
 }

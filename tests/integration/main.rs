@@ -5,6 +5,7 @@ mod calls;
 mod conversation;
 mod demo;
 mod floors;
+mod loading;
 mod mutations;
 mod scripted;
 mod session;

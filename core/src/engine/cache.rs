@@ -7,15 +7,12 @@
 
 use crate::model::State;
 
-/// Bytes of all states together at most.
-const CAPACITY: usize = 512 << 20;
-/// States at most.
-const MOST_STATES: usize = 256;
-
 /// States by the tokens they have read, the one used last at the end.
-#[derive(Default)]
 pub(crate) struct PrefixCache {
     kept: Vec<Kept>,
+    /// Bytes of all states together at most.
+    most_bytes: usize,
+    most_states: usize,
 }
 
 struct Kept {
@@ -33,6 +30,10 @@ impl Kept {
 }
 
 impl PrefixCache {
+    pub(crate) fn new(most_bytes: usize, most_states: usize) -> Self {
+        Self { kept: Vec::new(), most_bytes, most_states }
+    }
+
     /// A state that has read the longest known beginning of a prompt, but not all of it.
     pub(crate) fn find(&mut self, prompt: &[u32]) -> Option<State> {
         let served = self.kept.iter().map(|kept| kept.serves(prompt)).enumerate();
@@ -49,8 +50,8 @@ impl PrefixCache {
         // What the new state can do as well is not kept twice.
         self.kept.retain(|kept| kept.tokens != tokens && !(can_be_cut && tokens.starts_with(&kept.tokens)));
         self.kept.push(Kept { tokens: tokens.to_vec(), state });
-        let mut oldest = self.kept.len().saturating_sub(MOST_STATES);
-        while CAPACITY < State::n_bytes(self.kept[oldest..].iter().map(|kept| &kept.state)) {
+        let mut oldest = self.kept.len().saturating_sub(self.most_states);
+        while self.most_bytes < State::n_bytes(self.kept[oldest..].iter().map(|kept| &kept.state)) {
             oldest += 1;
         }
         self.kept.drain(..oldest);

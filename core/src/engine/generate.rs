@@ -202,7 +202,14 @@ impl Generation {
                 self.stats.time_to_first_token = self.clock.requested.elapsed();
             }
         }
+        let n_calls = self.reply.n_calls();
         self.pick(logits, &loaded.tokenizer)?;
+        // The result of a call is often sent before the reply has ended.
+        if n_calls < self.reply.n_calls()
+            && let Some(state) = &self.state
+        {
+            cache.keep(&self.tokens[..state.n_tokens()], state.clone());
+        }
         Ok(true)
     }
 

@@ -136,11 +136,11 @@ enum Command {
 type Visit = Box<dyn FnOnce(&LoadedModel, &mut PrefixCache) + Send>;
 
 impl Engine {
-    pub(crate) fn start(loaded: LoadedModel) -> Result<Self> {
+    pub(crate) fn start(loaded: LoadedModel, cache: PrefixCache) -> Result<Self> {
         let loaded = Arc::new(loaded);
         let (queue, commands) = channel();
         let shared = Arc::clone(&loaded);
-        let worker = Worker { loaded: Some(shared), cache: PrefixCache::default(), generations: Vec::new() };
+        let worker = Worker { loaded: Some(shared), cache, generations: Vec::new() };
         let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(move || worker.run(&commands));
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine's thread").caused_by(err))?;
@@ -259,7 +259,7 @@ impl Worker {
                 (Ok(Command::Visit(_)), None) => {}
                 (Ok(Command::Unload(done)), _) => {
                     self.generations.iter_mut().for_each(Generation::unload);
-                    self.cache = PrefixCache::default();
+                    self.cache = PrefixCache::new(0, 0);
                     self.loaded = None;
                     let _ = done.send(()); // who asked may be gone
                 }

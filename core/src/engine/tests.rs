@@ -1,5 +1,6 @@
 //! The life of the engine's thread.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Weak;
 use std::time::{Duration, Instant};
@@ -12,8 +13,9 @@ fn engine() -> Engine {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let (tokenizer, _) = Tokenizer::load(&weights).unwrap();
-    let model = Model::load(&weights).unwrap();
-    Engine::start(LoadedModel { model, tokenizer, renderer: None, context_size: 4096 }).unwrap()
+    let model = Model::load(&weights, &mut |_| ControlFlow::Continue(())).unwrap();
+    let loaded = LoadedModel { model, tokenizer, renderer: None, context_size: 4096 };
+    Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }
 
 fn greedy(engine: &Engine, max_tokens: usize) -> Request {

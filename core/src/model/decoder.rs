@@ -3,15 +3,17 @@
 //! Our own rather than candle's: those take sizes from formulas or descriptions, and theirs of LFM2 forgets the
 //! convolution's state when a prompt arrives in chunks. Sizes here come from the tensors.
 
+use std::ops::ControlFlow;
+
 use candle_core::quantized::QMatMul;
 use candle_core::{Device, Module, Result as TensorResult, Tensor};
 use candle_nn::ops::rms_norm;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::architecture::Architecture;
 use crate::model::layer::{Layer, LayerWeights};
 use crate::model::state::State;
-use crate::model::wrong;
+use crate::model::{Progress, wrong};
 use crate::weights::Weights;
 
 pub(crate) struct Decoder {
@@ -25,19 +27,25 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub(crate) fn load(weights: &Weights, architecture: &Architecture) -> Result<Self> {
+    pub(crate) fn load(weights: &Weights, architecture: &Architecture, progress: Progress<'_>) -> Result<Self> {
         let (n_vocabulary, hidden) = embedding_shape(weights)?;
-        let layers = (0..architecture.layers.len())
-            .map(|layer| Layer::load(&LayerWeights { weights, architecture, layer, hidden }));
+        let n_layers = architecture.layers.len();
+        let layers = (0..n_layers).map(|layer| {
+            tell(progress, layer as f32 / n_layers as f32)?;
+            Layer::load(&LayerWeights { weights, architecture, layer, hidden })
+        });
+        let layers = layers.collect::<Result<_>>()?;
         let head = head(weights, architecture);
-        Ok(Self {
+        let decoder = Self {
             embedding: weights.matrix(embedding(weights), (n_vocabulary, hidden))?,
-            layers: layers.collect::<Result<_>>()?,
+            layers,
             output_norm: weights.floats(&output_norm(weights, architecture), &[hidden])?,
             head: head.map(|head| weights.matrix(head, (n_vocabulary, hidden))).transpose()?,
             norm_eps: architecture.norm_eps,
             n_vocabulary,
-        })
+        };
+        tell(progress, 1.0)?;
+        Ok(decoder)
     }
 
     pub(crate) fn n_vocabulary(&self) -> usize {
@@ -66,6 +74,13 @@ impl Decoder {
         let last = rms_norm(&last, &self.output_norm, self.norm_eps)?;
         let logits = self.head.as_ref().unwrap_or(&self.embedding).forward(&last)?;
         logits.flatten_all()?.to_vec1()
+    }
+}
+
+fn tell(progress: Progress<'_>, share: f32) -> Result<()> {
+    match progress(share) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(SdkError::new(ErrorKind::LoadCancelled, "loading was cancelled")),
     }
 }
 

@@ -24,6 +24,8 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
+
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::Weights;
 
@@ -40,15 +42,18 @@ pub(crate) struct Model {
     context_size: usize,
 }
 
+/// Hears how far loading is, from 0 to 1; `Break` cancels it.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(f32) -> ControlFlow<()>;
+
 enum Network {
     Decoder(Decoder),
     Script(Script),
 }
 
 impl Model {
-    pub(crate) fn load(weights: &Weights) -> Result<Self> {
+    pub(crate) fn load(weights: &Weights, progress: Progress<'_>) -> Result<Self> {
         let architecture = Architecture::read(weights)?;
-        let network = Network::Decoder(Decoder::load(weights, &architecture)?);
+        let network = Network::Decoder(Decoder::load(weights, &architecture, progress)?);
         Ok(Self { network, context_size: architecture.context_size })
     }
 

@@ -33,7 +33,7 @@ use crate::engine::LoadedModel;
 use crate::error::Result;
 use crate::info::ModelInfo;
 use crate::model::{Act, Model, Script};
-use crate::options::SamplingDefaults;
+use crate::options::LoadOptions;
 use crate::prompt::PromptRenderer;
 use crate::runner::ModelRunner;
 use crate::tokenizer::{TokenText, Tokenizer};
@@ -109,7 +109,7 @@ impl ScriptedModel {
         info.n_vocabulary = loaded.model.n_vocabulary();
         info.has_chat_template = true;
         info.supports_function_calling = true;
-        ModelRunner::start(loaded, SamplingDefaults::default(), info)
+        ModelRunner::start(loaded, &LoadOptions::default(), info)
     }
 }
 

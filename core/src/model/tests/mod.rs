@@ -37,7 +37,7 @@ fn golden(record: &str) -> Golden {
 }
 
 fn load(file: &str) -> Model {
-    Model::load(&Weights::open(fixture(file).to_str().unwrap()).unwrap()).unwrap()
+    Model::load(&Weights::open(fixture(file).to_str().unwrap()).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Reads the tokens in stretches of the lengths given, over and over, and returns the logits at the end of each.
