@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use causerie::{
-    FunctionCallParser, GenerationOptions, MessageResponse, ModelInfo, ModelRunner, functions_from_json, fuzzing,
-    messages_from_json,
+    FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse, ModelInfo, ModelRunner, functions_from_json,
+    fuzzing, messages_from_json,
 };
 
 use crate::fixture;
@@ -89,7 +89,7 @@ fn damaged_headers_of_gguf_files() {
 #[test]
 fn damaged_gguf_files_that_are_run() {
     check(&[read("models/smollm2-q4_1.gguf")], &["\u{0}"], 300, |bytes| {
-        let Ok(runner) = ModelRunner::load_from_bytes(bytes.to_vec()) else { return };
+        let Ok(runner) = ModelRunner::load_from_bytes(bytes.to_vec(), LoadOptions::default()) else { return };
         let options = GenerationOptions { max_tokens: Some(2), seed: Some(1), ..Default::default() };
         let n_ends =
             runner.complete("Hi", options).filter(|event| matches!(event, Err(_) | Ok(MessageResponse::Complete(_))));
