@@ -47,6 +47,9 @@ NOT_IMPERATIVE = set(
 )
 
 
+QUESTION_WORDS = set("what what's which how is are do does did have has when who any may might".split())
+
+
 def is_imperative(request):
     first = request.split(" ", 1)[0].lower()
     return first.isalpha() and first not in NOT_IMPERATIVE
@@ -54,6 +57,7 @@ def is_imperative(request):
 
 def courteous(speaker, request, question=False):
     """The same request with courtesies, asides, casing and punctuation as people type them."""
+    question = question or request.split(" ", 1)[0].lower() in QUESTION_WORDS
     if is_imperative(request) and not question:
         if speaker.chance(0.4):
             request = f"{speaker.expand(BEFORE)} {request}"

@@ -6,29 +6,35 @@ from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 
 
-def chat_conversation(speaker, tools, name):
-    """Turns of a conversation with the shipped functions, or some of them."""
+def chat_conversation(speaker, tools, name, others=()):
+    """Turns of a conversation with the shipped functions, or some of them, perhaps beside other functions."""
     offered = {tool["name"] for tool in tools}
-    turns = speaker.pick([1, 1, 1, 2, 2, 3])
+    whole = len(shipped.TOOLS) == len(offered) and not others
+    turns = speaker.pick([1, 1, 1, 1, 2, 2, 3])
     exchanges = []
     while len(exchanges) < turns:
         roll = speaker.random.random()
-        if roll < 0.48:
-            exchanges.append(shipped.single(speaker))
-        elif roll < 0.65:
-            exchanges.append(shipped.pair(speaker))
-        elif roll < 0.73:
+        if others and speaker.chance(0.25):
+            exchanges.append(invented.exchange(speaker, speaker.pick(others)))
+        elif roll < 0.55:
+            wanted = offered if speaker.chance(0.55) else None  # else the request may be for what is not there
+            exchanges.append(shipped.single(speaker, wanted=wanted))
+        elif roll < 0.68:
+            pair = shipped.pair(speaker)
+            if len(present := [name in offered for name, _ in pair.calls]) == sum(present) or not any(present):
+                exchanges.append(pair)
+        elif roll < 0.76:
             exchanges += shipped.follow_up(speaker)
-        elif roll < 0.79:
-            exchanges += shipped.missing(speaker)
-        elif roll < 0.90:
+        elif roll < 0.81:
+            exchanges += shipped.missing(speaker, offered)
+        elif roll < 0.91:
             exchanges.append(talk.unserved(speaker))
         elif roll < 0.94:
             exchanges.append(Exchange(invented.exchange(speaker, invented.function(speaker)).user, NO_FUNCTION))
         else:
-            exchanges.append(talk.small_talk(speaker, name, offered))
-    if len(offered) < len(shipped.TOOLS):
-        exchanges = [shipped.without(exchange, offered) for exchange in exchanges if exchange.calls or exchange.reply == NO_FUNCTION]
+            exchanges.append(talk.small_talk(speaker, name, offered if not others else ()))
+    if not whole:
+        exchanges = [shipped.without(exchange, {*offered, *(other.name for other in others)}) for exchange in exchanges]
     return exchanges
 
 
@@ -39,12 +45,21 @@ def chat_group(speaker, count):
 
 
 def some_group(speaker, count):
-    """Some of the shipped functions, or all in another order, so that the model reads what is offered."""
-    tools = speaker.random.sample(shipped.TOOLS, speaker.pick([0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 7]))
+    """Some of the shipped functions, or all in another order, or others beside them, so that the model reads what is offered."""
+    tools = speaker.random.sample(shipped.TOOLS, speaker.pick([0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 6, 6, 7]))
     if speaker.chance(0.6):
         tools = [tool for tool in shipped.TOOLS if tool in tools]
-    system = shipped.SYSTEM if speaker.chance(0.85) else ""
-    return system, tools, [chat_conversation(speaker, tools, "causerie") for _ in range(count)]
+    others = []
+    if len(tools) < 5 and speaker.chance(0.3):
+        others = [invented.function(speaker) for _ in range(speaker.number(1, 2))]
+        others = list({other.name: other for other in others if other.name not in shipped.MAKERS}.values())
+    entries = tools + [other.entry(invented.description(speaker, other)) for other in others]
+    if others:
+        speaker.random.shuffle(entries)
+    system = shipped.SYSTEM
+    if speaker.chance(0.3):
+        system = "" if speaker.chance(0.5) else speaker.phrase(talk.SYSTEM_NAMES, name="causerie", word=values.word(speaker), person=values.person(speaker))
+    return system, entries, [chat_conversation(speaker, tools, "causerie", others) for _ in range(count)]
 
 
 def invented_conversation(speaker, functions, others, name, easy):
@@ -107,10 +122,13 @@ class Generator:
                 return self.tokenizer.encode(system_block(system, tools)).ids, encoded
 
     def encode(self, exchanges, longest):
-        """Token ids and marks; whole exchanges only, as many as fit."""
+        """Token ids and marks; whole exchanges only, as many as fit. Most end with the call, which is harder than the answer."""
         tokens, marks = [], []
-        for exchange in exchanges:
-            pieces = conversation_pieces(exchange.messages())
+        for index, exchange in enumerate(exchanges):
+            messages = list(exchange.messages())
+            if exchange.calls and index + 1 == len(exchanges) and self.speaker.chance(0.7):
+                messages = messages[:2]
+            pieces = conversation_pieces(messages)
             texts = self.tokenizer.encode_batch([text for text, _ in pieces])
             ids = [encoding.ids for encoding in texts]
             if longest < len(tokens) + sum(map(len, ids)):

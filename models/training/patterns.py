@@ -1,5 +1,7 @@
 """How training requests for the shipped functions are phrased. The held-out set has its own: `held_out_patterns.py`."""
 
+from . import composed
+
 TIME_HERE = [
     "what time is it[| now| right now| here]", "what's the time[| now| right now]", "what is the [current |]time",
     "[do you know|do you have] [what time it is|the time]", "what's the [current |]date[| today]", "what is [today's date|the date today]",
@@ -120,7 +122,7 @@ CONVERT = [
     "{value}, in {target} please", "{value}, how many {target}", "if it is {value}, how many {target}", "put it in {target}: {value}", "for {value} I get how many {target}", "they say {value}, what's that in {target}", "I read {value}, what would that be in {target}", "write {value} as {target}", "say it in {target}: {value}", "can {value} be given in {target}", "bring {value} to {target}", "the {target} in {value}", "suppose I have {value}, how many {target}", "how do you say {value} in {target}", "what amount of {target} is {value}", "count {value} in {target}", "restate {value} in {target}", "how would {value} look in {target}", "move {value} over to {target}", "let me have {value} in {target}",
 ]
 NOTE = [
-    "note[:| that|,|] {note}", "[make|take|write|add|save|create] a note[:| that|,|] {note}", "write down[:| that|] {note}", "[jot|put] down[:| that|] {note}", "remember[:| that|] {note}",
+    "note[:| that|,|] {note}", "[make|take|write|add|save|create] a note[:| that|,|] {note}", "write down[:| that|] {note}", "jot down[:| that|] {note}", "remember[:| that|] {note}",
     "remember that {note}", "[add|save|put] to my notes[:| that|] {note}", "new note[:|,|] {note}", "save[:| this:] {note}", "write this down: {note}", "keep in mind that {note}",
     "[add|write|save] the note {note}", "note down[:| that|] {note}", "don't forget[:| that] {note}", "I want to remember that {note}", "add a note saying {note}", "[make|take] a note saying {note}",
     "add [this |]to my notes: {note}", "[write|put] in my notes[:| that] {note}", "for my notes: {note}", "memo: {note}", "take this down: {note}", "keep a note[:| that] {note}",
@@ -143,7 +145,8 @@ LIST_NOTES = [
     "what's noted", "what is written in my notes", "what do we have in the notes", "which things did I note", "look into my notes", "show what I wrote down", "what was noted", "what stands in my notes", "tell me everything I noted", "let me see what I saved", "let me see my list", "did I note anything", "do I have anything in my notes", "which reminders do I have", "what reminders are there", "all notes please", "the notes please", "hear my notes", "what did I put on my list", "check what I wrote down",
 ]
 QUESTIONS = {pattern for group in (TIME_HERE[:16], TIME_CITY[:15], CALCULATE[:12], LIST_TIMERS[:15], CONVERT[:14], LIST_NOTES[:11]) for pattern in group}
-JOINTS = [" and ", ", and please ", " and after that ", ", also ", " plus ", ". And ", ". Also ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then "]
+SUM_REQUESTS = composed.SUM_REQUESTS
+JOINTS = [" and ", ", and please ", " and after that ", ", also ", " plus ", ". And ", ". Also ", " and ", " and then ", " and also ", ", then ", ", and ", " and ", " then ", "; ", " as well as ", ". Then ", " and could you ", ", can you also ", ". Next, ", ", and after that ", " & "]
 AGAIN_CITY = ["[and |what about |and what about |how about |and how about |]in {city}[?|]", "[and |what about |how about |and what about ]{city}[?|]", "and the time in {city}[?|]", "[hm, |right, |so |]and {city}?", "{city}?", "[now|also|then] {city}[?|]", "and [for|at] {city}[?|]", "[now|also|then] in {city}[?|]", "the time in {city} too", "I also need {city}"]
 AGAIN_TIMER = ["[and |]another [one |]for {duration}[, please|]", "and [one|another] for {duration}", "another {duration}", "one more for {duration}", "also one for {duration}", "now one for {duration}", "make another one for {duration}", "set one more[,| for] {duration}", "and also {duration}"]
 AGAIN_TIMER_LABEL = [
@@ -173,3 +176,14 @@ MISSING = [  # what lacks something, as pattern, and the question back
     ("add_note", "[I have a note|I need a note|a note|write this|please note|note this|help me remember something|can you write something down]", "What should I write down?"),
     ("add_note", "[save|keep|put down|start] [a|a new|another|one more] note", "What should I write down?"),
 ]
+for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "TIMER_TASK", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES", "AGAIN_CITY", "AGAIN_VALUE",
+             "AGAIN_TIMER", "AGAIN_TIMER_LABEL", "AGAIN_SUM"):
+    own, made = globals()[name], getattr(composed, name)
+    own += made * max(1, round(1.5 * len(own) / len(made)))  # a composed pattern weighs several plain ones
+
+def every_pattern():
+    """All texts of this file, for the words they are made of."""
+    for name, group in globals().copy().items():
+        if name.isupper() and isinstance(group, list):
+            for each in group:
+                yield from [part for part in ([each] if isinstance(each, str) else each) if isinstance(part, str) and "{odd}" not in part]

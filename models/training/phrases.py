@@ -16,10 +16,17 @@ DECIDING = ("{duration}", "{sum}", "{value}", "timer", "countdown", "time", "clo
 
 OTHER_WORDS = (  # frames that no pattern uses
     "prepare arrange organise spin crank whip hand throw drop pop stick lay draft schedule trigger activate initiate establish "
-    "fetch grab reveal present announce confirm determine discover estimate guess assume suppose imagine believe hope wish desire require demand "
+    "fetch grab reveal present proclaim confirm determine discover estimate guess assume suppose imagine believe hope wish desire require demand "
     "kindly simply maybe perhaps somehow already soon again once twice still even also instead anyway actually really possibly certainly totally "
+    "squeeze flick knock tap push pull drag slide stretch bend fold press kick bump dial hook lock pin plug roll rock shake shoot snap spark stir "
+    "swing tack tune twist warm wind wire zip heat light fuel blow burn bang beat boot cast carve chalk chop clap dish ferry float hurry kindle knit "
+    "load mix mould plant pour rush serve shape stamp steer stoke sweep tick toss weave dump shove yank chuck stash haul lift rustle bash "
     "machine helper friend buddy mate boss sir madam folks everyone somebody nobody anything".split()
 )
+
+BEGINNINGS = "b c d f g h j k l m n p r s t v w z br st pl gr".split()
+MIDDLES = "a e i o u ee ou".split()
+ENDINGS = "n p sh ck t".split()
 
 
 def is_held_out(value):
@@ -85,6 +92,8 @@ class Speaker:
         text = self.expand(pattern)
         if not self.held_out and self.chance(BLURRED_SHARE) and any(word in text for word in DECIDING):
             text = self._blur(text)
+        while "{odd}" in text:
+            text = text.replace("{odd}", self.stranger(), 1)
         for name, value in slots.items():
             text = text.replace("{" + name + "}", str(value))
         return " ".join(text.split())
@@ -101,4 +110,7 @@ class Speaker:
         """A word of no meaning, or one of another trade."""
         if self.chance(0.5):
             return self.pick(OTHER_WORDS)
-        return "".join(self.pick("b c d f g h j k l m n p r s t v w z br st pl gr".split()) + self.pick("a e i o u ee ou".split()) for _ in range(self.number(1, 2))) + self.pick(["", "n", "p", "sh", "ck", "t"])
+        while True:
+            word = "".join(self.pick(BEGINNINGS) + self.pick(MIDDLES) for _ in range(self.number(1, 2))) + self.pick(ENDINGS)
+            if 3 < len(word) and word not in UNDECIDING:
+                return word

@@ -35,7 +35,7 @@ def get_time(speaker, patterns):
 
 def spoken(speaker, number):
     """Digits mostly, words sometimes."""
-    if isinstance(number, int) and number < 1000 and speaker.chance(0.3):
+    if isinstance(number, int) and number < 1000 and speaker.chance(0.35):
         return values.number_words(number)
     return str(number)
 
@@ -52,8 +52,12 @@ def arithmetic(speaker, patterns):
         text = form.format(a=a, b=b, c=c, d=values.amount(speaker))
         text = "".join(f"{space}{operator()}{space}" if x == "o" else x for x in text)
         return text, text
-    words, expression = speaker.pick(patterns.SUMS)
-    slots = {"a": a, "b": b, "c": c}
+    return summed(speaker, speaker.pick(patterns.SUMS), a, b, c)
+
+
+def summed(speaker, pattern, *numbers):
+    words, expression = pattern
+    slots = dict(zip("abc", numbers))
     request = speaker.phrase(words, **{name: spoken(speaker, number) for name, number in slots.items()})
     return request, expression.format(**slots)
 
@@ -62,6 +66,8 @@ def calculate(speaker, patterns):
     request, expression = arithmetic(speaker, patterns)
     pattern = speaker.pick(patterns.CALCULATE)
     core = speaker.phrase(pattern, sum=request)
+    if patterns is training_patterns and speaker.chance(0.12):
+        core, expression = summed(speaker, speaker.pick(patterns.SUM_REQUESTS), *(values.amount(speaker) for _ in "abc"))
     if speaker.chance(0.06):
         result = {"error": speaker.pick(["division by zero", "the expression is incomplete", "the number is too large",
                                          "square root of a negative number", "cannot read the expression"])}
@@ -72,23 +78,54 @@ def calculate(speaker, patterns):
     return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("calculate", {"expression": expression})], [result], core)
 
 
+def two_units(speaker):
+    """Hours and minutes, or minutes and seconds: said in two units, called in the smaller one."""
+    large, small = speaker.pick([("hour", "minute"), ("hour", "minute"), ("minute", "second")])
+    most = 4 if large == "hour" else 9
+    many, few = speaker.number(1, speaker.pick([2, 3, most])), speaker.number(1, 59)
+    if speaker.chance(0.6):
+        few = speaker.pick([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55])
+    words = {"hour": ["hour", "hour", "hr", "h"], "minute": ["minute", "minute", "min"], "second": ["second", "second", "sec"]}
+    one, other = speaker.pick(words[large]), speaker.pick(words[small])
+    plural = lambda number, name: name + "s" * (1 < number and 1 < len(name) and (3 < len(name) or speaker.chance(0.4)))
+    article = "an" if large == "hour" else "a"
+    first = article if many == 1 and one == large and speaker.chance(0.4) else spoken(speaker, many) if one == large else str(many)
+    said = f"{first} {plural(many, one)} {speaker.pick(['', 'and ', 'and ', 'plus '])}{spoken(speaker, few) if other == small else few} {plural(few, other)}"
+    if one == "h" or (one in ("min", "hr") and speaker.chance(0.3)):
+        said = said.replace(f"{first} {one}", f"{first}{one}")
+    return said, many * 60 + few, small + "s"
+
+
+def halves(speaker):
+    """Durations with halves and quarters."""
+    unit = speaker.pick(["hour", "minute"])
+    article = "an" if unit == "hour" else "a"
+    whole = speaker.number(1, 12)
+    word = values.number_words(whole) if speaker.chance(0.7) else str(whole)
+    form = speaker.pick(["half", "half", "one and", "one and", "and", "and", "after", "couple", "one", "dozen"])
+    if form == "half":
+        return f"half {article} {unit}", 0.5, unit + "s"
+    if form == "one and":
+        return f"{article} {unit} and a half", 1.5, unit + "s"
+    if form == "one":
+        return f"{article} {unit}", 1, unit + "s"
+    if form == "couple":
+        return f"a couple of {unit}s", 2, unit + "s"
+    if form == "dozen":
+        return f"a dozen {unit}s", 12, unit + "s"
+    if form == "after" and 1 < whole:
+        return f"{word} {unit}s and a half", whole + 0.5, unit + "s"
+    return f"{word} and a half {unit}s", whole + 0.5, unit + "s"
+
+
 def duration(speaker):
     """As said, and as the arguments."""
     unit = speaker.pick(["seconds", "minutes", "minutes", "minutes", "hours"])
     roll = speaker.random.random()
-    if roll < 0.1:
-        said, number, unit = speaker.pick([
-            ("half an hour", 0.5, "hours"), ("an hour and a half", 1.5, "hours"), ("one and a half hours", 1.5, "hours"),
-            ("a minute and a half", 1.5, "minutes"), ("two and a half hours", 2.5, "hours"), ("an hour", 1, "hours"),
-            ("three and a half minutes", 3.5, "minutes"), ("two and a half minutes", 2.5, "minutes"), ("a minute", 1, "minutes"),
-            ("half a minute", 0.5, "minutes"), ("a couple of minutes", 2, "minutes"), ("a couple of hours", 2, "hours"),
-            ("four and a half minutes", 4.5, "minutes"), ("half an hour", 0.5, "hours"), ("an hour and a half", 1.5, "hours"),
-        ])
-        return said, number, unit
-    if roll < 0.14:
-        hours, minutes = speaker.number(1, 3), speaker.pick([10, 15, 20, 30, 40, 45])
-        said = f"{hours} hour{'s' * (1 < hours)} {speaker.pick(['', 'and '])}{minutes} {speaker.pick(['minutes', 'min'])}"
-        return said, hours * 60 + minutes, "minutes"
+    if roll < 0.12:
+        return halves(speaker)
+    if roll < 0.24:
+        return two_units(speaker)
     number = speaker.number(1, 12) if unit == "hours" else speaker.number(1, speaker.pick([20, 60, 99, 240]))
     if unit == "minutes" and speaker.chance(0.3):
         number = speaker.pick([5, 10, 15, 20, 25, 30, 40, 45, 50, 60, 90])
@@ -227,8 +264,9 @@ MAKERS = {
 }
 
 
-def single(speaker, patterns=training_patterns):
-    makers, weights = zip(*MAKERS.values())
+def single(speaker, patterns=training_patterns, wanted=None):
+    """A request for one of the functions, or of those that are `wanted`."""
+    makers, weights = zip(*(made for name, made in MAKERS.items() if not wanted or name in wanted))
     exchange = speaker.random.choices(makers, weights)[0](speaker, patterns)
     if patterns is training_patterns and exchange.calls[0][0] != "add_note" and is_imperative(exchange.core) and speaker.chance(0.06):
         first, *rest = exchange.core.split(" ", 1)  # an unknown verb: what follows must tell
@@ -274,22 +312,24 @@ def follow_up(speaker, patterns=training_patterns):
         number = values.amount(speaker)
         expression = f"{json.dumps(first.results[0]['result'])} {operator} {number}"
         result = {"expression": expression, "result": values.amount(speaker, 0.4)}
-        again = Exchange(words.format(number), f"{expression} is {json.dumps(result['result'])}.", [(name, {"expression": expression})], [result])
+        again = Exchange(words.format(spoken(speaker, number)), f"{expression} is {json.dumps(result['result'])}.", [(name, {"expression": expression})], [result])
     elif name == "convert_units":
         number = values.amount(speaker, 0.25)
         given = arguments | {"value": number}
         result = {"value": number, "unit": given["from_unit"], "result": values.amount(speaker, 0.7), "result_unit": given["to_unit"]}
         reply = f"{json.dumps(number)} {result['unit']} is {json.dumps(result['result'])} {result['result_unit']}."
-        again = Exchange(speaker.phrase(patterns.AGAIN_VALUE, value=f"{number}"), reply, [(name, given)], [result])
+        again = Exchange(speaker.phrase(patterns.AGAIN_VALUE, value=spoken(speaker, number)), reply, [(name, given)], [result])
     else:
         return [first]
     return [first, again]
 
 
-def missing(speaker, patterns=training_patterns):
+def missing(speaker, offered, patterns=training_patterns):
     """A request without a needed value, the question back, and perhaps the value."""
     name, request, question = speaker.pick(patterns.MISSING)
     asking = Exchange(courteous(speaker, speaker.phrase(request, label=values.thing(speaker))), question)
+    if name not in offered:
+        return [Exchange(asking.user, NO_FUNCTION)]
     if name == "set_timer" and "{label}" not in request and speaker.chance(0.6):
         said, number, unit = duration(speaker)
         given = {"duration": number, "unit": unit}

@@ -1,13 +1,13 @@
 """Small talk, and requests that no function serves."""
 
-from . import values
+from . import composed, values
 from .exchange import NO_FUNCTION, Exchange, courteous
 
 ABILITIES = "I can tell the time, calculate, set timers, convert units and keep notes."
 GREETING, WELCOME, FAREWELL = "Hello! What can I do for you?", "You're welcome.", "Goodbye!"
 SMALL_TALK = [
     ("[hi|hello|hey|hello there|hi there|good morning|good evening|good afternoon|hiya|greetings|howdy|hey there|hello causerie|hi causerie|morning|good day|hello again|hi, how are you|hello you|hi friend|hey, causerie|good to meet you|nice to see you|pleased to meet you]", GREETING),
-    ("[thanks|thank you|thanks a lot|thank you very much|many thanks|cheers|thx|great, thanks|ok thanks|perfect, thank you|thanks so much|thank you so much|nice, thanks|thanks for your help|thank you for that|thank you, bye|that's it, thanks|thanks again|much appreciated|I thank you|thanks, friend|thank you, causerie]", WELCOME),
+    ("[thanks|thank you|thanks a lot|thank you very much|many thanks|cheers|thx|great, thanks|ok thanks|perfect, thank you|thanks so much|thank you so much|nice, thanks|thanks for your help|thank you for that|thank you, bye|that's it, thanks|thanks again|much appreciated|I thank you|thanks, friend|[thanks|thank you], [that's|that was|it's|you are|this is] [good|fine|great|perfect|nice|enough|what I wanted|very kind|wonderful|lovely|so helpful]|[thanks|thank you] for [the help|your time|everything|this|doing that|the answer]|thank you, causerie]", WELCOME),
     ("[bye|goodbye|see you|see you later|good night|bye bye|that's all|that is all|farewell|see you tomorrow|ok bye|until later|see you on Monday|have a nice day|take care|have a good day|sleep well|talk soon|until tomorrow|speak later]", FAREWELL),
     ("[how are you|how are you doing|how is it going|how's it going|are you well|how do you do|all good|are you ok|how do you feel]", "I am well, thank you. What can I do for you?"),
     ("[ok|okay|great|good|nice|perfect|cool|fine|super|wonderful|excellent|very good|all right|good job|well done|you are great|I like you|awesome|that's good|well then|lovely|sounds good|got it|I see|very helpful|that helped|helpful, great]", "Glad to help."),
@@ -37,6 +37,7 @@ UNSERVED = [  # wishes that none of the shipped functions serves
     "[water|feed|clean|wash|paint|repair|move] the {thing}", "[summarise|summarize|correct|rewrite] [this|the] [text|article|{word}]", "[tell|ask] {person} [to come home|about the {thing}|that dinner is ready]", "[like|post|tweet|comment on] [this|the] {word}", "[vote for|follow] {person}",
     "[I am|I'm] [hungry|tired|bored|sad|sick|cold|lost]", "[do you|can you] [dance|swim|cook|drive|fly|see me|hear music]", "[roll|throw] [a|the] dice", "flip a coin", "pick a random [number|card|{word}]", "[draw|paint] [a|me a] {thing}", "what should I [eat|wear|do|read|cook|buy][| today| {moment}]",
 ]
+UNSERVED += composed.UNSERVED * 2
 SYSTEM_NAMES = "You are {name}, [a|a small|a helpful|a friendly|a brief] assistant[| on this device| for {word}| of {person}]."
 
 

@@ -1,7 +1,8 @@
 """Trains the demo model: resumable, seeded, on the CPU or a GPU.
 
 The learning rate rises over the first steps, stays, and falls to zero over the last part. How far the run is, is told by
-its steps (`--steps`) or by the time it has trained (`--minutes`).
+its steps (`--steps`) or by the time it has trained (`--minutes`). A finished run can be taken up again (`--again`): then
+the rate starts at half of its peak and falls in a straight line until the new end.
 """
 
 import argparse
@@ -23,9 +24,12 @@ from .prompt import conversation_pieces, system_block
 
 WARM_UP, FALL = 60, 0.47  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
+RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
-CHAT_ROWS, GROUPS, ROWS, LONGEST = 18, 5, 6, 208  # conversations and groups of conversations in a step, tokens of a conversation
+CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 40, 4, 11  # conversations of a step with all shipped functions, or with some
+GROUPS, ROWS = 3, 8  # groups of invented functions in a step, and their conversations
+LONGEST = 208  # tokens of a conversation
 AHEAD = 12  # steps
 
 
@@ -41,10 +45,8 @@ def make_tokenizer(seed):
 
 
 def mixture(progress):
-    """Kinds of the groups of invented functions in one step: simple ones first."""
-    if progress < 0.04:
-        return ["easy"] * GROUPS
-    return [["easy", "invented"][(progress > 0.12) or index % 2] for index in range(GROUPS)]
+    """Kinds of the batches of invented functions: simple ones first."""
+    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "invented"]
 
 
 class Batches:
@@ -63,15 +65,19 @@ class Batches:
         return [self.chat.pop(), self.others.pop()]
 
     def fill(self, kinds):
-        chat = self.generator.group("chat", CHAT_ROWS * AHEAD, LONGEST)
-        fewer = [padded([self.generator.group("some", CHAT_ROWS, LONGEST)]) for _ in range(4)]
+        chat = self.generator.group("chat", CHAT_ROWS * AHEAD // 2, LONGEST)
         rows = sorted(chat[1], key=lambda row: len(row[0]))
-        self.chat = [padded([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)] + fewer
-        groups = [self.generator.group(kind, ROWS, LONGEST) for kind in kinds for _ in range(AHEAD + 4)]
-        groups.sort(key=lambda group: len(group[0]))
-        self.others = [padded(groups[at : at + GROUPS]) for at in range(0, len(groups), GROUPS)]
+        whole = [padded([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)]
+        self.chat = whole + self.groups(["some"] * (AHEAD // 2), SOME_GROUPS, SOME_ROWS)
+        self.others = self.groups(kinds * (AHEAD // 2), GROUPS, ROWS)
         self.random.shuffle(self.chat)
         self.random.shuffle(self.others)
+
+    def groups(self, kinds, count, rows):
+        """One batch of `count` groups for each kind; groups of like length stand together."""
+        groups = [self.generator.group(kind, rows, LONGEST) for kind in kinds for _ in range(count)]
+        groups.sort(key=lambda group: len(group[0]))
+        return [padded(groups[at : at + count]) for at in range(0, len(groups), count)]
 
 
 def padded(groups):
@@ -109,7 +115,10 @@ def optimisers(model, rate):
     ]
 
 
-def rate_factor(step, progress):
+def rate_factor(step, progress, again=None):
+    """`again` is the progress at which a finished run was taken up."""
+    if again is not None:
+        return RESTART * max(0.01, (1 - progress) / (1 - again))
     return min(1, (step + 1) / WARM_UP) * min(1, max(0.01, (1 - progress) / FALL))
 
 
@@ -161,7 +170,7 @@ class Run:
         progress = self.progress()
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
-                group["lr"] = self.args.rate * rate_factor(self.step, progress)
+                group["lr"] = self.args.rate * rate_factor(self.step, progress, self.args.again and self.args.again / self.args.minutes)
         made = [(batch, *targets(batch, said, self.random)) for batch, said in self.batches.step(progress)]
         total = sum(weights.sum() for *_, weights in made)
         losses = []
@@ -211,6 +220,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, help="instead of --minutes")
     parser.add_argument("--minutes", type=float, default=112)
+    parser.add_argument("--again", type=float, help="the minute at which a finished run is taken up again; with --minutes")
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--layers", default=Shape.layers)
     parser.add_argument("--hidden", type=int, default=Shape.hidden)

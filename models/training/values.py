@@ -1,6 +1,14 @@
 """Vocabularies of values: numbers, names, cities, things, notes; most can also be invented from syllables."""
 
+import re
+
+from .patterns import every_pattern
 from .phrases import is_held_out
+
+SCHEMA_WORDS = (
+    "type function name description parameters object properties string number integer boolean enum required expression duration unit label value from to city text "
+    "current date time here when not work out arithmetic start timer how long what for running left convert between units wanted write down read back true false list tools"
+)
 
 CITIES = tuple(
     "Tokyo|Paris|London|Berlin|Madrid|Rome|Lisbon|Vienna|Prague|Warsaw|Athens|Dublin|Oslo|Stockholm|Helsinki|Copenhagen|"
@@ -71,6 +79,9 @@ FREQUENT = (
     "work play need want thank know say down up out in on over under with about after before now then later right small big old new good well "
     "one two three five ten half all some any last next clock calculate water house light door book paper room table phone word line end part"
 ).split()
+LINKING = set("a an the my for in on to of and at with is are it after before by from as per or not no minutes minute hours hour seconds second min named called timer timers note please now then".split())
+# Every word of the phrases and of the schemas.
+KNOWN = tuple(sorted(word for word in {*re.findall(r"[a-z]{2,}", " ".join(every_pattern()).lower()), *re.findall(r"[a-z]{2,}", SCHEMA_WORDS)}))
 ONSETS = "b br c ch cl d dr f fl g gl gr h j k kl l m n p pl pr qu r s sh sk sl st t th tr v w z".split()
 VOWELS = "a e i o u a e i o ai ea ee ou oa".split()
 CODAS = ["", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "x", "sh", "st"]
@@ -110,6 +121,20 @@ def compound(speaker):
             return joined
 
 
+def known_word(speaker):
+    """A word that phrases and schemas are made of: whatever stands in a slot must be copied."""
+    return speaker.value(KNOWN) if speaker.chance(0.7) else speaker.value(tuple(FREQUENT))
+
+
+def jumble(speaker, most):
+    """Words of all kinds with no sense, up to so many."""
+    kinds = [known_word, known_word, known_word, word, word, compound, person]
+    words = [speaker.pick(kinds)(speaker) for _ in range(speaker.number(1, most))]
+    if 1 < most and speaker.chance(0.15):
+        words.insert(speaker.number(0, len(words)), speaker.pick([code(speaker), str(speaker.number(1, 99))]))
+    return " ".join(words)
+
+
 def word(speaker):
     """A thing, often an invented one, so that copying must be learned."""
     if not speaker.held_out and speaker.chance(0.12):
@@ -117,8 +142,19 @@ def word(speaker):
     return invented_word(speaker) if speaker.chance(0.35) else speaker.value(THINGS)
 
 
+def jumble_between(speaker, most):
+    """A jumble that does not begin or end like a part of the sentence around it."""
+    while True:
+        text = jumble(speaker, most)
+        first, last = text.split()[0], text.split()[-1]
+        if first not in LINKING and last not in LINKING and not first[0].isdigit() and not last[-1].isdigit():
+            return text
+
+
 def thing(speaker):
     """One to three words that name something."""
+    if not speaker.held_out and speaker.chance(0.14):
+        return jumble_between(speaker, speaker.pick([1, 1, 2, 3]))
     roll = speaker.random.random()
     if roll < 0.6:
         return word(speaker)
@@ -157,11 +193,17 @@ def amount(speaker, decimals=0.2):
 
 def task(speaker):
     """Something to do, without a moment."""
+    if not speaker.held_out and speaker.chance(0.12):
+        return f"{known_word(speaker)} {speaker.pick(['the ', 'my ', ''])}{thing(speaker)}"
     return f"{speaker.value(VERBS)} {speaker.pick(['the ', 'the ', 'my ', ''])}{thing(speaker)}"
 
 
 def note(speaker):
     """The text of a note, as somebody would say it after the command: a task, or a fact."""
+    if not speaker.held_out and speaker.chance(0.3):
+        if speaker.chance(0.5):
+            return f"{speaker.pick([known_word(speaker), speaker.value(VERBS)])} {jumble(speaker, 5)}", True
+        return jumble(speaker, speaker.pick([2, 4, 7, 10])), False
     if speaker.chance(0.65):
         text = f"{speaker.value(VERBS)} {speaker.pick(['', '', 'the ', 'the ', 'my ', 'some ', 'a '])}{thing(speaker)}"
         if speaker.chance(0.2):
