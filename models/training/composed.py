@@ -170,3 +170,13 @@ UNSERVED = [
     "[which|what] [{word}|film|book|song|phone|wine|team|dress] [should I|do you|would you|can I] [buy|read|watch|like|recommend|choose|wear]", "[post|upload|share|tweet|publish] [the|my|a] [{word}|photo|story] [to|on|for] [{person}|the web|everyone|my page]", "[how old|how tall|how rich|how far|how big|how deep] is [{person}|{city}|the {thing}|the moon|my {thing}]",
     "[I am|I'm|we are] [so|very|too|a bit|] [hungry|tired|bored|sad|sick|cold|lost|happy|angry|late|lonely]", "[believe|love|hug|kiss|marry|forgive|help|follow|trust] [me|{person}|us]", "[what|who] [do|did] [you|they|{person}] [think of|like|say about|want from|buy for|eat with] [{thing}|{person}|me]",
 ]
+INVENTED_NAMED = [
+    "[where|and|so that|while|but|when] [the |our |my |]{w} [is|equals|has to be|must be|becomes|reads|says|will be|stays] {v}", "[put|write|enter|fill in|give|select|pick|choose|take|use|add|pass|I want|I need|{odd}] {v} [as|for|in|under|at] [the |]{w}",
+    "[the |a |]{w} [of|is|equal to|should be|must be|has to be|will be|{odd}|->|=>|==|,|here is|stays] {v}", "[with|using|by|and|under|on|at|via|plus] [the |a |]{w} [of|set to|equal to|being set to|] {v}", "[choose|pick|select|take|use|want|enter] [the |]{w} {v}", "{v} [is|as|for|at|in] [the |our |my |]{w}",
+]
+INVENTED_HEADS = [
+    "[||please |someone |we should |you must |you have to |I'd love you to |make sure to |try and |I plan to |I am going to |I'd rather |now |you may |you can |we can ]{a} [the|a|my|our|one|this|that|some|every|] {o}", "[start|do|perform|make|request|begin|order|{odd}] [the|a|one] {o} {a}", "[my|the|this|our] {o} [needs a|wants a|is for the] {a}",
+    "[do|run|call|use|start|try|execute|invoke] {n}[| now| please| once| again]", "{odd} [the|a|my] {o} {a}", "{o}[:|,] {a}[| it]", "{a}[:|,| now the] {o}",
+]
+YES = ["make it {w}", "{w} please", "{w}: [true|on|enabled|yes]", "turn {w} on", "{w} is [true|on|wanted|yes]", "as {w}", "[should|must] be {w}", "with {w} on", "{w} = [true|yes|on]"]
+NO = ["don't make it {w}", "{w}: [false|off|disabled|no]", "turn {w} off", "{w} is [false|off|not wanted|no]", "not as {w}", "[should|must] not be {w}", "with {w} off", "{w} = [false|no|off]", "never {w}"]

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from . import values
+from . import composed, values
 from .exchange import Exchange, courteous, failure_reply
 
 ACTIONS = tuple(
@@ -149,6 +149,10 @@ YES = ["with {w}", "{w}", "{w} on", "{w}: yes", "{w} true", "and {w} yes"]
 NO = ["without {w}", "not {w}", "{w} off", "{w}: no", "{w} false", "no {w}"]
 HEADS = ["{a} [the|a|the|my|] {o}", "{a} {o}", "{a} [a|the] {o}", "I [want|need|would like] to {a} [a|the] {o}", "I'd like to {a} the {o}", "let us {a} the {o}", "{o} {a}", "[time to|we must] {a} the {o}", "use {n}", "run {n}", "call {n}",
          "help me {a} the {o}", "can we {a} the {o}", "{a} that {o}", "go and {a} [the|a] {o}", "try to {a} a {o}", "I have to {a} a {o}", "{a} {o} now", "do {n}", "we want to {a} [a|the] {o}", "{a} another {o}"]
+HEADS += composed.INVENTED_HEADS * 3
+NAMED += composed.INVENTED_NAMED * 4
+YES += composed.YES
+NO += composed.NO
 
 
 def request(speaker, made):
