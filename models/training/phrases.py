@@ -20,7 +20,7 @@ OTHER_WORDS = (  # frames that no pattern uses
     "kindly simply maybe perhaps somehow already soon again once twice still even also instead anyway actually really possibly certainly totally "
     "squeeze flick knock tap push pull drag slide stretch bend fold press kick bump dial hook lock pin plug roll rock shake shoot snap spark stir "
     "swing tack tune twist warm wind wire zip heat light fuel blow burn bang beat boot cast carve chalk chop clap dish ferry float hurry kindle knit "
-    "load mix mould plant pour rush serve shape stamp steer stoke sweep tick toss weave dump shove yank chuck stash haul lift rustle bash "
+    "load mix mould plant pour rush serve shape stamp steer stoke sweep tick toss weave iron mop fan comb ship plant brush film grill park train paint glue wax dump shove yank chuck stash haul lift rustle bash "
     "machine helper friend buddy mate boss sir madam folks everyone somebody nobody anything".split()
 )
 

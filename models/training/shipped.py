@@ -82,8 +82,8 @@ def two_units(speaker):
     """Hours and minutes, or minutes and seconds: said in two units, called in the smaller one."""
     large, small = speaker.pick([("hour", "minute"), ("hour", "minute"), ("minute", "second")])
     most = 4 if large == "hour" else 9
-    many, few = speaker.number(1, speaker.pick([2, 3, most])), speaker.number(1, 59)
-    if speaker.chance(0.6):
+    many, few = speaker.number(1, speaker.pick([2, 3, 3, most])), speaker.number(1, 59)
+    if speaker.chance(0.75):
         few = speaker.pick([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55])
     words = {"hour": ["hour", "hour", "hr", "h"], "minute": ["minute", "minute", "min"], "second": ["second", "second", "sec"]}
     one, other = speaker.pick(words[large]), speaker.pick(words[small])
@@ -124,7 +124,7 @@ def duration(speaker):
     roll = speaker.random.random()
     if roll < 0.12:
         return halves(speaker)
-    if roll < 0.24:
+    if roll < 0.34:
         return two_units(speaker)
     number = speaker.number(1, 12) if unit == "hours" else speaker.number(1, speaker.pick([20, 60, 99, 240]))
     if unit == "minutes" and speaker.chance(0.3):
