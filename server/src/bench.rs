@@ -24,7 +24,9 @@ const THREAD_VARIABLES: [&str; 2] = ["CANDLE_NUM_THREADS", "RAYON_NUM_THREADS"];
 struct Measurement {
     threads: usize,
     load_seconds: f64,
-    /// The most that the process had in memory; `None` where the system does not tell.
+    /// What the process has in memory at the end; `None` where the system does not tell.
+    memory_bytes: Option<u64>,
+    /// The most that it had, pages of the model's file among it, which the system could have taken back.
     peak_memory_bytes: Option<u64>,
     replies: Vec<Reply>,
 }
@@ -122,7 +124,8 @@ fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
         threads: arguments.threads.first().copied().unwrap_or(1),
         load_seconds: load_time.as_secs_f64(),
         replies: (0..arguments.repeats).map(one).collect::<Result<_, _>>()?,
-        peak_memory_bytes: peak_memory(),
+        memory_bytes: memory("VmRSS:"),
+        peak_memory_bytes: memory("VmHWM:"),
     })
 }
 
@@ -176,10 +179,10 @@ impl Random {
     }
 }
 
-/// The most memory that this process had at a time, where the system tells: Linux does in a file.
-fn peak_memory() -> Option<u64> {
+/// Memory of this process in bytes, where the system tells: Linux does in a file.
+fn memory(key: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -210,18 +213,20 @@ fn print_head(arguments: &Bench) -> Result<(), Failure> {
     let Bench { prompt_tokens, reply_tokens, repeats, .. } = arguments;
     anstream::println!("{}, {:.1} million parameters, {kinds}", info.architecture, info.n_parameters as f64 / 1e6);
     anstream::println!("{prompt_tokens} tokens read, {reply_tokens} written, median of {repeats}");
-    anstream::println!("threads   prefill/s    decode/s   first token        load   peak memory");
+    anstream::println!("threads   prefill/s    decode/s   first token        load      memory        peak");
     Ok(())
 }
 
 fn print_row(measurement: &Measurement) {
+    let memory = |n_bytes: Option<u64>| n_bytes.map_or("unknown".to_owned(), size);
     anstream::println!(
-        "{:>7} {:>11.1} {:>11.1} {:>11.3} s {:>9.2} s {:>13}",
+        "{:>7} {:>11.1} {:>11.1} {:>11.3} s {:>9.2} s {:>11} {:>11}",
         measurement.threads,
         median(measurement, |reply| reply.prefill_tokens_per_second),
         median(measurement, |reply| reply.decode_tokens_per_second),
         median(measurement, |reply| reply.time_to_first_token_seconds),
         measurement.load_seconds,
-        measurement.peak_memory_bytes.map_or("unknown".to_owned(), size)
+        memory(measurement.memory_bytes),
+        memory(measurement.peak_memory_bytes)
     );
 }

@@ -223,7 +223,8 @@ fn speed_is_measured_for_each_number_of_threads() {
         let mean = rates.map(|rate| rate.as_f64().unwrap()).sum::<f64>() / 2.0;
         assert_eq!(run["decode_tokens_per_second"].as_f64().unwrap(), mean);
         if cfg!(target_os = "linux") {
-            assert!(1 << 20 < run["peak_memory_bytes"].as_u64().unwrap(), "{run}");
+            assert!(1 << 20 < run["memory_bytes"].as_u64().unwrap(), "{run}");
+            assert!(run["memory_bytes"].as_u64() <= run["peak_memory_bytes"].as_u64(), "{run}");
         }
     }
     let mut command = causerie("bench");

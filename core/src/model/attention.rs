@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::model::layer::LayerWeights;
 use crate::model::linear::Linear;
 use crate::model::rope::{Pairing, Rope};
-use crate::model::state::KeyValues;
+use crate::model::state::{KeyValues, PAGE};
 use crate::model::wrong;
 use crate::weights::Weights;
 
@@ -109,7 +109,10 @@ impl Attention {
             (q, k) = (turns.turn(&q)?, turns.turn(&k)?);
         }
         past.append(&k, &v)?;
-        let pages = past.pages().collect::<TensorResult<Vec<_>>>()?;
+        // Pages that no token of the stretch sees are passed over.
+        let n_unseen = self.window.map_or(0, |window| (start + 1).saturating_sub(window)) / PAGE;
+        let pages = past.pages().skip(n_unseen).collect::<TensorResult<Vec<_>>>()?;
+        let span = past.n_tokens() - n_unseen * PAGE;
 
         // The queries that share a key head stand below each other: no copy of keys and values for each of them.
         let group = n_queries / n_keys;
@@ -117,17 +120,17 @@ impl Attention {
         let scale = 1.0 / (head_dim as f64).sqrt();
         let scores = pages.iter().map(|(k, _)| q.matmul(&k.transpose(1, 2)?)).collect::<TensorResult<Vec<_>>>()?;
         let mut scores = (joined(scores)? * scale)?; // (kv_heads, group * time, span)
-        if let Some(mask) = self.mask(time, past.n_tokens())? {
-            let masked = scores.reshape((n_queries, time, past.n_tokens()))?.broadcast_add(&mask)?;
-            scores = masked.reshape((n_keys, group * time, past.n_tokens()))?;
+        if let Some(mask) = self.mask(time, span)? {
+            let masked = scores.reshape((n_queries, time, span))?.broadcast_add(&mask)?;
+            scores = masked.reshape((n_keys, group * time, span))?;
         }
         let mixed = weighted_sum(&softmax_last_dim(&scores)?, &pages)?; // (kv_heads, group * time, head_dim)
         let mixed = mixed.reshape((n_queries, time, head_dim))?.transpose(0, 1)?.contiguous()?;
         self.out_proj.forward(&mixed.reshape((time, n_queries * head_dim))?)
     }
 
-    /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`. `None` where all
-    /// may see all.
+    /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`, both up to the last
+    /// token. `None` where all may see all.
     fn mask(&self, time: usize, span: usize) -> TensorResult<Option<Tensor>> {
         let window = self.window.unwrap_or(usize::MAX);
         if time == 1 && span <= window {

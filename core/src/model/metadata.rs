@@ -12,6 +12,9 @@ use crate::weights::GgufFile;
 const SIGMOID: usize = 2;
 
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
+    if let Some(n_parts) = file.count("split.count")?.filter(|n_parts| 1 < *n_parts) {
+        return Err(wrong(format!("the model is split into {n_parts} files, which is not supported")));
+    }
     let family = match file.text("general.architecture")? {
         Some(name) => FAMILIES.iter().find(|family| family.gguf == name),
         None => return Err(wrong("metadata general.architecture is missing")),

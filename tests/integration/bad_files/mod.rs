@@ -110,7 +110,7 @@ fn tensors_are_there_in_the_right_shape() {
     check_refused(missing, "output_norm.weight");
     let mut unknown = good();
     unknown.tensor("blk.0.ffn_up.weight").dtype = 39;
-    check_refused(unknown, "39");
+    check_refused(unknown, "quantisation type MXFP4");
 }
 
 #[test]

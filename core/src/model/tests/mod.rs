@@ -37,7 +37,11 @@ fn golden(record: &str) -> Golden {
 }
 
 fn load(file: &str) -> Model {
-    Model::load(&Weights::open(fixture(file).to_str().unwrap()).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap()
+    load_from(&Weights::open(fixture(file).to_str().unwrap()).unwrap()).unwrap()
+}
+
+fn load_from(weights: &Weights) -> Result<Model> {
+    Model::load(weights, &mut |_| ControlFlow::Continue(()))
 }
 
 /// Reads the tokens in stretches of the lengths given, over and over, and returns the logits at the end of each.
@@ -224,6 +228,25 @@ fn smollm3_gives_the_logits_of_transformers() {
 #[test]
 fn mistral_gives_the_logits_of_transformers() {
     check_family("mistral", "q8_0");
+}
+
+/// Three layers with windows of 16 reach 46 tokens back; what stands before is out of sight, pages of it not even read.
+#[test]
+fn what_lies_before_all_windows_does_not_matter() {
+    let model = load("mistral-f32.gguf");
+    // The tokens up to a place are others, by a factor.
+    let after = |place: u32, factor: u32, lengths: &[usize]| {
+        let id = |at: u32| 20 + at * (if at < place { factor } else { 7 }) % 400;
+        let ids: Vec<u32> = (0..560).map(id).collect();
+        logits(&model, &ids, lengths).pop().unwrap().1
+    };
+    let whole = after(0, 7, &[560]);
+    let difference = |other: Vec<f32>| whole.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    for (factor, lengths) in [(5, &[560][..]), (7, &[1]), (3, &[100, 1, 159])] {
+        let difference = difference(after(510, factor, lengths));
+        assert!(difference < 1e-4, "{factor}, {lengths:?}: {difference}");
+    }
+    assert!(1e-3 < difference(after(520, 3, &[560])), "what the windows reach does matter");
 }
 
 #[test]

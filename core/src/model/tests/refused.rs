@@ -44,7 +44,7 @@ fn load_patched(file: &str, key: &str, value: &[u8]) -> Result<Model> {
     let key_at = bytes.windows(key.len()).position(|window| window == key.as_bytes()).expect("the key is there");
     let at = key_at + key.len() + size_of::<u32>(); // behind the type
     bytes[at..at + value.len()].copy_from_slice(value);
-    Model::load(&Weights::from_bytes(bytes.into())?, &mut |_| ControlFlow::Continue(()))
+    load_from(&Weights::from_bytes(bytes.into())?)
 }
 
 /// A text as it stands in a file.
@@ -129,6 +129,14 @@ fn metadata_that_the_tensors_belie_is_refused() {
     check_metadata("lfm2-f32.gguf", "general.architecture", &text("lama"), "architecture \"lama\" is not supported");
 }
 
+#[test]
+fn a_part_of_a_model_is_told_as_such() {
+    let header = [b"GGUF".as_slice(), &3u32.to_le_bytes(), &0u64.to_le_bytes(), &1u64.to_le_bytes()].concat();
+    let file = [header, text("split.count"), 2u32.to_le_bytes().to_vec(), 3u16.to_le_bytes().to_vec()].concat();
+    let weights = Weights::from_bytes(file.into()).unwrap();
+    check(load_from(&weights), "the model is split into 3 files, which is not supported");
+}
+
 /// Qwen's windows begin at a layer, Mistral's and SmolLM3's follow rules of their own.
 #[test]
 fn windows_are_where_config_json_puts_them() {
@@ -154,4 +162,69 @@ fn every_family_is_told_from_the_others() {
         assert!(!family.gguf.is_empty());
         assert_eq!(FAMILIES.iter().filter(|other| other.model_type == family.model_type).count(), 1);
     }
+}
+
+/// Whatever stands in a header, loading it and reading a token ends in a value or in an error.
+#[test]
+fn headers_changed_at_random_never_panic() {
+    let mut random = 1u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    let files = ["lfm2moe-q8_0", "lfm2-sliding-q4_0", "llama3-q8_0", "qwen2-q5_1", "smollm3-q5_0"];
+    let mut n_read = 0;
+    for file in files.map(|name| fixture(&format!("{name}.gguf"))) {
+        let whole = std::fs::read(file).unwrap();
+        // The vocabulary lies between the settings and the tensors' descriptions; of both there is more to change.
+        let (settings, tensors) =
+            (1200, whole.windows(11).rposition(|window| window == b"attn_k.bias" || window == b"attn_k.weig"));
+        let tensors = tensors.unwrap();
+        for _ in 0..300 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + next(3) {
+                let at = if next(2) == 0 { next(settings) } else { tensors - 1000 + next(1500) };
+                bytes[at] = [0, 1, 0xFF, 0x7F, 0x80, next(256) as u8][next(6)];
+            }
+            let Ok(weights) = Weights::from_bytes(bytes.into()) else { continue };
+            if let Ok(sizes) = Sizes::read(&weights) {
+                let _ = sizes.key_value_bytes(1 << 24) + sizes.convolution_bytes() + sizes.working_bytes(128, 1 << 24);
+            }
+            let Ok(model) = load_from(&weights) else { continue };
+            n_read += usize::from(model.forward(&[3, 1], &mut model.start()).is_ok());
+        }
+    }
+    assert!(100 < n_read, "some changes do no harm: {n_read}");
+}
+
+/// Whatever config.json says, reading it ends in a value or in an error.
+#[test]
+fn no_value_in_config_json_panics() {
+    let values = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1),
+        json!(u64::MAX),
+        json!(1e308),
+        json!(1e-320),
+        json!("x"),
+        json!([]),
+        json!([0, "sliding_attention", null, {}]),
+        json!({}),
+        json!({"full_attention": 3, "rope_type": "yarn", "factor": 0.5}),
+    ];
+    let mut n_read = 0;
+    for folder in ["lfm2moe", "lfm2-sliding", "llama-linear", "llama3", "qwen2", "smollm3", "mistral"] {
+        let config = config_of(folder, json!({}));
+        let keys = config.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let more = ["head_dim", "rope_scaling", "rope_parameters", "partial_rotary_factor", "use_sliding_window"];
+        for key in keys.iter().map(String::as_str).chain(more) {
+            for value in &values {
+                n_read += usize::from(read_config(&config_of(folder, json!({ key: value }))).is_ok());
+            }
+        }
+    }
+    assert!(100 < n_read, "some values do no harm: {n_read}");
 }

@@ -144,6 +144,31 @@ fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Stated>> {
     Ok(tensors)
 }
 
+/// Types of the format that candle has no products for, by number and name.
+const UNSUPPORTED: [(u32, &str); 21] = [
+    (9, "Q8_1"),
+    (15, "Q8_K"),
+    (16, "IQ2_XXS"),
+    (17, "IQ2_XS"),
+    (18, "IQ3_XXS"),
+    (19, "IQ1_S"),
+    (20, "IQ4_NL"),
+    (21, "IQ3_S"),
+    (22, "IQ2_S"),
+    (23, "IQ4_XS"),
+    (24, "I8"),
+    (25, "I16"),
+    (26, "I32"),
+    (27, "I64"),
+    (28, "F64"),
+    (29, "IQ1_M"),
+    (34, "TQ1_0"),
+    (35, "TQ2_0"),
+    (39, "MXFP4"),
+    (40, "NVFP4"),
+    (41, "Q1_0"),
+];
+
 /// The types that llama.cpp's files use and candle computes with.
 fn dtype(number: u32, tensor: &str) -> Result<GgmlDType> {
     Ok(match number {
@@ -161,7 +186,9 @@ fn dtype(number: u32, tensor: &str) -> Result<GgmlDType> {
         14 => GgmlDType::Q6K,
         30 => GgmlDType::BF16,
         _ => {
-            return Err(broken(format!("tensor {tensor} has quantisation type {number}, which is not supported")));
+            let name = UNSUPPORTED.iter().find(|(unsupported, _)| *unsupported == number);
+            let name = name.map_or(number.to_string(), |(_, name)| (*name).to_owned());
+            return Err(broken(format!("tensor {tensor} has quantisation type {name}, which is not supported")));
         }
     })
 }
