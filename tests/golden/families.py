@@ -11,8 +11,9 @@ from gguf import GGMLQuantizationType as Type
 from vocabulary import BOS, EOS, PAD, SIZE
 
 HIDDEN, CONTEXT = 32, 128
-# Shorter than the prompt, so that most of the tokens lie beyond.
-WINDOW, ORIGINAL_CONTEXT = 16, 32
+# Shorter than the prompt and its reply, so that most of the tokens lie beyond. With the bases of rotary positions below,
+# the original contexts are also such that some pairs of a head turn as before, some slower, and one in between.
+WINDOW, ORIGINAL_CONTEXT = 16, 48
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ LLAMA3 = config(
     },
 )
 QWEN2 = config(
-    "qwen2", 3, 2, 1, False, rms_norm_eps=1e-6, rope_theta=1e6, sliding_window=WINDOW, use_sliding_window=False,
+    "qwen2", 3, 2, 1, False, rms_norm_eps=1e-6, rope_theta=1e4, sliding_window=WINDOW, use_sliding_window=False,
     max_window_layers=2,
     rope_scaling={"type": "yarn", "factor": 4.0, "original_max_position_embeddings": ORIGINAL_CONTEXT},
 )
@@ -115,8 +116,8 @@ FAMILIES = [
     ),
     Family("llama-linear", "llama", LLAMA_LINEAR, Type.Q5_0, seed=5),
     Family("smollm2", "llama", SMOLLM2, Type.Q4_1, seed=1),
-    Family("llama3", "llama", LLAMA3, Type.Q8_0, seed=2),
-    Family("qwen2", "qwen2", QWEN2, Type.Q5_1, seed=3),
+    Family("llama3", "llama", LLAMA3, Type.Q8_0, seed=14),
+    Family("qwen2", "qwen2", QWEN2, Type.Q5_1, seed=4),
     Family("qwen3", "qwen3", QWEN3, Type.Q4_0, seed=16),
     Family("smollm3", "smollm3", SMOLLM3, Type.Q5_0, seed=5),
     Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=2, metadata=(("add_sliding_window", WINDOW),)),

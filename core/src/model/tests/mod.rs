@@ -201,13 +201,13 @@ fn smollm2_gives_the_logits_of_transformers() {
     check_family("smollm2", "q4_1");
 }
 
-/// 101 tokens where the original context was 32.
+/// 101 tokens where the original context was 48.
 #[test]
 fn llama3_scaling_gives_the_logits_of_transformers() {
     check_family("llama3", "q8_0");
 }
 
-/// Biases on queries, keys and values; YaRN from a context of 32 on.
+/// Biases on queries, keys and values; YaRN from a context of 48 on.
 #[test]
 fn qwen2_with_yarn_gives_the_logits_of_transformers() {
     check_family("qwen2", "q5_1");
