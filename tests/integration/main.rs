@@ -1,6 +1,7 @@
 //! Tests of the engine as its users see it, one module for each subject.
 
 mod bad_files;
+mod bad_inputs;
 mod cache;
 mod calls;
 mod conversation;

@@ -12,6 +12,9 @@ const MOST_COPIED: usize = 64 << 20;
 const LONGEST: usize = 16 << 20;
 /// Bytes that an item of a list takes.
 const ITEM: usize = size_of::<Value>();
+/// Values that a list holds at most, and how deep, in all: the messages of a conversation are some thousand.
+const MOST_HELD: usize = 1 << 18;
+const DEEPEST: usize = 128;
 /// What a text may be multiplied with, and how long it may be: enough for a line of dashes.
 const LARGEST_FACTOR: i64 = 10_000;
 const LONGEST_FACTOR: usize = 64;
@@ -27,10 +30,10 @@ pub(super) fn spend(state: &mut State<'_, '_>, n_bytes: usize) -> Result<(), Err
     if MOST_COPIED < copied.0 { Err(refused("it makes too much text")) } else { Ok(()) }
 }
 
-/// An operand of `~`, as the text that Python makes of it.
+/// An operand of `~`, as the text that Python makes of it; a number stays one, since it may be an operand of `*` first.
 pub(super) fn text(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let text = match value.kind() {
-        ValueKind::String => value.clone(),
+        ValueKind::String | ValueKind::Number => value.clone(),
         _ => Value::from(python::text(value)?),
     };
     spend(state, text.as_str().map_or(0, str::len))?;
@@ -46,6 +49,37 @@ pub(super) fn term(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Er
     };
     spend(state, n_bytes)?;
     Ok(value.clone())
+}
+
+/// A slice: of a list, a list of its own; of a text, the text.
+pub(super) fn slice(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Ok(value.clone());
+    }
+    let items: Vec<Value> = value.try_iter()?.collect();
+    spend(state, items.len().saturating_mul(ITEM))?;
+    Ok(Value::from(items))
+}
+
+/// A list, a tuple or a map, if it is small enough in all that it holds.
+pub(super) fn list(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let mut room = MOST_HELD;
+    measure(value, 0, &mut room)?;
+    spend(state, (MOST_HELD - room).saturating_mul(ITEM))?;
+    Ok(value.clone())
+}
+
+/// Takes what a value holds from `room`.
+fn measure(value: &Value, depth: usize, room: &mut usize) -> Result<(), Error> {
+    if DEEPEST < depth || *room == 0 {
+        return Err(refused("it makes too large a list"));
+    }
+    *room -= 1;
+    match value.kind() {
+        ValueKind::Seq => value.try_iter()?.try_for_each(|item| measure(&item, depth + 1, room)),
+        ValueKind::Map => value.try_iter()?.try_for_each(|key| measure(&value.get_item(&key)?, depth + 1, room)),
+        _ => Ok(()),
+    }
 }
 
 /// An operand of `*`: a number, or a short text.

@@ -4,21 +4,40 @@
 //! becomes a condition that holds, which keeps the tag's control of white space.
 //!
 //! The operators `~`, `+` and `*` copy text, and a few of them in a loop make more than any memory holds. The engine
-//! counts steps, not bytes; so filters that count bytes are put behind both operands of each.
+//! counts steps, not bytes; so filters that count bytes are put behind both operands of each. A slice of a list looks
+//! its items up in the list behind it, and slices of slices take ever longer; so a filter behind each makes it a list.
+//! And a list that holds another twice, over and over, is small, but takes ever longer to compare; so lists are measured.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The filters behind operands of `~`, of `+`, and of `*`.
 pub(super) const OPERAND_FILTERS: [&str; 3] = ["causerie_text", "causerie_term", "causerie_factor"];
+/// The filters behind a slice, and behind a list, a tuple or a map that is written out.
+pub(super) const SLICE_FILTER: &str = "causerie_slice";
+pub(super) const LIST_FILTER: &str = "causerie_list";
 
-/// The prepared source. What is no template stays what it is: the engine says what is wrong with it.
-pub(super) fn prepare(source: &str) -> String {
+/// Bytes of a template; real ones have some thousand.
+const LONGEST: usize = 1 << 20;
+/// Tags of a template, and tokens of a tag. They bound how deep a template can nest, and so the stack that it takes.
+const MOST_TAGS: usize = 4096;
+const MOST_TOKENS: usize = 4096;
+
+/// The prepared source, or why it is none. What is no template stays what it is: the engine says what is wrong with it.
+pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
+    if LONGEST < source.len() {
+        return Err("it is longer than 1 MiB");
+    }
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
+    let mut n_tags = 0;
     while let Some((before, tag, behind)) = next_tag(rest) {
         out.push_str(before);
         let words = tokens(tag);
+        n_tags += 1;
+        if MOST_TAGS < n_tags || MOST_TOKENS < words.len() {
+            return Err("it has too many tags, or too much in one");
+        }
         match words.first().map(|word| &tag[word.clone()]) {
             Some("generation") if tag.starts_with("{%") => out.push_str(&replaced(tag, &words[0], "if true")),
             Some("endgeneration") if tag.starts_with("{%") => out.push_str(&replaced(tag, &words[0], "endif")),
@@ -33,7 +52,7 @@ pub(super) fn prepare(source: &str) -> String {
         }
         rest = behind;
     }
-    out + rest
+    Ok(out + rest)
 }
 
 /// The text before the next tag, the tag with its delimiters, and what stands behind it. A comment counts as text.
@@ -131,10 +150,28 @@ fn replaced(tag: &str, word: &Range<usize>, by: &str) -> String {
     format!("{}{by}{}", &tag[..word.start], &tag[word.end..])
 }
 
-/// The tag with filters behind the operands of copying operators.
+/// The tag with filters behind what copies, and behind lists.
 fn guarded(tag: &str, tokens: &[Range<usize>]) -> String {
     let text = |i: usize| tokens.get(i).map_or("", |token| &tag[token.clone()]);
-    let mut filters = BTreeMap::new(); // by where they are put; an operand between two operators gets one
+    let mut filters: BTreeMap<usize, Vec<&str>> = BTreeMap::new(); // by where they are put
+    let mut put = |i: usize, filter: &'static str| {
+        let here = filters.entry(tokens[i].end).or_default();
+        // An operand between two operators gets one.
+        if !here.contains(&filter) {
+            here.push(filter);
+        }
+    };
+    for i in targets_end(&text, tokens.len())..tokens.len() {
+        let follows_operand = 0 < i && ends_operand(text(i - 1));
+        let end = group_end(&text, tokens.len(), i);
+        let holds = |wanted: &str| (i..end).any(|at| text(at) == wanted);
+        match text(i) {
+            "[" if follows_operand && holds(":") => put(end, SLICE_FILTER),
+            "[" | "{" if !follows_operand => put(end, LIST_FILTER),
+            "(" if !follows_operand && holds(",") => put(end, LIST_FILTER),
+            _ => {}
+        }
+    }
     for (i, token) in tokens.iter().enumerate().skip(1) {
         let filter = match &tag[token.clone()] {
             "~" => OPERAND_FILTERS[0],
@@ -143,19 +180,31 @@ fn guarded(tag: &str, tokens: &[Range<usize>]) -> String {
             _ => continue,
         };
         if ends_operand(text(i - 1)) {
-            filters.insert(tokens[i - 1].end, filter);
-            filters.insert(tokens[operand_end(&text, tokens.len(), i + 1)].end, filter);
+            put(i - 1, filter);
+            put(operand_end(&text, tokens.len(), i + 1), filter);
         }
     }
     let mut out = String::with_capacity(tag.len());
     let mut copied = 0;
-    for (at, filter) in filters {
+    for (at, filters) in filters {
         out.push_str(&tag[copied..at]);
-        out.push('|');
-        out.push_str(filter);
+        for filter in filters {
+            out.push('|');
+            out.push_str(filter);
+        }
         copied = at;
     }
     out + &tag[copied..]
+}
+
+/// The first token behind what a loop or an assignment gives names to: a tuple there is none.
+fn targets_end<'a>(text: &impl Fn(usize) -> &'a str, n_tokens: usize) -> usize {
+    let behind = match text(0) {
+        "for" => "in",
+        "set" => "=",
+        _ => return 0,
+    };
+    (0..n_tokens).find(|i| text(*i) == behind).unwrap_or(n_tokens)
 }
 
 /// Whether an operator behind a token has an operand there, and is no sign.
@@ -207,20 +256,23 @@ mod tests {
 
     /// The prepared source, with short names for the filters.
     fn short(source: &str) -> String {
-        let names = OPERAND_FILTERS.iter().zip(["t", "p", "f"]);
-        names.fold(prepare(source), |source, (name, short)| source.replace(name, short))
+        let names = OPERAND_FILTERS.iter().chain([&SLICE_FILTER, &LIST_FILTER]).zip(["t", "p", "f", "s", "l"]);
+        names.fold(prepare(source).unwrap(), |source, (name, short)| source.replace(name, short))
     }
 
     #[test]
     fn both_operands_are_counted() {
         for (source, expect) in [
             ("{{ a ~ b }}", "{{ a|t ~ b|t }}"),
-            ("{{- a+b.c['+'](d)|trim ~ 'x' -}}", "{{- a|p+b.c['+'](d)|trim|t ~ 'x'|t -}}"),
-            ("{% set a = x + (y + z)[1:] %}", "{% set a = x|p + (y|p + z|p)[1:]|p %}"),
+            ("{{- a+b.c['+'](d)|trim ~ 'x' -}}", "{{- a|p+b.c['+'](d)|trim|p|t ~ 'x'|t -}}"),
+            ("{% set a = x + (y + z)[1:] %}", "{% set a = x|p + (y|p + z|p)[1:]|s|p %}"),
             ("{%+ if -a * +b is string +%}", "{%+ if -a|f * +b|f is string +%}"),
             ("{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}", "{{ f(**k) }} a + b {# c ~ d #} {{ '~' }}"),
             ("{% raw %}{{ a + b }}{% endraw %}{{ a + b }}", "{% raw %}{{ a + b }}{% endraw %}{{ a|p + b|p }}"),
-            ("{{ {'}}': 1 + 2} }}", "{{ {'}}': 1|p + 2|p} }}"),
+            ("{{ {'}}': 1 + 2} }}", "{{ {'}}': 1|p + 2|p}|l }}"),
+            ("{% for a in b[::-1] %}{{ c[d[1:]:2].e[0] }}", "{% for a in b[::-1]|s %}{{ c[d[1:]|s:2]|s.e[0] }}"),
+            ("{% for (a, b) in [(1, 2)] + c %}", "{% for (a, b) in [(1, 2)|l]|l|p + c|p %}"),
+            ("{% set a, b = (c), {} %}{{ f(a, [b]) }}", "{% set a, b = (c), {}|l %}{{ f(a, [b]|l) }}"),
             ("{{ a if b else -1 }}{{ loop.index0 + 1 }}", "{{ a if b else -1 }}{{ loop.index0|p + 1|p }}"),
         ] {
             assert_eq!(short(source), expect);
@@ -230,7 +282,7 @@ mod tests {
     #[test]
     fn the_generation_tag_becomes_a_condition() {
         assert_eq!(
-            prepare("{%- generation -%}a{% endgeneration +%}{{ generation }}"),
+            prepare("{%- generation -%}a{% endgeneration +%}{{ generation }}").unwrap(),
             "{%- if true -%}a{% endif +%}{{ generation }}"
         );
     }
@@ -240,7 +292,8 @@ mod tests {
         for source in
             ["{", "{{", "{%", "{% 'a", "{{ a + }}{{ ~ }}", "{%%}", "{{-}}", "{%-%}", "{# a", "{{ ) + ( }}", "}}é{{é"]
         {
-            assert_eq!(short(source).replace("|p", "").replace("|t", ""), source);
+            let stripped = ["|p", "|t", "|s", "|l"].iter().fold(short(source), |text, filter| text.replace(filter, ""));
+            assert_eq!(stripped, source);
         }
     }
 }

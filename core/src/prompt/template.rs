@@ -1,21 +1,23 @@
 //! The chat template of a model, compiled in a sandbox: bounded steps, bounded output, no clock of its own.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use jiff::Zoned;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind, State};
+use minijinja::value::{Kwargs, Value, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind, State, functions};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::budget::{self, refused};
 use crate::prompt::python;
-use crate::prompt::source::{OPERAND_FILTERS, prepare};
+use crate::prompt::source::{LIST_FILTER, OPERAND_FILTERS, SLICE_FILTER, prepare};
 
 /// Steps of the template engine; a conversation of 1,000 messages takes about 100,000.
-const FUEL: u64 = 5_000_000;
+const FUEL: u64 = 1_000_000;
+/// Bytes of stack for the template engine; what tags and tokens can nest takes a fraction of it.
+const STACK: usize = 64 << 20;
 const LONGEST_PROMPT: usize = 16 << 20;
 /// Macros and loops inside of each other; each level can hold a copy of its text.
 const DEEPEST: usize = 64;
@@ -40,11 +42,20 @@ impl ChatTemplate {
         });
         add_filters(&mut environment);
         add_tests(&mut environment);
+        // Nested over and over, these would grow as deep as the steps allow.
+        environment.add_function("namespace", |state: &mut State<'_, '_>, defaults: Option<ValueOrKwargs>| {
+            budget::list(state, &functions::namespace(defaults)?)
+        });
+        environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
+            budget::list(state, &functions::dict(value, entries)?)
+        });
         environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
             Err(Error::new(TemplateErrorKind::InvalidOperation, message))
         });
-        environment
-            .add_template_owned(NAME, prepare(source))
+        let unfit =
+            |reason| SdkError::new(ErrorKind::ModelLoad, format!("the chat template does not compile: {reason}"));
+        let source = prepare(source).map_err(unfit)?;
+        on_deep_stack(|| environment.add_template_owned(NAME, source))?
             .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))?;
         Ok(Self { environment })
     }
@@ -60,11 +71,21 @@ impl ChatTemplate {
                 .map_err(|err| Error::new(TemplateErrorKind::InvalidOperation, "bad date format").with_source(err))
         });
         let variables = minijinja::context! { strftime_now, ..variables };
-        let rendered = catch_unwind(AssertUnwindSafe(|| template.render_captured_to(variables, &mut output).map(drop)));
-        rendered.map_err(|_| SdkError::new(ErrorKind::InvalidMessage, "the chat template failed"))?.map_err(failed)?;
+        on_deep_stack(|| template.render_captured_to(variables, &mut output).map(drop))?.map_err(failed)?;
         String::from_utf8(output.text)
             .map_err(|err| SdkError::new(ErrorKind::Internal, "the template made invalid UTF-8").caused_by(err))
     }
+}
+
+/// Runs the template engine, which recurses as deep as a template nests. Only what is used of the stack takes memory.
+fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T> {
+    let failed = |what| SdkError::new(ErrorKind::InvalidMessage, what);
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("causerie-template".to_owned()).stack_size(STACK);
+        let thread =
+            thread.spawn_scoped(scope, run).map_err(|err| failed("no thread for the template").caused_by(err))?;
+        thread.join().map_err(|_| failed("the chat template failed"))
+    })
 }
 
 /// Lines that hold only a tag leave nothing behind, as transformers sets Jinja.
@@ -91,8 +112,8 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Val
 }
 
 fn add_filters(environment: &mut Environment<'_>) {
-    // Chat templates do without them, and all fill memory as a mere number says.
-    for name in ["indent", "format", "batch", "slice", "pprint"] {
+    // Chat templates do without them, and they fill memory as a mere number says, or nest lists without an end.
+    for name in ["indent", "format", "batch", "slice", "pprint", "groupby", "zip", "chain"] {
         environment.remove_filter(name);
     }
     environment.add_filter("tojson", tojson);
@@ -103,6 +124,8 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter(text, budget::text);
     environment.add_filter(term, budget::term);
     environment.add_filter(factor, budget::factor);
+    environment.add_filter(SLICE_FILTER, budget::slice);
+    environment.add_filter(LIST_FILTER, budget::list);
 }
 
 /// Tests that Jinja answers in another way: text can be iterated over, and True is a number.
@@ -146,6 +169,7 @@ mod tests {
 
     #[test]
     fn values_print_as_in_python() {
+        assert_eq!(render("{{ 'a' ~ flag ~ none ~ x ~ 2 * 3 ~ 1.0 ~ missing }}").unwrap(), "aTrueNone[1, 2]61.0");
         assert_eq!(render("{{ x }} {{ flag }} {{ none }} {{ flag | string }}").unwrap(), "[1, 2] True None True");
     }
 
@@ -177,6 +201,14 @@ mod tests {
             "{% set ns = namespace(x='aaaa') %}{% for i in range(60) %}{% set ns.x = ns.x | replace('', ns.x) %}{% endfor %}",
             "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x|length }}",
             "{% set ns = namespace(x='a') %}{% for i in range(60) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = [ns.x] %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = {'a': ns.x} %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = (ns.x, 1) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = ns.x | reverse | map('trim') %}{% endfor %}{% endfor %}{{ ns.x }}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% for j in range(9) %}{% set ns.x = namespace(x=ns.x) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99999) %}{% set ns.x = ns.x[:] %}{% for j in range(9) %}{% endfor %}{% endfor %}",
+            "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% set ns.x = dict(x=ns.x) %}{% endfor %}",
             "{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('aaaa') }}",
             "{{ [0] * 100000000 }}",
             "{% for a in range(9999) %}{% set x = 'x' * 9999999 %}{% endfor %}",

@@ -1,0 +1,161 @@
+//! Schemas, templates and prompts that are too deep, too large, or meant to do harm: each has a defined end.
+
+use causerie::{
+    ChatMessage, ErrorKind, GenerationOptions, MessageResponse, ModelRunner, Prompt, Role, SdkError, SdkFunction,
+    functions_from_json, fuzzing, messages_from_json,
+};
+
+use crate::fixture;
+
+/// A model with a context of 128 tokens, and a template that offers functions.
+fn runner() -> ModelRunner {
+    ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
+}
+
+/// A schema of lists in lists.
+fn nested(depth: usize) -> String {
+    let (open, close) = (r#"{"type": "array", "items": "#.repeat(depth), "}".repeat(depth));
+    let parameter = format!(r#"{{"type": "object", "properties": {{"a": {open}{{"type": "null"}}{close}}}}}"#);
+    format!(r#"[{{"name": "f", "parameters": {parameter}}}]"#)
+}
+
+#[track_caller]
+fn kind<T>(result: Result<T, SdkError>) -> ErrorKind {
+    result.err().expect("it is refused").kind()
+}
+
+#[test]
+fn deep_schemas_and_deep_json_are_refused_on_a_small_stack() {
+    let check = || {
+        assert_eq!(kind(functions_from_json(&nested(33))), ErrorKind::InvalidFunction);
+        for depth in [129, 5_000, 100_000] {
+            assert_eq!(kind(functions_from_json(&nested(depth))), ErrorKind::Serialization, "{depth}");
+            assert_eq!(kind(messages_from_json(&"[".repeat(depth))), ErrorKind::Serialization, "{depth}");
+            assert_eq!(causerie::read_json(&"[".repeat(depth)), None);
+        }
+    };
+    std::thread::Builder::new().stack_size(512 << 10).spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn schemas_refer_to_nothing_outside_of_them() {
+    for schema in [
+        r##"{"$ref": "#"}"##,
+        r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#,
+        r#"{"$ref": "file:///etc/passwd"}"#,
+        r#"{"type": "string", "pattern": "(a+)+$"}"#,
+        r#"{"type": "string", "pattern": "(a{1,1000}){1,1000}"}"#,
+        r#"{"anyOf": [{"type": "string"}]}"#,
+    ] {
+        let functions = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}}}}}]"#);
+        assert_eq!(kind(functions_from_json(&functions)), ErrorKind::Serialization, "{schema}");
+    }
+}
+
+#[test]
+fn many_functions_and_large_ones_are_taken_or_refused_by_rule() {
+    let runner = runner();
+    let values: Vec<String> = (0..50_000).map(|i| format!("\"v{i}\"")).collect();
+    let large = format!(
+        r#"[{{"name": "f", "parameters": {{"properties": {{"a": {{"type": "string", "enum": [{}]}}}}}}}}]"#,
+        values.join(",")
+    );
+    let properties: Vec<String> = (0..1_000).map(|i| format!(r#""p{i}": {{"type": "integer"}}"#)).collect();
+    let wide = format!(r#"[{{"name": "f", "parameters": {{"properties": {{{}}}}}}}]"#, properties.join(","));
+    let many: Vec<String> = (0..500).map(|i| format!(r#"{{"name": "f{i}"}}"#)).collect();
+    for functions in [large, wide, format!("[{}]", many.join(","))] {
+        let history = [ChatMessage::with_functions(functions_from_json(&functions).unwrap()), ChatMessage::user("Hi")];
+        let prompt = runner.render_prompt(&history, true).unwrap();
+        assert!(5_000 < prompt.len(), "the functions stand in the prompt");
+    }
+    let long = "n".repeat(10_000);
+    for name in ["a.b", "a b", "a\"b", "a\nb", "", "9", "naïve", "👍", "<|im_end|>", "a\0"] {
+        assert_eq!(kind(SdkFunction::new(name, "", vec![]).check()), ErrorKind::InvalidFunction, "{name:?}");
+    }
+    SdkFunction::new(long, "", vec![]).check().unwrap();
+}
+
+#[test]
+fn a_prompt_fits_the_context_to_the_token() {
+    let runner = runner();
+    let available = runner.context_size();
+    let options = || GenerationOptions { max_tokens: Some(1), ..Default::default() };
+    let last = |n_tokens: usize| runner.complete(Prompt::Tokens(vec![90; n_tokens]), options()).last().unwrap();
+    assert!(matches!(last(available - 1), Ok(MessageResponse::Complete(_))));
+    for needed in [available, available + 1, 10 * available] {
+        assert_eq!(kind(last(needed)), ErrorKind::PromptExceedsContext { needed, available });
+    }
+    assert_eq!(kind(last(0)), ErrorKind::InvalidMessage);
+    assert_eq!(
+        kind(runner.complete(Prompt::Tokens(vec![u32::MAX]), options()).last().unwrap()),
+        ErrorKind::InvalidMessage
+    );
+}
+
+#[test]
+fn odd_characters_reach_the_model_as_they_are() {
+    let runner = runner();
+    for text in
+        ["\0", "\u{feff}a", "\u{10ffff}\u{fffe}", "\u{fdd0}\u{fdd1}", "e\u{301}\u{202e}", "<image><|im_end|>\u{f0000}"]
+    {
+        let prompt = runner.render_prompt(&[ChatMessage::user(text)], true).unwrap();
+        assert!(prompt.contains(text), "{text:?}: {prompt:?}");
+        let tokens = runner.prompt_tokens(&[ChatMessage::user(text)], true).unwrap();
+        assert!(!tokens.is_empty());
+    }
+}
+
+#[test]
+fn histories_of_any_length_and_shape_have_a_prompt_or_an_error() {
+    let runner = runner();
+    for history in [
+        vec![],
+        vec![ChatMessage::system("only")],
+        vec![ChatMessage::with_functions(vec![])],
+        vec![ChatMessage::tool("a result of nothing")],
+        vec![ChatMessage::assistant("first"), ChatMessage::assistant("again")],
+        vec![ChatMessage::new(Role::User, "")],
+        vec![ChatMessage::user("x".repeat(1 << 20))],
+        (0..2_000).map(|i| ChatMessage::user(i.to_string())).collect(),
+    ] {
+        drop(runner.render_prompt(&history, true));
+        let conversation = runner.create_conversation_from_history(history);
+        let options = GenerationOptions { max_tokens: Some(1), ..Default::default() };
+        assert_eq!(conversation.continue_response(options).filter(is_end).count(), 1);
+    }
+}
+
+fn is_end(event: &Result<MessageResponse, SdkError>) -> bool {
+    matches!(event, Err(_) | Ok(MessageResponse::Complete(_)))
+}
+
+#[test]
+fn templates_that_are_none_are_refused() {
+    let refused = |source: &str, expect: &str| {
+        let shown: String = source.chars().take(80).collect();
+        let err = fuzzing::chat_template(source.as_bytes()).expect_err(&shown);
+        assert!(err.to_string().contains(expect), "{shown}: {err}");
+    };
+    refused("{% if %}", "does not compile");
+    refused("{% nonesuch %}", "does not compile");
+    refused("{{ messages | nonesuch }}", "");
+    refused("{% include 'other' %}", "");
+    refused("{% extends 'other' %}", "");
+    refused("{{ raise_exception('no ' ~ messages[0].role) }}", "no system");
+    refused(&format!("{{{{ {}1{} }}}}", "(".repeat(100_000), ")".repeat(100_000)), "does not compile");
+    refused(&format!("{{{{ {}1{} }}}}", "[".repeat(100_000), "]".repeat(100_000)), "does not compile");
+    refused(&"{% if true %}".repeat(100_000), "does not compile");
+    refused(&format!("{{{{ {}messages }}}}", "-".repeat(100_000)), "does not compile");
+    for operator in [" ~ a", ".a", " and a", " | trim", " is defined", "[0]", "(a)", " == a", " if a else b"] {
+        for n_times in [1_300, 100_000] {
+            drop(fuzzing::chat_template(format!("{{{{ a{} }}}}", operator.repeat(n_times)).as_bytes()));
+        }
+    }
+    for tag in ["{% if true %}", "{% for a in [1] %}", "{% if a %}{% elif b %}", "{% macro m() %}", "{% set a %}"] {
+        for n_times in [2_000, 100_000] {
+            drop(fuzzing::chat_template(tag.repeat(n_times).as_bytes()));
+        }
+    }
+    refused(&"text ".repeat(1 << 20), "longer than 1 MiB");
+    fuzzing::chat_template(format!("{}{{{{ messages | length }}}}", "text ".repeat(1 << 17)).as_bytes()).unwrap();
+}
