@@ -44,11 +44,10 @@ pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{
-    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling, SamplingDefaults,
+    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, RejectedCallText, Sampling,
+    SamplingDefaults, Strictness,
 };
-pub use parse::{
-    Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, Strictness, read_json, render_calls, render_json_calls,
-};
+pub use parse::{Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};

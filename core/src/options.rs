@@ -36,6 +36,10 @@ pub struct GenerationOptions {
     pub stop_sequences: Vec<String>,
     /// How calls are found in the reply. `None` switches parsing off: call text arrives as chunks.
     pub function_call_parser: Option<FunctionCallParser>,
+    /// What becomes of calls that had to be mended to be read. Default: they are delivered.
+    pub parser_strictness: Strictness,
+    /// What becomes of the text of calls that are rejected. Default: it is text where no call was delivered.
+    pub rejected_call_text: RejectedCallText,
     /// Asks templates that know the variable `enable_thinking` for reasoning, and delivers reasoning as
     /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). Without it, reasoning that a model writes all the same
     /// is kept out of the text, in the message's `reasoning_content`. Default false.
@@ -162,6 +166,29 @@ impl FunctionCallParser {
     }
 }
 
+/// What becomes of calls that had to be mended to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are delivered, with their repairs named.
+    #[default]
+    Recover,
+    /// They are rejected, with the mended call as candidate.
+    Strict,
+}
+
+/// What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RejectedCallText {
+    /// It is text, in its place, when no call of its block was delivered: so nothing is lost on apps that know nothing
+    /// of rejections.
+    #[default]
+    WhenNoCall,
+    /// It stands in the rejection alone.
+    Never,
+    /// It is text in any case, behind the calls of its block.
+    Always,
+}
+
 /// Sampling values with every default filled in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
@@ -230,6 +257,8 @@ impl Default for GenerationOptions {
             ignore_end: false,
             stop_sequences: Vec::new(),
             function_call_parser: Some(FunctionCallParser::default()),
+            parser_strictness: Strictness::default(),
+            rejected_call_text: RejectedCallText::default(),
             enable_thinking: false,
             inline_thinking_tags: false,
             on_cancel: OnCancel::default(),

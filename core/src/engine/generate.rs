@@ -79,7 +79,9 @@ impl Generation {
             state: None,
             sampler: Sampler::new(request.sampling, seed),
             pieces: loaded.tokenizer.pieces(),
-            parser: ReplyParser::new(options.function_call_parser),
+            parser: ReplyParser::new(options.function_call_parser)
+                .strictness(options.parser_strictness)
+                .rejected_call_text(options.rejected_call_text),
             partial: outlet.partial(),
             reply: Reply::new(options),
             outlet,

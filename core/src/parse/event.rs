@@ -62,16 +62,6 @@ pub enum ReplyEnd {
     Interrupted,
 }
 
-/// What becomes of calls that had to be mended to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strictness {
-    /// They are delivered, with their repairs named.
-    #[default]
-    Recover,
-    /// They are rejected, with the mended call as candidate.
-    Strict,
-}
-
 impl Note {
     /// Its name in every language and in JSON.
     pub fn code(self) -> &'static str {

@@ -22,14 +22,14 @@ mod render;
 mod repairs;
 mod work;
 
-use crate::options::FunctionCallParser;
+use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
 use block::Block;
 use call_ids::CallIds;
 use echo::{Compared, Echo};
 use marker::{JSON_END, Marker, Start};
 use reading::{Ending, Reading};
 
-pub use event::{Note, Parsed, Piece, Place, ReplyEnd, Strictness};
+pub use event::{Note, Parsed, Piece, Place, ReplyEnd};
 pub use json::read_json;
 pub use render::{render_calls, render_json_calls};
 
@@ -68,6 +68,7 @@ const MOST_CALLS: usize = 128;
 pub struct ReplyParser {
     parser: Option<FunctionCallParser>,
     strictness: Strictness,
+    rejected_text: RejectedCallText,
     state: State,
     /// The beginning of what may be a marker; holds no other.
     held: String,
@@ -94,6 +95,7 @@ impl ReplyParser {
         Self {
             parser,
             strictness: Strictness::default(),
+            rejected_text: RejectedCallText::default(),
             state: State::Text,
             held: String::new(),
             has_open_end: false,
@@ -105,6 +107,11 @@ impl ReplyParser {
     /// The same, with another strictness.
     pub fn strictness(self, strictness: Strictness) -> Self {
         Self { strictness, ..self }
+    }
+
+    /// The same, with another rule for the text of rejected calls.
+    pub fn rejected_call_text(self, rejected_text: RejectedCallText) -> Self {
+        Self { rejected_text, ..self }
     }
 
     /// The same for a reply whose reasoning was opened by the prompt.
@@ -353,7 +360,9 @@ impl ReplyParser {
         }
         self.has_open_end = true;
         emit(Parsed::Rejected(vec![reading::too_large(parser, &block.body)]));
-        emit_text(&block.body, emit);
+        if self.rejected_text != RejectedCallText::Never {
+            emit_text(&block.body, emit);
+        }
     }
 
     /// Reads a block again when its quotes proved to be wrong and hid an end marker; tells whether it did.
@@ -384,8 +393,12 @@ impl ReplyParser {
         if n_calls + n_rejected == 0 {
             emit(Parsed::Note(Note::EmptyBlock));
         }
-        if n_calls == 0 && n_rejected > 0 {
-            // Apps that know nothing of rejections lose no text.
+        let is_released = match self.rejected_text {
+            RejectedCallText::WhenNoCall => n_calls == 0,
+            RejectedCallText::Never => false,
+            RejectedCallText::Always => true,
+        };
+        if n_rejected > 0 && is_released {
             if releases_text {
                 emit_text(body, emit);
             }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
-use crate::options::FunctionCallParser;
+use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::cursor::Cursor;
 use crate::parse::fault::Fault;
 use crate::parse::list::{Item, List};
-use crate::parse::{MOST_CALLS, Strictness, json, python};
+use crate::parse::{MOST_CALLS, json, python};
 
 /// Characters of the model's text that a message quotes at most.
 const LONGEST_QUOTE: usize = 60;

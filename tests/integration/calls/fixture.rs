@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use causerie::{FunctionCallParser, Parsed, RejectedCall, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness, Value};
+use causerie::{
+    FunctionCallParser, Parsed, RejectedCall, RejectedCallText, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness,
+    Value,
+};
 use serde_json::{Value as Json, json};
 
 pub(super) struct Case {
@@ -12,6 +15,7 @@ pub(super) struct Case {
     pub(super) pieces: Vec<Piece>,
     parser: Option<FunctionCallParser>,
     strictness: Strictness,
+    rejected_text: RejectedCallText,
     in_reasoning: bool,
     end: ReplyEnd,
     expect: Vec<Json>,
@@ -42,8 +46,8 @@ pub(super) fn cases() -> Vec<Case> {
 
 impl Case {
     fn new(file: &str, case: &Json) -> Self {
-        let known =
-            ["name", "format", "strictness", "in_reasoning", "pieces", "end", "expect"].map(|key| key.to_owned());
+        let known = ["name", "format", "strictness", "rejected_call_text", "in_reasoning", "pieces", "end", "expect"]
+            .map(str::to_owned);
         assert!(case.as_object().unwrap().keys().all(|key| known.contains(key)), "{file}: an unknown key in {case}");
         Self {
             file: file.to_owned(),
@@ -60,6 +64,12 @@ impl Case {
                 Some("strict") => Strictness::Strict,
                 Some(other) => panic!("{file}: no strictness {other}"),
             },
+            rejected_text: match case["rejected_call_text"].as_str() {
+                None | Some("when_no_call") => RejectedCallText::WhenNoCall,
+                Some("never") => RejectedCallText::Never,
+                Some("always") => RejectedCallText::Always,
+                Some(other) => panic!("{file}: no rule {other}"),
+            },
             in_reasoning: case["in_reasoning"].as_bool().unwrap_or(false),
             end: match case["end"].as_str() {
                 None | Some("ended") => ReplyEnd::Ended,
@@ -72,7 +82,7 @@ impl Case {
 
     /// A new parser, as the case demands it.
     pub(super) fn parser(&self) -> ReplyParser {
-        let parser = ReplyParser::new(self.parser).strictness(self.strictness);
+        let parser = ReplyParser::new(self.parser).strictness(self.strictness).rejected_call_text(self.rejected_text);
         if self.in_reasoning { parser.starting_in_reasoning() } else { parser }
     }
 }
