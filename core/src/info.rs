@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::engine::PREFILL_CHUNK;
 use crate::error::Result;
 use crate::model::Sizes;
+use crate::options::FunctionCallParser;
 use crate::prompt::PromptRenderer;
 use crate::tokenizer::Tokenizer;
 use crate::weights::Weights;
@@ -64,6 +65,8 @@ pub struct ModelInfo {
     pub has_chat_template: bool,
     /// Whether the chat template offers functions.
     pub supports_function_calling: bool,
+    /// How the model writes calls, as its vocabulary tells.
+    pub function_call_parser: FunctionCallParser,
     /// Whether the chat template speaks of reasoning.
     pub supports_reasoning: bool,
     /// Why the model cannot be loaded although its weights could be, a line each.
@@ -193,6 +196,7 @@ impl ModelInfo {
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {
         self.has_chat_template = true;
         self.supports_function_calling = renderer.offers_functions();
+        self.function_call_parser = renderer.function_call_parser();
         self.supports_reasoning = ["<think>", "enable_thinking"].iter().any(|word| source.contains(word));
     }
 

@@ -18,7 +18,8 @@ Examples:
   causerie chat
   causerie chat \"Set a timer for 12 minutes for the pasta\"
   causerie chat --functions tools.json --model LFM2-1.2B-Q4_K_M.gguf
-  causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\" --max-tokens 64";
+  causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\" --max-tokens 64
+  causerie serve --model LFM2-1.2B-Q4_K_M.gguf --port 8080";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Generate(Generate),
     /// Measure how fast a model reads and writes on this device, and what it takes.
     Bench(Bench),
+    /// Serve a model over HTTP, as chat-completions clients speak it.
+    Serve(Serve),
     /// See what the engine sees.
     Inspect {
         #[command(subcommand)]
@@ -134,6 +137,60 @@ fn count(text: &str) -> Result<usize, String> {
 fn threads(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
     number.ok_or_else(|| "expected a number from 1 to 1024".to_owned())
+}
+
+#[derive(Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
+    /// What clients call the model [default: its name in the cache, or of its file].
+    #[arg(long, value_name = "ID")]
+    pub(crate) model_id: Option<String>,
+    /// Address or name to listen on; only loopback ones are safe from others on the network.
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Port to listen on; 0 takes any that is free, and prints it.
+    #[arg(long, value_name = "PORT", default_value_t = 8080)]
+    pub(crate) port: u16,
+    /// Requests answered at the same time.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = slots)]
+    pub(crate) slots: usize,
+    /// Requests that wait for a slot; beyond them clients are told to come again.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) queue: usize,
+    /// Megabytes of a request.
+    #[arg(long, value_name = "MB", default_value_t = 32, value_parser = megabytes)]
+    pub(crate) max_body: usize,
+    /// Seconds that replies under way may go on after Ctrl-C.
+    #[arg(long, value_name = "S", default_value_t = 30)]
+    pub(crate) drain_timeout: u64,
+    /// A further name under which the server is reached, besides localhost. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin whose pages may use the server, besides local ones: `https://example.org`. May be given several times.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Refuse requests with fields that are not known, instead of naming them in a header of the reply.
+    #[arg(long)]
+    pub(crate) strict_fields: bool,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  causerie serve
+  causerie serve --model LiquidAI/LFM2-1.2B --port 8081
+  curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{\"model\": \"causerie/demo\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'
+
+Ctrl-C lets replies under way finish; a second one ends at once.";
+
+fn slots(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|slots| (1..=1024).contains(slots)).ok_or_else(|| "expected 1 to 1024".to_owned())
+}
+
+fn megabytes(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|size| (1..=1024).contains(size)).ok_or_else(|| "expected 1 to 1024".to_owned())
 }
 
 #[derive(Subcommand)]

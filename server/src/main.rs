@@ -1,4 +1,4 @@
-//! The command `causerie`: chat with a model on this device, or complete a prompt.
+//! The command `causerie`: chat with a model on this device, complete a prompt, or serve a model over HTTP.
 
 mod arguments;
 mod bench;
@@ -8,6 +8,7 @@ mod generate;
 mod inspect;
 mod interrupt;
 mod model;
+mod service;
 
 use std::process::ExitCode;
 
@@ -18,11 +19,17 @@ use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = interrupt::install().and_then(|()| match &arguments.command {
+    let installed = match &arguments.command {
+        // It listens for signals itself: it has several replies to bring to their end.
+        Command::Serve(_) => Ok(()),
+        _ => interrupt::install(),
+    };
+    let done = installed.and_then(|()| match &arguments.command {
         Command::Bench(bench) => bench::run(bench),
         Command::Chat(chat) => chat::run(chat),
         Command::Generate(generate) => generate::run(generate),
         Command::Inspect { what } => inspect::run(what),
+        Command::Serve(serve) => service::run(serve),
     });
     match done {
         Ok(()) if interrupt::was_pressed() => ExitCode::from(130), // as shells report a command that Ctrl-C ended

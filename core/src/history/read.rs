@@ -39,7 +39,8 @@ pub fn messages_from_json(text: &str) -> Result<Vec<ChatMessage>> {
 fn read_message(entry: &Json, place: &str) -> Result<ChatMessage> {
     let entry = entry.as_object().ok_or_else(|| wrong(place, "expected an object"))?;
     let role = match entry.get("role").and_then(Json::as_str) {
-        Some("system") => Role::System,
+        // The newer word for it.
+        Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool") => Role::Tool,

@@ -82,6 +82,15 @@ impl PromptRenderer {
         self.capabilities.tools.is_some()
     }
 
+    /// How the model writes calls.
+    pub(crate) fn function_call_parser(&self) -> FunctionCallParser {
+        if self.has_call_tokens() {
+            FunctionCallParser::DefaultFunctionCallParser
+        } else {
+            FunctionCallParser::JsonStyleFunctionCallParser
+        }
+    }
+
     /// Whether the vocabulary has the control tokens around Python-style calls.
     fn has_call_tokens(&self) -> bool {
         let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();

@@ -1,0 +1,3 @@
+//! The HTTP service of the command `causerie`, as a library: tests start it with models of their own.
+
+pub mod serve;

@@ -1,0 +1,48 @@
+//! What an answer took.
+
+use causerie::GenerationStats;
+use serde_json::{Value as Json, json};
+
+/// Counts over all choices. Each choice reads its prompt, but after the first from the cache; a prompt counts once.
+#[derive(Default)]
+pub(super) struct Usage {
+    prompt_tokens: usize,
+    cached_tokens: usize,
+    completion_tokens: usize,
+    reasoning_tokens: usize,
+    last: Option<GenerationStats>,
+}
+
+impl Usage {
+    /// Adds a reply; the prompt counts unless it is another choice's as well.
+    pub(super) fn add(&mut self, stats: &GenerationStats, is_first_choice: bool) {
+        if is_first_choice {
+            self.prompt_tokens += stats.prompt_tokens;
+            self.cached_tokens += stats.cached_prompt_tokens;
+        }
+        self.completion_tokens += stats.completion_tokens;
+        self.reasoning_tokens += stats.reasoning_tokens;
+        self.last = Some(*stats);
+    }
+
+    pub(super) fn json(&self) -> Json {
+        json!({
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "prompt_tokens_details": { "cached_tokens": self.cached_tokens },
+            "completion_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+        })
+    }
+
+    /// Times of the last choice, in milliseconds, and its tokens a second.
+    pub(super) fn timings(&self) -> Json {
+        let Some(stats) = &self.last else { return Json::Null };
+        json!({
+            "time_to_first_token_ms": stats.time_to_first_token.as_secs_f64() * 1e3,
+            "prefill_ms": stats.prefill_time.as_secs_f64() * 1e3,
+            "decode_ms": stats.decode_time.as_secs_f64() * 1e3,
+            "tokens_per_second": stats.tokens_per_second(),
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! `POST /v1/chat/completions`: messages and tools become a conversation, which replies.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use causerie::{
+    ChatMessage, Conversation, GenerationOptions, Role, SdkFunction, SdkFunctionCall, functions_from_json,
+    messages_from_json,
+};
+use serde_json::Value as Json;
+
+use crate::serve::Service;
+use crate::serve::answer::{Answer, Form, PendingReply};
+use crate::serve::fault::Fault;
+use crate::serve::fields::{Fields, expected};
+use crate::serve::models;
+use crate::serve::options::{read_delivery, read_options};
+
+const MOST_MESSAGES: usize = 10_000;
+const MOST_FUNCTIONS: usize = 512;
+
+/// Reads a request, all of it: what is wrong is said before anything is generated.
+pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
+    models::require(service, &mut fields)?;
+    let history = read_messages(&fields.require("messages")?)?;
+    let functions = read_functions(&mut fields)?;
+    let mut options = read_options(&mut fields)?;
+    options.enable_thinking = read_thinking(&mut fields)?;
+    options.function_call_parser = Some(service.runner.info().function_call_parser);
+    read_format(&mut fields)?;
+    let delivery = read_delivery(fields, service.settings.strict_fields)?;
+
+    // Where nothing can be called, what looks like a call is text.
+    let form = Form::Chat { has_functions: !functions.is_empty() };
+    let conversation = service.runner.create_conversation_from_history(history);
+    if !functions.is_empty() {
+        if !service.runner.supports_function_calling() {
+            return Err(Fault::unsupported("tools", "the model's chat template cannot offer functions"));
+        }
+        conversation.register_functions(functions).map_err(|err| Fault::of(&err))?;
+    }
+    let replies = (0..delivery.n).map(|choice| reply(&conversation, &options, choice)).collect();
+    Ok(Answer::new(service, form, replies, delivery))
+}
+
+/// One choice. Several differ in their seeds, and are none the wiser for each other.
+fn reply(conversation: &Conversation, options: &GenerationOptions, choice: usize) -> PendingReply {
+    let seed = options.seed.map(|seed| seed.wrapping_add(choice as u64));
+    let stream = conversation.fork().continue_response(GenerationOptions { seed, ..options.clone() });
+    PendingReply { stream, echo: String::new() }
+}
+
+fn read_messages(messages: &Json) -> Result<Vec<ChatMessage>, Fault> {
+    match messages.as_array().map(Vec::len) {
+        Some(1..=MOST_MESSAGES) => {}
+        Some(n) => return Err(Fault::value("messages", format!("{n} messages, expected 1 to {MOST_MESSAGES}"))),
+        None => return Err(expected("messages", "an array", messages)),
+    }
+    let mut history =
+        messages_from_json(&messages.to_string()).map_err(|err| Fault::value("messages", err.message()))?;
+    if history.iter().any(|message| !message.functions.is_empty()) {
+        return Err(Fault::value("messages", "functions are offered in tools, not in a message"));
+    }
+    order_results(&mut history);
+    Ok(history)
+}
+
+/// Puts the results of a message's calls into the order of the calls, which is how models read them: clients that run
+/// functions side by side send them as they come, and tell them apart by id.
+fn order_results(history: &mut [ChatMessage]) {
+    let mut rest = history;
+    while let Some(at) = rest.iter().position(|message| message.function_calls.is_some()) {
+        let (before, after) = rest.split_at_mut(at + 1);
+        let n_results = after.iter().take_while(|message| message.role == Role::Tool).count();
+        let (results, others) = after.split_at_mut(n_results);
+        let calls = before[at].function_calls.as_deref().unwrap_or_default();
+        let place = |result: &ChatMessage| place_of(calls, result).unwrap_or(usize::MAX);
+        if results.iter().all(|result| place_of(calls, result).is_some()) {
+            results.sort_by_key(place);
+        }
+        rest = others;
+    }
+}
+
+fn place_of(calls: &[SdkFunctionCall], result: &ChatMessage) -> Option<usize> {
+    calls.iter().position(|call| Some(&call.call_id) == result.tool_call_id.as_ref())
+}
+
+/// The functions to offer: those of `tools`, unless `tool_choice` is `none`.
+fn read_functions(fields: &mut Fields) -> Result<Vec<SdkFunction>, Fault> {
+    let functions = match fields.take("tools") {
+        None => Vec::new(),
+        Some(tools) => {
+            if tools.as_array().is_some_and(|tools| MOST_FUNCTIONS < tools.len()) {
+                return Err(Fault::value("tools", format!("expected at most {MOST_FUNCTIONS} functions")));
+            }
+            if tools.as_array().into_iter().flatten().any(|tool| tool.pointer("/function/strict") == Some(&true.into()))
+            {
+                return Err(Fault::unsupported("tools", "this server cannot enforce strict functions"));
+            }
+            functions_from_json(&tools.to_string()).map_err(|err| Fault::value("tools", err.message()))?
+        }
+    };
+    let mut names = HashSet::new();
+    if let Some(twice) = functions.iter().find(|function| !names.insert(&function.name)) {
+        return Err(Fault::value("tools", format!("two functions are named {}", twice.name)));
+    }
+    // Several calls are how the model answers; that it makes one at most cannot be enforced.
+    fields.refuse("parallel_tool_calls", |value| value == &Json::Bool(true))?;
+    match fields.take("tool_choice") {
+        None => Ok(functions),
+        Some(choice) if choice == "auto" => Ok(functions),
+        Some(choice) if choice == "none" => Ok(Vec::new()),
+        Some(choice) if choice == "required" || choice.is_object() => {
+            Err(Fault::unsupported("tool_choice", "this server honours the choices auto and none"))
+        }
+        Some(choice) => Err(expected("tool_choice", "auto or none", &choice)),
+    }
+}
+
+/// `chat_template_kwargs`, of which one name has a meaning here.
+fn read_thinking(fields: &mut Fields) -> Result<bool, Fault> {
+    let mut variables = fields.object("chat_template_kwargs")?;
+    let enable_thinking = variables.flag("enable_thinking").map_err(|fault| fault.at("chat_template_kwargs"))?;
+    match variables.rest().first() {
+        Some(name) => Err(Fault::unsupported(
+            "chat_template_kwargs",
+            format!("{name} cannot be given to the template; enable_thinking can"),
+        )),
+        None => Ok(enable_thinking.unwrap_or(false)),
+    }
+}
+
+fn read_format(fields: &mut Fields) -> Result<(), Fault> {
+    fields.refuse("response_format", |format| format.get("type").is_some_and(|kind| kind == "text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_follow_the_order_of_their_calls() {
+        let history = |ids: [&str; 2]| {
+            let calls = r#"{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}},
+                            {"id": "b", "function": {"name": "g"}}]}"#;
+            let result = |id| format!(r#"{{"role": "tool", "tool_call_id": "{id}", "content": "{id}"}}"#);
+            let json =
+                format!(r#"[{calls}, {}, {}, {{"role": "user", "content": "And?"}}]"#, result(ids[0]), result(ids[1]));
+            read_messages(&serde_json::from_str(&json).unwrap()).unwrap()
+        };
+        let texts = |history: Vec<ChatMessage>| history.iter().map(ChatMessage::text).collect::<Vec<_>>();
+        assert_eq!(texts(history(["b", "a"])), ["", "a", "b", "And?"]);
+        assert_eq!(texts(history(["b", "?"])), ["", "b", "?", "And?"], "an id without a call leaves all as it is");
+    }
+}

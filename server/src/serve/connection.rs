@@ -1,0 +1,122 @@
+//! Sockets: accepted, read with a limit on every wait, and closed in good order at the end.
+
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep, timeout};
+
+use crate::serve::{Service, route};
+
+/// Bytes of a request's line and headers; also what waits of a reply for the client to read it.
+const MOST_HEADER_BYTES: usize = 64 << 10;
+/// How long to wait when the system has no more sockets to give.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves connections until `stop` is ready, then those that are left for the drain time.
+pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Future<Output = ()>) {
+    let (mut connections, graceful) = (JoinSet::new(), GracefulShutdown::new());
+    let mut stop = pin!(stop);
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((socket, _)) => {
+                    let service = Arc::clone(&service);
+                    connections.spawn(graceful_connection(socket, service, &graceful));
+                }
+                Err(_) => sleep(PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+            () = &mut stop => break,
+        }
+    }
+    drop(listener);
+    service.admission.close();
+    // What is left after the drain time goes with the set of connections.
+    let _ = timeout(service.settings.drain_timeout, graceful.shutdown()).await;
+}
+
+/// One connection, with as many requests as it brings. An error is the client's, who hears of it by the closing.
+fn graceful_connection(
+    socket: TcpStream,
+    service: Arc<Service>,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + use<> {
+    let _ = socket.set_nodelay(true); // pieces are small, and awaited
+    let stream = WatchedStream { socket, limit: service.settings.write_timeout, stalled: None };
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(service.settings.header_timeout);
+    builder.max_buf_size(MOST_HEADER_BYTES);
+    let answer = service_fn(move |request| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, std::convert::Infallible>(route::handle(service, request).await) }
+    });
+    let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), answer));
+    async move {
+        let _ = connection.await;
+    }
+}
+
+/// A socket whose writes fail when the other side has not read for too long.
+struct WatchedStream {
+    socket: TcpStream,
+    limit: Duration,
+    /// Runs while a write waits.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl WatchedStream {
+    fn watch<T>(&mut self, ctx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(stalled.as_mut().poll(ctx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for WatchedStream {
+    fn poll_read(mut self: Pin<&mut Self>, ctx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(ctx, buf)
+    }
+}
+
+impl AsyncWrite for WatchedStream {
+    fn poll_write(mut self: Pin<&mut Self>, ctx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write(ctx, bytes);
+        self.watch(ctx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        ctx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write_vectored(ctx, slices);
+        self.watch(ctx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(ctx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(ctx)
+    }
+}

@@ -1,0 +1,188 @@
+//! The fields of a request. Each is asked for by name; what nobody asked for is known to be ignored.
+
+use std::fmt;
+
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value as Json};
+
+use crate::serve::fault::Fault;
+
+/// Fields that have not been asked for yet. Null is the same as absent.
+pub(super) struct Fields(Map<String, Json>);
+
+impl Fields {
+    /// Reads a body: one JSON object, nested at most 128 deep, no name twice.
+    pub(super) fn read(body: &[u8]) -> Result<Self, Fault> {
+        let invalid = |message: String| Fault::new(StatusCode::BAD_REQUEST, "invalid_json", message);
+        let json: Strict =
+            serde_json::from_slice(body).map_err(|err| invalid(format!("the body is no JSON: {err}")))?;
+        match json.0 {
+            Json::Object(fields) => Ok(Self(fields)),
+            _ => Err(invalid("the body is no JSON object".to_owned())),
+        }
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Json> {
+        self.0.remove(name).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn require(&mut self, name: &str) -> Result<Json, Fault> {
+        self.take(name).ok_or_else(|| Fault::value(name, format!("{name} is required")))
+    }
+
+    pub(super) fn number(&mut self, name: &str) -> Result<Option<f32>, Fault> {
+        let read = |value: Json| match value.as_f64() {
+            // As precise as the option; what is too large becomes infinite, which is out of every range.
+            Some(number) => Ok(number as f32),
+            None => Err(expected(name, "a number", &value)),
+        };
+        self.take(name).map(read).transpose()
+    }
+
+    pub(super) fn integer(&mut self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Fault> {
+        let read = |value: Json| match value.as_i64().filter(|number| (least..=most).contains(number)) {
+            Some(number) => Ok(number),
+            None => Err(expected(name, &format!("a whole number from {least} to {most}"), &value)),
+        };
+        self.take(name).map(read).transpose()
+    }
+
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Fault> {
+        self.take(name).map(|value| value.as_bool().ok_or_else(|| expected(name, "true or false", &value))).transpose()
+    }
+
+    /// The fields of an object that is a field itself; empty where there is none.
+    pub(super) fn object(&mut self, name: &str) -> Result<Self, Fault> {
+        match self.take(name) {
+            None => Ok(Self(Map::new())),
+            Some(Json::Object(fields)) => Ok(Self(fields)),
+            Some(value) => Err(expected(name, "an object", &value)),
+        }
+    }
+
+    /// Refuses a field that this server cannot honour, unless its value asks for nothing.
+    pub(super) fn refuse(&mut self, name: &str, asks_for_nothing: fn(&Json) -> bool) -> Result<(), Fault> {
+        match self.take(name) {
+            Some(value) if !asks_for_nothing(&value) => {
+                Err(Fault::unsupported(name, format!("this server does not support {name} with this value")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Names that nobody has asked for.
+    pub(super) fn rest(self) -> Vec<String> {
+        self.0.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name).collect()
+    }
+}
+
+/// A fault that quotes the value, if it is short.
+pub(super) fn expected(name: &str, what: &str, value: &Json) -> Fault {
+    let value = value.to_string();
+    let quoted = if value.len() <= 40 { value } else { "something else".to_owned() };
+    Fault::value(name, format!("{name} is {quoted}, expected {what}"))
+}
+
+/// JSON whose objects have no name twice.
+struct Strict(Json);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(Self)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Json, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(Json::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, Strict(value))) = entries.next_entry::<String, _>()? {
+            if object.insert(name, value).is_some() {
+                return Err(A::Error::custom("a name stands twice in an object"));
+            }
+        }
+        Ok(Json::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_one_object_without_doubt() {
+        let deep = format!(r#"{{"a": {}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        let utf16: Vec<u8> = r#"{"a": 1}"#.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for body in [
+            b"".as_slice(),
+            b"[]",
+            b"3",
+            b"{",
+            br#"{"a": 1} x"#,
+            br#"{"a": 1, "a": 2}"#,
+            br#"{"a": {"b": 1, "b": 1}}"#,
+            br#"{"a": 1e400}"#,
+            br#"{"a": NaN}"#,
+            br#"{"a": "\ud800"}"#,
+            b"{\"a\": \"\xff\"}",
+            deep.as_bytes(),
+            &utf16,
+        ] {
+            let fault = Fields::read(body).err().unwrap();
+            assert_eq!((fault.status, fault.code()), (StatusCode::BAD_REQUEST, "invalid_json"));
+        }
+        assert!(Fields::read(br#"{"a": 18446744073709551617}"#).is_ok(), "a large number is a number");
+    }
+
+    #[test]
+    fn null_is_absent_and_names_are_asked_for_once() {
+        let mut fields = Fields::read(br#"{"a": null, "b": 1, "c": 2}"#).unwrap();
+        assert_eq!((fields.take("a"), fields.take("b")), (None, Some(Json::from(1))));
+        assert_eq!(fields.rest(), ["c"]);
+    }
+}

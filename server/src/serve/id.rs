@@ -1,0 +1,17 @@
+//! Names for requests and replies, and the time.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// 16 hexadecimal digits that no other request has. They tell requests apart and protect nothing.
+pub(super) fn unique() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    // The hasher's keys are random.
+    format!("{:016x}", RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

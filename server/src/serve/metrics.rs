@@ -1,0 +1,171 @@
+//! Counts of what the server does, as Prometheus reads them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use causerie::GenerationStats;
+use hyper::StatusCode;
+
+use crate::serve::admission::Admission;
+
+pub(super) struct Metrics {
+    admission: Arc<Admission>,
+    /// By route and status.
+    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    cancelled: AtomicU64,
+    prompt_tokens: AtomicU64,
+    cached_tokens: AtomicU64,
+    completion_tokens: AtomicU64,
+    first_token: Histogram,
+    between_tokens: Histogram,
+}
+
+impl Metrics {
+    pub(super) fn new(admission: Arc<Admission>) -> Self {
+        Self {
+            admission,
+            requests: Mutex::default(),
+            cancelled: AtomicU64::new(0),
+            prompt_tokens: AtomicU64::new(0),
+            cached_tokens: AtomicU64::new(0),
+            completion_tokens: AtomicU64::new(0),
+            first_token: Histogram::new([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]),
+            between_tokens: Histogram::new([0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0]),
+        }
+    }
+
+    pub(super) fn count_request(&self, route: &'static str, status: StatusCode) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        *requests.entry((route, status.as_u16())).or_default() += 1;
+    }
+
+    /// All of them, as text.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        head(&mut text, "requests_total", "counter", "Answers by route and status.");
+        for ((route, status), count) in &*self.requests.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = writeln!(text, "causerie_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
+        }
+        let running = self.admission.n_running() as u64;
+        one(&mut text, "requests_running", "gauge", "Requests that have a slot.", running);
+        let waiting = self.admission.n_waiting() as u64;
+        one(&mut text, "requests_waiting", "gauge", "Requests in the queue.", waiting);
+        for (name, help, count) in [
+            ("requests_cancelled_total", "Requests whose client went away before their end.", &self.cancelled),
+            ("prompt_tokens_total", "Tokens of prompts.", &self.prompt_tokens),
+            ("cached_tokens_total", "Tokens of prompts that were not read again.", &self.cached_tokens),
+            ("completion_tokens_total", "Tokens that the model wrote.", &self.completion_tokens),
+        ] {
+            one(&mut text, name, "counter", help, count.load(Ordering::Relaxed));
+        }
+        self.first_token.write(&mut text, "time_to_first_token_seconds", "From a request to its first token.");
+        self.between_tokens.write(&mut text, "time_per_token_seconds", "From one token to the next, a mean per reply.");
+        text
+    }
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = write!(text, "# HELP causerie_{name} {help}\n# TYPE causerie_{name} {kind}\n"); // never fails
+}
+
+fn one(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
+    head(text, name, kind, help);
+    let _ = writeln!(text, "causerie_{name} {value}");
+}
+
+/// A request that is being answered. Dropped before its end, it was cancelled.
+pub(super) struct Generating {
+    metrics: Arc<Metrics>,
+    has_ended: bool,
+}
+
+impl Generating {
+    pub(super) fn start(metrics: &Arc<Metrics>) -> Self {
+        Self { metrics: Arc::clone(metrics), has_ended: false }
+    }
+
+    /// Counts a reply that has ended.
+    pub(super) fn count(&mut self, stats: &GenerationStats) {
+        let add = |count: &AtomicU64, tokens: usize| count.fetch_add(tokens as u64, Ordering::Relaxed);
+        add(&self.metrics.prompt_tokens, stats.prompt_tokens);
+        add(&self.metrics.cached_tokens, stats.cached_prompt_tokens);
+        add(&self.metrics.completion_tokens, stats.completion_tokens);
+        if 0 < stats.completion_tokens {
+            self.metrics.first_token.observe(stats.time_to_first_token);
+        }
+        if let Some(steps) =
+            u32::try_from(stats.completion_tokens).ok().and_then(|n| n.checked_sub(1)).filter(|n| 0 < *n)
+        {
+            self.metrics.between_tokens.observe(stats.decode_time / steps);
+        }
+    }
+
+    /// The answer is complete, for good or bad.
+    pub(super) fn end(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for Generating {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.metrics.cancelled.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Times, counted in buckets up to so many seconds.
+struct Histogram {
+    bounds: [f64; 7],
+    /// One more than bounds: the last one has no bound.
+    counts: [AtomicU64; 8],
+    microseconds: AtomicU64,
+}
+
+impl Histogram {
+    fn new(bounds: [f64; 7]) -> Self {
+        Self { bounds, counts: Default::default(), microseconds: AtomicU64::new(0) }
+    }
+
+    fn observe(&self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        let bucket = self.bounds.iter().position(|bound| seconds <= *bound).unwrap_or(self.bounds.len());
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
+    }
+
+    fn write(&self, text: &mut String, name: &str, help: &str) {
+        head(text, name, "histogram", help);
+        let mut sum = 0;
+        let bounds = self.bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+        for (bound, count) in bounds.zip(&self.counts) {
+            sum += count.load(Ordering::Relaxed);
+            let _ = writeln!(text, "causerie_{name}_bucket{{le=\"{bound}\"}} {sum}");
+        }
+        let seconds = self.microseconds.load(Ordering::Relaxed) as f64 / 1e6;
+        let _ = write!(text, "causerie_{name}_sum {seconds}\ncauserie_{name}_count {sum}\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_count_all_that_is_below_them() {
+        let histogram = Histogram::new([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]);
+        for milliseconds in [5, 10, 200, 60_000] {
+            histogram.observe(Duration::from_millis(milliseconds));
+        }
+        let mut text = String::new();
+        histogram.write(&mut text, "t", "T.");
+        let counts: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("causerie_t_")).collect();
+        assert_eq!(counts[0], r#"bucket{le="0.01"} 2"#);
+        assert_eq!(counts[3], r#"bucket{le="0.3"} 3"#);
+        assert_eq!(counts[7..], [r#"bucket{le="+Inf"} 4"#, "sum 60.215", "count 4"]);
+    }
+}

@@ -1,0 +1,153 @@
+//! The HTTP service: chat completions and their relatives, as the usual clients speak them.
+//!
+//! A thin door: each request becomes a conversation made from its messages, is answered, and is forgotten. What makes
+//! the next turn cheap is the runner's own prefix cache.
+//!
+//! Follow a request: `connection` reads it from a socket with a time limit on everything, `guard` looks at its host
+//! and origin, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
+//! replies of it, `admission` gives it a slot, and `answer` writes the replies, whole or as a stream.
+
+mod admission;
+mod answer;
+mod body;
+mod chat;
+mod completions;
+mod connection;
+mod fault;
+mod fields;
+mod guard;
+mod id;
+mod metrics;
+mod models;
+mod options;
+mod route;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use causerie::ModelRunner;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use admission::Admission;
+use guard::Guard;
+use metrics::Metrics;
+
+/// What a server allows. `Settings::default()` is what `causerie serve` uses.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Requests that are answered at the same time. Default 4.
+    pub slots: usize,
+    /// Requests that wait for a slot; beyond them, 429. Default 64.
+    pub queue: usize,
+    /// Bytes of a request's body. Default 32 MiB.
+    pub max_body: usize,
+    /// From the opening of a connection, or the end of the request before, to the end of the next headers. Default 30 s.
+    pub header_timeout: Duration,
+    /// From the headers to the end of the body. Default 30 s.
+    pub body_timeout: Duration,
+    /// How long a client may leave what is written to it unread. Default 30 s.
+    pub write_timeout: Duration,
+    /// How often a stream that has nothing to say shows that it is alive. Default 10 s.
+    pub keep_alive: Duration,
+    /// How long replies under way may go on after the server was told to stop. Default 30 s.
+    pub drain_timeout: Duration,
+    /// Host names, besides loopback ones, under which a server on a loopback address is reached.
+    pub allowed_hosts: Vec<String>,
+    /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`.
+    pub allowed_origins: Vec<String>,
+    /// Refuses requests with fields that are not known, instead of naming them in the reply's `x-ignored-fields`.
+    pub strict_fields: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            slots: 4,
+            queue: 64,
+            max_body: 32 << 20,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(30),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            strict_fields: false,
+        }
+    }
+}
+
+/// A model behind an address.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// use causerie_server::serve::{Server, Settings};
+///
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+/// let runner = causerie::ModelRunner::load("models/demo.gguf")?;
+/// let server = Server::new(listener, runner, "causerie/demo", Settings::default())?;
+/// server.run(std::future::pending()).await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    service: Arc<Service>,
+}
+
+/// What all requests share.
+struct Service {
+    runner: ModelRunner,
+    model_id: String,
+    /// When the model was loaded, in seconds since 1970.
+    created: u64,
+    settings: Settings,
+    guard: Guard,
+    admission: Arc<Admission>,
+    metrics: Arc<Metrics>,
+    /// Room in memory for bodies, in pages.
+    bodies: Semaphore,
+}
+
+impl Server {
+    /// A server for one model, which its clients call `model_id`.
+    ///
+    /// # Errors
+    /// When the listener has no address.
+    pub fn new(
+        listener: TcpListener,
+        runner: ModelRunner,
+        model_id: impl Into<String>,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let guard = Guard::new(address.ip().is_loopback(), &settings);
+        let admission = Arc::new(Admission::new(settings.slots, settings.queue));
+        let service = Service {
+            runner,
+            model_id: model_id.into(),
+            created: id::now(),
+            guard,
+            metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
+            admission,
+            bodies: Semaphore::new(body::room(settings.max_body)),
+            settings,
+        };
+        Ok(Self { listener, address, service: Arc::new(service) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is ready. Then new connections are refused, requests in the queue are answered with 503, and
+    /// replies under way may go on for [`Settings::drain_timeout`].
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        connection::serve(self.listener, self.service, stop).await;
+    }
+}

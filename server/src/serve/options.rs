@@ -1,0 +1,133 @@
+//! The fields that say how a reply is generated. Their ranges are checked where the library checks them.
+
+use causerie::GenerationOptions;
+use hyper::StatusCode;
+use serde_json::Value as Json;
+
+use crate::serve::fault::Fault;
+use crate::serve::fields::{Fields, expected};
+
+const MOST_TOKENS: i64 = i32::MAX as i64;
+const MOST_STOPS: usize = 16;
+const LONGEST_STOP: usize = 1024;
+/// Choices of one request.
+const MOST_CHOICES: i64 = 8;
+
+/// How a reply is written.
+pub(super) struct Delivery {
+    /// Choices.
+    pub(super) n: usize,
+    pub(super) is_stream: bool,
+    pub(super) include_usage: bool,
+    /// Fields that were ignored.
+    pub(super) ignored: Vec<String>,
+}
+
+/// The sampling fields, as the library's options.
+pub(super) fn read_options(fields: &mut Fields) -> Result<GenerationOptions, Fault> {
+    let max_tokens = fields.integer("max_tokens", 1, MOST_TOKENS)?;
+    let max_tokens = fields.integer("max_completion_tokens", 1, MOST_TOKENS)?.or(max_tokens);
+    let temperature = fields.number("temperature")?;
+    if let Some(temperature) = temperature.filter(|temperature| 2.0 < *temperature) {
+        return Err(Fault::value("temperature", format!("temperature is {temperature}, expected 0 to 2")));
+    }
+    let options = GenerationOptions {
+        temperature,
+        top_p: fields.number("top_p")?,
+        // -1 is another way to say that all are kept.
+        top_k: fields.integer("top_k", -1, MOST_TOKENS)?.map(|k| usize::try_from(k).unwrap_or(0)),
+        min_p: fields.number("min_p")?,
+        repetition_penalty: fields.number("repetition_penalty")?,
+        // A negative seed is as good as any: its bits count.
+        seed: fields.integer("seed", i64::MIN, i64::MAX)?.map(i64::cast_unsigned),
+        max_tokens: max_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
+        ignore_end: fields.flag("ignore_eos")?.unwrap_or(false),
+        stop_sequences: read_stops(fields.take("stop"))?,
+        ..Default::default()
+    };
+    options.check().map_err(|err| Fault::of(&err))?;
+    Ok(options)
+}
+
+fn read_stops(stop: Option<Json>) -> Result<Vec<String>, Fault> {
+    let stops = match stop {
+        None => return Ok(Vec::new()),
+        Some(Json::Array(stops)) if stops.len() <= MOST_STOPS => stops,
+        Some(Json::String(stop)) => vec![Json::String(stop)],
+        Some(value) => return Err(expected("stop", &format!("a text, or at most {MOST_STOPS} of them"), &value)),
+    };
+    let read = |stop: Json| match stop {
+        Json::String(stop) if (1..=LONGEST_STOP).contains(&stop.len()) => Ok(stop),
+        value => Err(expected("stop", &format!("texts of 1 to {LONGEST_STOP} bytes"), &value)),
+    };
+    stops.into_iter().map(read).collect()
+}
+
+/// How the reply is wanted, and the end of reading: fields that change a reply and cannot be honoured are refused, those
+/// without effect are passed, and the rest is refused or named.
+pub(super) fn read_delivery(mut fields: Fields, is_strict: bool) -> Result<Delivery, Fault> {
+    let n = fields.integer("n", 1, MOST_CHOICES)?.unwrap_or(1);
+    let is_stream = fields.flag("stream")?.unwrap_or(false);
+    let mut stream_options = fields.object("stream_options")?;
+    let include_usage = stream_options.flag("include_usage")?.unwrap_or(false);
+    stream_options.refuse("continuous_usage_stats", is_off).map_err(|fault| fault.at("stream_options"))?;
+    // An obfuscation of lengths against listeners on the line: there is none here.
+    stream_options.take("include_obfuscation");
+    refuse_unsupported(&mut fields)?;
+    for name in ["user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"] {
+        fields.take(name);
+    }
+    let mut ignored = fields.rest();
+    ignored.extend(stream_options.rest().into_iter().map(|name| format!("stream_options.{name}")));
+    match ignored.first() {
+        Some(name) if is_strict => {
+            Err(Fault::new(StatusCode::BAD_REQUEST, "unknown_field", format!("{name} is no field of this request"))
+                .at(name))
+        }
+        _ => Ok(Delivery { n: usize::try_from(n).unwrap_or(1), is_stream, include_usage, ignored }),
+    }
+}
+
+fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
+    for name in ["presence_penalty", "frequency_penalty", "top_logprobs", "min_tokens"] {
+        fields.refuse(name, |value| value.as_f64() == Some(0.0))?;
+    }
+    for name in ["logprobs", "use_beam_search"] {
+        fields.refuse(name, is_off)?;
+    }
+    for name in ["logit_bias", "stop_token_ids", "bad_words"] {
+        fields.refuse(name, is_empty)?;
+    }
+    fields.refuse("modalities", |value| value == &serde_json::json!(["text"]))?;
+    fields.refuse("best_of", |value| value.as_u64() == Some(1))?;
+    for name in [
+        "audio",
+        "function_call",
+        "functions",
+        "guided_choice",
+        "guided_grammar",
+        "guided_json",
+        "guided_regex",
+        "grammar",
+        "json_schema",
+        "chat_template",
+        "prediction",
+        "reasoning_effort",
+        "structured_outputs",
+        "suffix",
+        "typical_p",
+        "verbosity",
+        "web_search_options",
+    ] {
+        fields.refuse(name, |_| false)?;
+    }
+    Ok(())
+}
+
+fn is_off(value: &Json) -> bool {
+    value == &Json::Bool(false)
+}
+
+fn is_empty(value: &Json) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}

@@ -1,0 +1,157 @@
+//! From a path to who answers it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CONNECTION,
+    CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::{Value as Json, json};
+
+use crate::serve::fault::{Detail, Fault};
+use crate::serve::fields::Fields;
+use crate::serve::{Service, body, chat, completions, id, models};
+
+pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// What the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route<'a> {
+    Chat,
+    Completions,
+    Models,
+    Model(&'a str),
+    Live,
+    Ready,
+    Metrics,
+}
+
+impl<'a> Route<'a> {
+    fn find(path: &'a str) -> Option<Self> {
+        Some(match path {
+            "/v1/chat/completions" => Self::Chat,
+            "/v1/completions" => Self::Completions,
+            "/v1/models" => Self::Models,
+            "/livez" => Self::Live,
+            "/readyz" | "/health" => Self::Ready,
+            "/metrics" => Self::Metrics,
+            path => Self::Model(path.strip_prefix("/v1/models/")?),
+        })
+    }
+
+    /// The path as metrics name it.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Completions => "/v1/completions",
+            Self::Models => "/v1/models",
+            Self::Model(_) => "/v1/models/{id}",
+            Self::Live => "/livez",
+            Self::Ready => "/readyz",
+            Self::Metrics => "/metrics",
+        }
+    }
+
+    /// Refuses other methods than the route's own.
+    fn check(self, method: &Method) -> Result<(), Fault> {
+        match self {
+            Self::Chat | Self::Completions if method == Method::POST => Ok(()),
+            Self::Chat | Self::Completions => Err(Fault::method("POST, OPTIONS")),
+            _ if method == Method::GET || method == Method::HEAD => Ok(()),
+            _ => Err(Fault::method("GET, HEAD, OPTIONS")),
+        }
+    }
+}
+
+/// Answers a request, whatever it is.
+pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let route = Route::find(&path);
+    let (answered, origin) = match service.guard.admit(&request) {
+        Ok(origin) if request.method() == Method::OPTIONS => (Ok(preflight(request.headers())), origin),
+        Ok(origin) => (answer(&service, route, request).await, origin),
+        Err(fault) => (Err(fault), None),
+    };
+    let mut response = answered.unwrap_or_else(|fault| fault_response(&fault));
+    service.metrics.count_request(route.map_or("other", Route::label), response.status());
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&format!("req_{}", id::unique())) {
+        headers.insert("x-request-id", id);
+    }
+    headers.insert(VARY, HeaderValue::from_static("origin"));
+    if let Some(origin) = origin {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        let exposed = HeaderValue::from_static("x-request-id, x-ignored-fields, retry-after");
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    }
+    response
+}
+
+async fn answer(
+    service: &Arc<Service>,
+    route: Option<Route<'_>>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Fault> {
+    let route = route.ok_or_else(|| Fault::not_found("there is nothing at this path"))?;
+    route.check(request.method())?;
+    match route {
+        Route::Chat | Route::Completions => {
+            // The room for the body is free again when the request has been dealt with.
+            let body = body::read(service, request).await?;
+            let fields = Fields::read(&body.bytes)?;
+            let read = if route == Route::Chat { chat::read } else { completions::read };
+            read(service, fields)?.send().await
+        }
+        Route::Models => Ok(json_response(&models::list(service))),
+        Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
+        Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
+        Route::Ready if service.admission.is_closed() => Err(Fault::draining()),
+        Route::Ready => Ok(json_response(&json!({ "status": "ready" }))),
+        Route::Metrics => Ok(text_response("text/plain; version=0.0.4", service.metrics.text())),
+    }
+}
+
+/// What a browser asks before it lets a page send a request. Whether the page may was decided before.
+fn preflight(asked: &HeaderMap) -> Response<Body> {
+    let mut response = text_response("text/plain", String::new());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.remove(CONTENT_TYPE);
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, OPTIONS"));
+    if let Some(names) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+    }
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+fn fault_response(fault: &Fault) -> Response<Body> {
+    let mut response = json_response(&fault.json());
+    *response.status_mut() = fault.status;
+    match fault.detail {
+        Detail::RetryAfter(seconds) => drop(response.headers_mut().insert(RETRY_AFTER, seconds.into())),
+        Detail::Allow(methods) => drop(response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods))),
+        Detail::Tokens { .. } | Detail::None => {}
+    }
+    if matches!(fault.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+        // The rest of the body is not read.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+pub(super) fn json_response(json: &Json) -> Response<Body> {
+    text_response("application/json", json.to_string())
+}
+
+fn text_response(kind: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::from(text)).boxed_unsync());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,58 @@
+//! `causerie serve` as a person starts and ends it.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use crate::client::Client;
+
+fn causerie() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+    command.arg("serve").env("HF_HOME", "/nowhere").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A server with the demo model on a free port, and a client of it.
+fn started() -> (Child, Client) {
+    let mut child = causerie().args(["--port", "0"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address =
+        line.trim_end().strip_prefix("causerie serves causerie/demo at http://").expect("the address is told");
+    let client = Client::connect(address.strip_suffix("/v1").unwrap().parse().unwrap());
+    (child, client)
+}
+
+#[test]
+#[cfg(unix)]
+fn a_server_answers_until_it_is_told_to_end() {
+    for signal in ["-INT", "-TERM"] {
+        let (mut child, mut client) = started();
+        let body =
+            r#"{"model": "causerie/demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}"#;
+        let reply = client.post("/v1/chat/completions", body);
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{signal}");
+    }
+}
+
+#[track_caller]
+fn check_failure(arguments: &[&str], expect: &str) {
+    let output = causerie().args(arguments).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(told.contains(expect), "{told}");
+}
+
+#[test]
+fn what_cannot_be_served_is_told_in_one_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    check_failure(&["--port", &port], &format!("cannot listen on 127.0.0.1 port {port}: "));
+    check_failure(&["--port", "65536"], "65536");
+    check_failure(&["--port", "abc"], "abc");
+    check_failure(&["--port", "0", "--model", "no/such/model.gguf"], "causerie: no model at no/such/model.gguf");
+    check_failure(&["--port", "0", "--slots", "0"], "expected 1 to 1024");
+}

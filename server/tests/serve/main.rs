@@ -1,0 +1,13 @@
+//! The service over its wire: a real server on a free port, spoken to in bytes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
+
+mod chat;
+mod client;
+mod command;
+mod completions;
+mod queue;
+mod refused;
+mod server;
+mod sockets;
+mod streams;

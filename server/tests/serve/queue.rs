@@ -1,0 +1,106 @@
+//! Slots and the queue before them, and the end of the server.
+
+use std::time::Duration;
+
+use causerie::testing::ScriptedReply;
+use causerie_server::serve::Settings;
+
+use crate::client::Client;
+use crate::server::{TestServer, ask};
+
+fn narrow(queue: usize) -> Settings {
+    Settings { slots: 1, queue, ..Settings::default() }
+}
+
+/// A request whose reply stalls, in its slot.
+fn stalling(server: &TestServer) -> Client {
+    let mut client = server.client();
+    client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+    let head = client.head().unwrap();
+    client.event(&head).unwrap();
+    client
+}
+
+fn slow() -> ScriptedReply {
+    ScriptedReply::new().text("So").stall()
+}
+
+#[test]
+fn who_finds_the_queue_full_is_told_to_come_again() {
+    let server = TestServer::scripted([slow(), "good".into()], narrow(1));
+    let running = stalling(&server);
+    let mut queued = server.client();
+    queued.ask("/v1/chat/completions", &ask(""));
+    server.wait_for("requests_waiting", "1");
+    let refused = server.chat("");
+    assert_eq!(refused.fault(), (429, "queue_full".into(), None));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    drop(running);
+    assert_eq!(queued.reply().status, 200, "who waits has the next turn");
+}
+
+#[test]
+fn who_leaves_the_queue_takes_no_turn() {
+    let server = TestServer::scripted([slow(), "good".into()], narrow(1));
+    let running = stalling(&server);
+    let mut queued = server.client();
+    queued.ask("/v1/chat/completions", &ask(""));
+    server.wait_for("requests_waiting", "1");
+    drop(queued);
+    server.wait_for("requests_waiting", "0");
+    drop(running);
+    server.wait_for("requests_running", "0");
+    let reply = server.chat("").json();
+    assert_eq!(reply["choices"][0]["message"]["content"], "good");
+}
+
+#[test]
+fn of_very_many_requests_as_many_wait_as_may() {
+    const REQUESTS: usize = 300;
+    let server = TestServer::scripted([slow()], narrow(8));
+    let running = stalling(&server);
+    let mut clients: Vec<Client> = (0..REQUESTS).map(|_| server.client()).collect();
+    clients.iter_mut().for_each(|client| client.ask("/v1/chat/completions", &ask("")));
+    server.wait_for("requests_total{route=\"/v1/chat/completions\",status=\"429\"}", &(REQUESTS - 8).to_string());
+    server.wait_for("requests_waiting", "8");
+    drop((running, clients));
+    server.wait_for("requests_waiting", "0");
+    server.wait_for("requests_running", "0");
+    assert_eq!(server.get("/readyz").status, 200);
+}
+
+#[test]
+fn a_server_that_stops_tells_who_waits_and_lets_replies_finish() {
+    // More than the sockets hold, so that it is not over before the server is told to stop.
+    let reply = (0..256).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 16)));
+    let mut server = TestServer::scripted([reply], narrow(1));
+    let mut running = server.client();
+    running.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+    let head = running.head().unwrap();
+    let mut queued = server.client();
+    queued.ask("/v1/chat/completions", &ask(""));
+    server.wait_for("requests_waiting", "1");
+    server.stop();
+    let told = queued.reply();
+    assert_eq!(told.fault(), (503, "draining".into(), None));
+    assert!(told.header("retry-after").is_some());
+    let mut last = None;
+    while let Some(event) = running.event(&head) {
+        last = Some(event);
+    }
+    assert_eq!(last.as_deref(), Some("[DONE]"));
+    drop((running, queued));
+    server.join();
+}
+
+#[test]
+fn a_server_that_stops_waits_for_replies_only_so_long() {
+    let settings = Settings { drain_timeout: Duration::from_millis(1), ..Settings::default() };
+    let mut server = TestServer::scripted([slow()], settings);
+    let mut client = server.client();
+    client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+    let head = client.head().unwrap();
+    server.stop();
+    while client.event(&head).is_some() {}
+    server.join();
+}

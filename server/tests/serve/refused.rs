@@ -1,0 +1,200 @@
+//! Requests that are refused: with which status, which code, and naming which field.
+
+use causerie_server::serve::Settings;
+
+use crate::server::{TestServer, ask};
+
+/// A field with a value that is refused, and the code.
+const REFUSED: [(&str, &str, &str); 62] = [
+    ("max_tokens", "0", "invalid_value"),
+    ("max_tokens", "-1", "invalid_value"),
+    ("max_tokens", "2147483648", "invalid_value"),
+    ("max_tokens", "9223372036854775808", "invalid_value"),
+    ("max_tokens", "1.5", "invalid_value"),
+    ("max_tokens", r#""5""#, "invalid_value"),
+    ("max_completion_tokens", "0", "invalid_value"),
+    ("temperature", "-1", "invalid_value"),
+    ("temperature", "1e9", "invalid_value"),
+    ("temperature", r#""hot""#, "invalid_value"),
+    ("top_p", "1.1", "invalid_value"),
+    ("top_p", "-0.1", "invalid_value"),
+    ("top_k", "-2", "invalid_value"),
+    ("top_k", "0.5", "invalid_value"),
+    ("min_p", "1.5", "invalid_value"),
+    ("repetition_penalty", "0", "invalid_value"),
+    ("repetition_penalty", "1e300", "invalid_value"),
+    ("seed", "18446744073709551615", "invalid_value"),
+    ("seed", "1.5", "invalid_value"),
+    ("n", "0", "invalid_value"),
+    ("n", "1000000", "invalid_value"),
+    ("stop", r#""""#, "invalid_value"),
+    ("stop", "3", "invalid_value"),
+    ("stop", r#"["a", 3]"#, "invalid_value"),
+    ("stop", r#"["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17"]"#, "invalid_value"),
+    ("stream", "1", "invalid_value"),
+    ("stream_options", "true", "invalid_value"),
+    ("stream_options", r#"{"continuous_usage_stats": true}"#, "unsupported_field"),
+    ("tools", "{}", "invalid_value"),
+    ("tools", r#"[{"type": "web_search"}]"#, "invalid_value"),
+    ("tools", r#"[{"name": "f"}, {"name": "f"}]"#, "invalid_value"),
+    ("tools", r#"[{"name": "a b"}]"#, "invalid_value"),
+    ("tools", r#"[{"name": "f", "parameters": {"type": "object", "oneOf": []}}]"#, "invalid_value"),
+    ("tools", r#"[{"type": "function", "function": {"name": "f", "strict": true}}]"#, "unsupported_field"),
+    ("tool_choice", r#""required""#, "unsupported_field"),
+    ("tool_choice", r#"{"type": "function", "function": {"name": "f"}}"#, "unsupported_field"),
+    ("tool_choice", r#""sometimes""#, "invalid_value"),
+    ("parallel_tool_calls", "false", "unsupported_field"),
+    ("response_format", r#"{"type": "json_object"}"#, "unsupported_field"),
+    ("response_format", r#"{"type": "json_schema", "json_schema": {}}"#, "unsupported_field"),
+    ("chat_template_kwargs", r#"{"tokenize": true}"#, "unsupported_field"),
+    ("chat_template_kwargs", r#"{"enable_thinking": 1}"#, "invalid_value"),
+    ("chat_template", r#""{{ x }}""#, "unsupported_field"),
+    ("presence_penalty", "0.5", "unsupported_field"),
+    ("frequency_penalty", "-0.5", "unsupported_field"),
+    ("logprobs", "true", "unsupported_field"),
+    ("top_logprobs", "2", "unsupported_field"),
+    ("logit_bias", r#"{"5": -100}"#, "unsupported_field"),
+    ("ignore_eos", "1", "invalid_value"),
+    ("reasoning_effort", r#""low""#, "unsupported_field"),
+    ("guided_json", "{}", "unsupported_field"),
+    ("messages", "[]", "invalid_value"),
+    ("messages", r#""Hi""#, "invalid_value"),
+    ("messages", r#"[{"role": "clown", "content": "Hi"}]"#, "invalid_value"),
+    ("messages", r#"[{"role": "user", "content": 3}]"#, "invalid_value"),
+    (
+        "messages",
+        r#"[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}]"#,
+        "invalid_value",
+    ),
+    (
+        "messages",
+        r#"[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}]}]"#,
+        "invalid_value",
+    ),
+    (
+        "messages",
+        r#"[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]}]"#,
+        "invalid_value",
+    ),
+    ("messages", r#"[{"role": "system", "content": "", "tools": [{"name": "f"}]}]"#, "invalid_value"),
+    ("messages", "null", "invalid_value"),
+    ("model", "null", "invalid_value"),
+    ("model", "3", "invalid_value"),
+];
+
+#[test]
+fn a_field_that_cannot_be_honoured_is_named() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let mut client = server.client();
+    for (field, value, code) in REFUSED {
+        let mut body: serde_json::Value = serde_json::from_str(&ask("")).unwrap();
+        body[field] = serde_json::from_str(value).unwrap();
+        let reply = client.post("/v1/chat/completions", &body.to_string());
+        assert_eq!(reply.fault(), (400, code.into(), Some(field.into())), "{field}: {value}");
+    }
+    assert_eq!(server.chat("").status, 200, "a good request is answered afterwards");
+}
+
+#[test]
+fn values_that_ask_for_nothing_pass() {
+    let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
+    let fields = r#", "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": false, "top_logprobs": 0, "logit_bias": {},
+        "parallel_tool_calls": true, "tool_choice": "auto", "ignore_eos": false, "modalities": ["text"], "n": 1,
+        "stop": [], "store": true, "service_tier": "auto", "chat_template_kwargs": {}, "top_k": 0, "top_p": 0"#;
+    assert_eq!(server.chat(fields).status, 200);
+}
+
+#[test]
+fn strict_servers_refuse_names_they_do_not_know() {
+    let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
+    assert_eq!(server.chat(r#", "colour": "red""#).fault(), (400, "unknown_field".into(), Some("colour".into())));
+}
+
+#[test]
+fn a_model_is_known_by_its_exact_name() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let long = "x".repeat(10_000);
+    for name in [
+        "other",
+        "Test/Script",
+        "../../etc/passwd",
+        "a/b/c",
+        "%2e%2e/",
+        r"C:\\x",
+        "con",
+        "test/script.",
+        &long,
+        "a\\u0000",
+        "",
+    ] {
+        let body = ask("").replace("test/script", name);
+        let reply = server.post("/v1/chat/completions", &body);
+        assert_eq!(reply.fault(), (404, "model_not_found".into(), Some("model".into())), "{name}");
+    }
+    for path in ["/v1/models/other", "/v1/models/../../etc/passwd", "/v1/models/%2e%2e/"] {
+        assert_eq!(server.get(path).fault().1, "model_not_found", "{path}");
+    }
+    for path in ["/v1/models/test/script", "/v1/models/test%2Fscript"] {
+        assert_eq!(server.get(path).json()["id"], "test/script");
+    }
+    let models = server.get("/v1/models").json();
+    assert_eq!((&models["object"], &models["data"][0]["object"]), (&"list".into(), &"model".into()));
+    assert_eq!(models["data"][0]["context_length"], 32_768);
+}
+
+#[test]
+fn a_prompt_beyond_the_context_is_refused_with_both_counts() {
+    let runner = causerie::testing::ScriptedModel::new().context_size(22).reply("a").load().unwrap();
+    let server = TestServer::start(runner, "test/script", Settings::default());
+    for fields in ["", r#", "stream": true"#] {
+        let reply = server.chat(fields);
+        assert_eq!(reply.fault(), (400, "context_length_exceeded".into(), Some("messages".into())));
+        let error = &reply.json()["error"];
+        assert_eq!((&error["prompt_tokens"], &error["context_length"]), (&22.into(), &22.into()));
+    }
+}
+
+#[test]
+fn a_context_that_fills_up_ends_the_reply_as_too_long() {
+    let reply = causerie::testing::ScriptedReply::new().text("a").text("b").text("c");
+    let runner = causerie::testing::ScriptedModel::new().context_size(24).reply(reply).load().unwrap();
+    let server = TestServer::start(runner, "test/script", Settings::default());
+    let choice = server.chat("").json()["choices"][0].clone();
+    assert_eq!((choice["message"]["content"].as_str(), choice["finish_reason"].as_str()), (Some("ab"), Some("length")));
+}
+
+#[test]
+fn paths_and_methods_that_do_not_exist_are_told_apart() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    for path in ["/", "/v1", "/v1/chat", "/v1/chat/completions/", "/v2/models"] {
+        assert_eq!(server.get(path).fault(), (404, "not_found".into(), None), "{path}");
+    }
+    let get = server.get("/v1/chat/completions");
+    assert_eq!((get.fault().0, get.header("allow")), (405, Some("POST, OPTIONS")));
+    let post = server.post("/v1/models", "{}");
+    assert_eq!((post.fault().0, post.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
+#[test]
+fn health_is_told_without_a_reply() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    for path in ["/livez", "/readyz", "/health"] {
+        assert_eq!(server.get(path).status, 200);
+    }
+    server.chat("");
+    let metrics = server.get("/metrics");
+    assert!(metrics.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
+    let text = metrics.text();
+    for line in [
+        "causerie_requests_total{route=\"/v1/chat/completions\",status=\"200\"} 1",
+        "causerie_prompt_tokens_total 22",
+        "causerie_completion_tokens_total 2",
+        "causerie_time_to_first_token_seconds_count 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let value = line.rsplit_once(' ').unwrap().1;
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+}

@@ -1,0 +1,83 @@
+//! A server in this process, with a model of the test's own.
+
+use std::net::SocketAddr;
+
+use causerie::ModelRunner;
+use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie_server::serve::{Server, Settings};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::{Client, Reply};
+
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    runtime: Runtime,
+    stop: Option<oneshot::Sender<()>>,
+    run: JoinHandle<()>,
+}
+
+impl TestServer {
+    /// Serves a script under the name `test/script`.
+    pub(crate) fn scripted<R: Into<ScriptedReply>>(replies: impl IntoIterator<Item = R>, settings: Settings) -> Self {
+        let model = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply);
+        Self::start(model.load().unwrap(), "test/script", settings)
+    }
+
+    pub(crate) fn demo() -> Self {
+        let runner = ModelRunner::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf")).unwrap();
+        Self::start(runner, "causerie/demo", Settings::default())
+    }
+
+    pub(crate) fn start(runner: ModelRunner, model_id: &str, settings: Settings) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let _entered = runtime.enter();
+        let server = Server::new(listener, runner, model_id, settings).unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let address = server.address();
+        let run = runtime.spawn(server.run(async { drop(stopped.await) }));
+        Self { address, runtime, stop: Some(stop), run }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        self.client().get(path)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Reply {
+        self.client().post(path, body)
+    }
+
+    /// A chat request with one message, and further fields: `, "n": 2`.
+    pub(crate) fn chat(&self, fields: &str) -> Reply {
+        self.post("/v1/chat/completions", &ask(fields))
+    }
+
+    /// Tells the server to stop.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until the server has ended.
+    pub(crate) fn join(self) {
+        self.runtime.block_on(self.run).unwrap();
+    }
+
+    /// Waits until a metric has a value: for what happens in the server after the client has done its part.
+    pub(crate) fn wait_for(&self, metric: &str, value: &str) {
+        let line = format!("causerie_{metric} {value}");
+        let has_come = || self.get("/metrics").text().lines().any(|found| found == line);
+        assert!((0..20_000).any(|_| has_come()), "{line} never came");
+    }
+}
+
+/// The body of a chat request with one message, and further fields: `, "n": 2`.
+pub(crate) fn ask(fields: &str) -> String {
+    format!(r#"{{"model": "test/script", "messages": [{{"role": "user", "content": "Hi"}}]{fields}}}"#)
+}

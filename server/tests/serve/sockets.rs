@@ -1,0 +1,184 @@
+//! Clients that are slow, greedy, broken or hostile: each is dealt with, and a good request is answered afterwards.
+
+use std::time::Duration;
+
+use causerie::testing::ScriptedReply;
+use causerie_server::serve::Settings;
+
+use crate::server::{TestServer, ask};
+
+/// Sends bytes as they are; gives the status, or 0 when the connection is closed without one, and sees that it is closed.
+#[track_caller]
+fn check_closed(server: &TestServer, bytes: &[u8], expect: u16) {
+    let mut client = server.client();
+    client.send(bytes);
+    let status = client.try_reply().map_or(0, |reply| reply.status);
+    assert_eq!(status, expect, "{}", String::from_utf8_lossy(&bytes[..bytes.len().min(200)]));
+    assert!(client.is_closed(), "the connection is closed");
+}
+
+fn post(headers: &str, body: &str) -> Vec<u8> {
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    format!("{head}{headers}\r\n{body}").into_bytes()
+}
+
+/// What differs from the default in this test alone.
+fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    settings
+}
+
+#[test]
+fn slow_headers_are_not_waited_for() {
+    let server = TestServer::scripted(["good"], settings(|it| it.header_timeout = Duration::from_millis(30)));
+    check_closed(&server, b"", 0);
+    check_closed(&server, b"POST /v1/chat/comp", 0);
+    check_closed(&server, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", 0);
+    assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn slow_bodies_are_not_waited_for() {
+    let server = TestServer::scripted(["good"], settings(|it| it.body_timeout = Duration::from_millis(30)));
+    check_closed(&server, &post("Content-Length: 100\r\n", "{\"mod"), 408);
+    check_closed(&server, &post("Transfer-Encoding: chunked\r\n", "5\r\n{\"mod"), 408);
+    assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn bodies_that_are_too_large_are_not_read() {
+    let server = TestServer::scripted(["good"], settings(|it| it.max_body = 1000));
+    check_closed(&server, &post("Content-Length: 10000000000\r\n", "{}"), 413);
+    check_closed(&server, &post("Content-Length: 1001\r\n", ""), 413);
+    let chunk = format!("100\r\n{}\r\n", "x".repeat(256));
+    check_closed(&server, &post("Transfer-Encoding: chunked\r\n", &chunk.repeat(8)), 413);
+    assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn what_is_no_http_is_refused() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let many: String = (0..101).map(|i| format!("X-{i}: 1\r\n")).collect();
+    let header = |text: &str| format!("GET /livez HTTP/1.1\r\nHost: localhost\r\n{text}\r\n").into_bytes();
+    check_closed(&server, &header(&many), 431);
+    check_closed(&server, &header(&format!("X-Long: {}\r\n", "x".repeat(1 << 20))), 431);
+    check_closed(&server, format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(65_536)).as_bytes(), 414);
+    check_closed(&server, b"GET /livez\r\n\r\n", 400);
+    check_closed(&server, b"G\x00T /livez HTTP/1.1\r\n\r\n", 400);
+    check_closed(&server, &header("Bad Name: 1\r\n"), 400);
+    check_closed(&server, &header("Spaced : 1\r\n"), 400);
+    check_closed(&server, &header("A: 1\r\n folded\r\n"), 400);
+    check_closed(&server, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0);
+    assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn a_request_cannot_hide_in_another() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let hidden = "0\r\n\r\nGET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    check_closed(&server, &post("Content-Length: 2\r\nContent-Length: 40\r\n", "{}"), 400);
+    check_closed(&server, &post("Content-Length: -1\r\n", "{}"), 400);
+    check_closed(&server, &post("Content-Length: +2\r\n", "{}"), 400);
+    check_closed(&server, &post("Transfer-Encoding: chunked, identity\r\n", hidden), 400);
+    check_closed(&server, &post("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", hidden), 400);
+    check_closed(&server, &post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", hidden), 400);
+    assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn only_json_is_read() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let send = |kind: &str, body: &str| {
+        let mut client = server.client();
+        client.send(format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        client.reply().fault()
+    };
+    for kind in ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"] {
+        assert_eq!(send(kind, "{}"), (415, "unsupported_media_type".into(), None));
+    }
+    for body in ["[]", "{", "{} x", r#"{"a": 1, "a": 2}"#, &("[".repeat(100_000) + &"]".repeat(100_000))] {
+        assert_eq!(send("Content-Type: application/json; charset=utf-8\r\n", body), (400, "invalid_json".into(), None));
+    }
+    let mut client = server.client();
+    client.send(post("", ""));
+    assert_eq!(client.reply().fault(), (411, "length_required".into(), None));
+}
+
+#[test]
+fn foreign_hosts_and_origins_are_refused() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let get = |headers: &str| {
+        let mut client = server.client();
+        client.send(format!("GET /v1/models HTTP/1.1\r\n{headers}\r\n"));
+        client.reply()
+    };
+    assert_eq!(get("Host: evil.com\r\n").fault(), (403, "host_not_allowed".into(), None));
+    assert_eq!(get("").fault(), (400, "invalid_header".into(), None));
+    assert_eq!(get("Host: localhost\r\nHost: localhost\r\n").fault(), (400, "invalid_header".into(), None));
+    for origin in ["http://evil.com", "null", "http://localhost.evil.com"] {
+        let reply = get(&format!("Host: localhost\r\nOrigin: {origin}\r\n"));
+        assert_eq!(reply.fault(), (403, "origin_not_allowed".into(), None));
+        assert_eq!(reply.header("access-control-allow-origin"), None);
+    }
+    let local = get("Host: localhost\r\nOrigin: http://localhost:3000\r\n");
+    assert_eq!(local.header("access-control-allow-origin"), Some("http://localhost:3000"));
+    assert_eq!((local.header("vary"), local.header("access-control-allow-credentials")), (Some("origin"), None));
+    assert_eq!(get("Host: localhost\r\n").header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn a_page_is_told_beforehand_whether_it_may_ask() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let preflight = |origin: &str| {
+        let mut client = server.client();
+        client.send(format!(
+            "OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\n\
+             Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n\r\n"
+        ));
+        client.head().unwrap()
+    };
+    let allowed = preflight("http://127.0.0.1:3000");
+    assert_eq!((allowed.status, allowed.header("access-control-allow-headers")), (204, Some("content-type")));
+    assert_eq!(preflight("https://evil.com").status, 403);
+}
+
+#[test]
+fn a_key_is_neither_needed_nor_looked_at() {
+    let server = TestServer::scripted(["a", "b", "c", "d"], Settings::default());
+    for key in
+        ["Authorization: Bearer x", "Authorization: Key", "X-Api-Key: \u{e9}", "Authorization: a\r\nAuthorization: b"]
+    {
+        let body = ask("");
+        let mut client = server.client();
+        client.send(post(&format!("{key}\r\nContent-Length: {}\r\n", body.len()), &body));
+        assert_eq!(client.reply().status, 200, "{key}");
+    }
+}
+
+#[test]
+fn a_client_that_never_reads_is_dropped() {
+    // More than the sockets between the two hold.
+    let reply = (0..256).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 16)));
+    let server =
+        TestServer::scripted([reply, "good".into()], settings(|it| it.write_timeout = Duration::from_millis(30)));
+    let mut client = server.client();
+    client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+    server.wait_for("requests_cancelled_total", "1");
+    assert_eq!(server.chat("").status, 200);
+    drop(client);
+}
+
+#[test]
+fn a_connection_serves_several_requests() {
+    let server = TestServer::scripted(["one", "two"], Settings::default());
+    let mut client = server.client();
+    for text in ["one", "two"] {
+        let reply = client.post("/v1/chat/completions", &ask(r#", "stream": true"#));
+        assert!(reply.text().contains(text));
+        assert_eq!(client.get("/nowhere").status, 404);
+    }
+}
