@@ -1,0 +1,28 @@
+"""A server of the test's own: the command, with the demo model, on a free port."""
+
+import os
+import subprocess
+
+COMMAND = os.environ["CAUSERIE_COMMAND"]
+MODEL = "causerie/demo"
+
+
+class Server:
+    """`causerie serve` with further options, from its first line to its end."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [COMMAND, "serve", "--port", "0", *options], stdout=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        start = f"causerie serves {MODEL} at "
+        if not line.startswith(start):
+            raise RuntimeError(f"the server said {line!r}")
+        self.base_url = line.removeprefix(start).strip()
+
+    def stop(self):
+        """Ends the server; how it ended."""
+        self.process.terminate()
+        code = self.process.wait()
+        self.process.stdout.close()
+        return code
