@@ -17,7 +17,8 @@ def chat_conversation(speaker, tools, name, others=()):
         if others and speaker.chance(0.25):
             exchanges.append(invented.exchange(speaker, speaker.pick(others)))
         elif roll < 0.55:
-            wanted = offered if speaker.chance(0.5) else None  # else the request may be for what is not there
+            absent = shipped.MAKERS.keys() - offered  # a request for what is not there must be declined
+            wanted = absent if absent and speaker.chance(0.35) else offered
             exchanges.append(shipped.single(speaker, wanted=wanted))
         elif roll < 0.68:
             pair = shipped.pair(speaker)
