@@ -139,6 +139,14 @@ fn several_choices_are_counted_over_one_prompt() {
 }
 
 #[test]
+fn a_seed_is_told_as_it_can_be_given_again() {
+    let server = TestServer::scripted(["a", "b"], Settings::default());
+    let seed = |fields: &str| server.chat(fields).json()["choices"][0]["seed"].clone();
+    assert_eq!(seed(r#", "seed": -3"#), -3);
+    assert!(seed("").is_i64(), "a seed that was drawn is one that can be given");
+}
+
+#[test]
 fn the_next_turn_reads_only_what_is_new() {
     let server = TestServer::demo();
     let turns = |turns: &[(&str, &str)]| {

@@ -128,7 +128,7 @@ impl Choice {
             Form::Text => self.text_piece(""),
         };
         last["finish_reason"] = json!(self.finish_reason(completion));
-        last["seed"] = json!(completion.stats.seed);
+        last["seed"] = json!(seed(completion));
         pieces.push(last);
         pieces
     }
@@ -144,7 +144,7 @@ impl Choice {
             content.0: content.1,
             "logprobs": null,
             "finish_reason": self.finish_reason(completion),
-            "seed": completion.stats.seed,
+            "seed": seed(completion),
         })
     }
 
@@ -199,6 +199,11 @@ impl Choice {
     fn text_piece(&self, text: &str) -> Json {
         json!({ "index": self.index, "text": text, "logprobs": null, "finish_reason": null })
     }
+}
+
+/// The seed as a request can give it.
+fn seed(completion: &Completion) -> i64 {
+    completion.stats.seed.cast_signed()
 }
 
 /// JSON text, with numbers as the model wrote them.
