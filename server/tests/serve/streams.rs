@@ -192,15 +192,12 @@ fn a_client_that_goes_away_ends_its_own_reply_only() {
 #[test]
 fn a_client_that_goes_away_before_the_first_token_is_noticed() {
     for fields in ["", r#", "stream": true"#] {
-        let server = TestServer::scripted([ScriptedReply::new().stall(), "good".into()], Settings::default());
+        let server = TestServer::scripted([ScriptedReply::new().stall()], Settings::default());
         let mut client = server.client();
         client.ask("/v1/chat/completions", &ask(fields));
         server.wait_for("requests_running", "1");
         drop(client);
         server.wait_for("requests_cancelled_total", "1");
         server.wait_for("requests_running", "0");
-        // Another prompt: the script goes on with the stalled reply where the first prompt's state is found.
-        let next = server.post("/v1/completions", r#"{"model": "test/script", "prompt": "x"}"#);
-        assert_eq!(next.status, 200);
     }
 }
