@@ -27,6 +27,8 @@ pub(crate) struct Sizes {
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
     pub(crate) n_weight_bytes: u64,
+    /// Bytes of copies that products make of them.
+    pub(crate) n_copied_bytes: u64,
 }
 
 impl Sizes {
@@ -40,6 +42,10 @@ impl Sizes {
             hidden,
             window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
             n_weight_bytes: weights.tensors().map(|tensor| tensor.n_bytes_loaded()).sum(),
+            n_copied_bytes: weights
+                .tensors()
+                .map(|tensor| tensor.n_bytes_copied(tensor.shape == [n_vocabulary, hidden])) // logits are of one token
+                .sum(),
             ..Self::default()
         };
         for layer in 0..architecture.layers.len() {

@@ -40,6 +40,23 @@ impl Stated<'_> {
         }
     }
 
+    /// Bytes of the copy that candle makes of a matrix at its first product, in the order that products read. At most:
+    /// which processors get one is for candle to know. With `one_row`, the matrix meets one token at a time.
+    pub(crate) fn n_bytes_copied(&self, one_row: bool) -> u64 {
+        if self.shape.len() == 1 {
+            return 0;
+        }
+        let is_arm = cfg!(target_arch = "aarch64");
+        match self.dtype {
+            GgmlDType::Q4K if !is_arm => self.n_values() / 256 * 192,
+            GgmlDType::Q6K if !is_arm && one_row => 0,
+            GgmlDType::Q6K if !is_arm => self.n_values() / 256 * 320,
+            GgmlDType::Q8_0 => self.n_bytes as u64,
+            GgmlDType::Q4_0 | GgmlDType::Q4K | GgmlDType::Q5K | GgmlDType::Q6K if is_arm => self.n_bytes as u64,
+            _ => 0,
+        }
+    }
+
     /// The type's name, as in llama.cpp's files.
     pub(crate) fn type_name(&self) -> &'static str {
         match self.dtype {
