@@ -1,0 +1,5 @@
+//! Generates the bindings: `scripts/bindgen` calls it.
+
+fn main() {
+    uniffi::uniffi_bindgen_main()
+}

@@ -1,0 +1,324 @@
+//! Functions, their schemas, and calls of them.
+
+use std::collections::HashMap;
+
+use causerie as core;
+
+use crate::error::Result;
+use crate::json::JsonObject;
+
+/// A function that the model may call.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct SdkFunction {
+    /// Letters, `_` and digits, not starting with a digit.
+    pub name: String,
+    /// The purpose of the function, written for the model.
+    pub description: String,
+    /// In the order in which the model sees them.
+    pub parameters: Vec<SdkFunctionParameter>,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct SdkFunctionParameter {
+    /// The name under which the argument arrives.
+    pub name: String,
+    /// What values it takes. The type's own description is overridden by the parameter's.
+    #[uniffi(name = "type")]
+    pub parameter_type: SdkFunctionParameterType,
+    /// What the parameter means, written for the model.
+    pub description: String,
+    /// Whether a call may leave it out.
+    #[uniffi(default = false)]
+    pub optional: bool,
+}
+
+/// The type of a parameter, translated to JSON Schema for the model. A description counts only where the type is nested.
+#[derive(Clone, Debug, PartialEq, uniffi::Enum)]
+pub enum SdkFunctionParameterType {
+    /// Text.
+    SdkStr {
+        /// The allowed values; any text when absent.
+        #[uniffi(default)]
+        enum_values: Option<Vec<String>>,
+        /// Meaning of a nested value.
+        #[uniffi(default)]
+        description: Option<String>,
+    },
+    /// A number.
+    SdkNum {
+        /// The allowed values; any finite number when absent.
+        #[uniffi(default)]
+        enum_values: Option<Vec<f64>>,
+        /// Meaning of a nested value.
+        #[uniffi(default)]
+        description: Option<String>,
+    },
+    /// A whole number.
+    SdkInt {
+        /// The allowed values; any whole number when absent.
+        #[uniffi(default)]
+        enum_values: Option<Vec<i64>>,
+        /// Meaning of a nested value.
+        #[uniffi(default)]
+        description: Option<String>,
+    },
+    /// True or false.
+    SdkBool {
+        /// Meaning of a nested value.
+        #[uniffi(default)]
+        description: Option<String>,
+    },
+    /// A list.
+    SdkArr {
+        /// The type of every item.
+        item_type: Box<SdkFunctionParameterType>,
+        /// Meaning of a nested value.
+        #[uniffi(default)]
+        description: Option<String>,
+    },
+    /// A map of named values.
+    SdkObj {
+        /// Shown to the model sorted by name.
+        properties: HashMap<String, SdkFunctionParameterType>,
+        /// Names of the properties that must be present.
+        #[uniffi(default)]
+        required: Vec<String>,
+        /// Meaning of a nested value.
+        #[uniffi(default)]
+        description: Option<String>,
+    },
+    /// Null.
+    SdkNull,
+}
+
+/// A call that the model wants made. Validate the arguments before running anything.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct SdkFunctionCall {
+    /// The function wanted. It need not be a registered one.
+    pub name: String,
+    /// Exactly what the model wrote; arguments may be missing or of the wrong type.
+    pub arguments: JsonObject,
+    /// Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+    #[uniffi(default = "")]
+    pub call_id: String,
+    /// The text of this call as the model wrote it.
+    #[uniffi(default = "")]
+    pub raw_text: String,
+    /// What was mended to read it, by code; empty for clean calls.
+    #[uniffi(default)]
+    pub repairs: Vec<String>,
+    /// How it compares with the functions registered; empty when it fits.
+    #[uniffi(default)]
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One remark about a call, or about one of its arguments.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct Diagnostic {
+    /// What was found: `missing_required`, `wrong_type`, …
+    pub code: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Where: `config.items[2].id`; empty for the call as a whole.
+    pub path: String,
+    /// One readable line, fit to be sent back to the model.
+    pub text: String,
+}
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Severity {
+    /// The value was changed, and fits.
+    Coerced,
+    /// Nothing to compare with; the app decides.
+    Warning,
+    /// The value does not fit.
+    Error,
+}
+
+/// Call text that could not be delivered as a call.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct RejectedCall {
+    /// Why, by code: `incomplete_block`, `positional_argument`, …
+    pub reason: String,
+    /// The function's name, where it could be read.
+    pub name: Option<String>,
+    /// The refused text.
+    pub raw_text: String,
+    /// Where it starts in its block, in bytes.
+    pub byte_offset: u64,
+    /// The call as it could be read nevertheless; an app may accept it deliberately.
+    pub candidate: Option<SdkFunctionCall>,
+    /// One readable line.
+    pub explanation: String,
+}
+
+/// A call compared with its function.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct Validation {
+    /// The arguments, with what obviously fits made to fit.
+    pub arguments: JsonObject,
+    /// What was found.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the function can be run with these arguments.
+    pub is_ok: bool,
+    /// What is wrong, as a result to be sent back to the model.
+    pub errors_as_tool_text: String,
+}
+
+/// Compares a call with the function of its name; see the core's `validate_among`.
+#[uniffi::export]
+pub fn validate(call: SdkFunctionCall, functions: Vec<SdkFunction>) -> Validation {
+    let functions: Vec<core::SdkFunction> = functions.into_iter().map(Into::into).collect();
+    let validation = core::validate_among(&call.into(), &functions);
+    Validation {
+        is_ok: validation.is_ok(),
+        errors_as_tool_text: validation.errors_as_tool_text(),
+        arguments: JsonObject(validation.arguments),
+        diagnostics: validation.diagnostics.into_iter().map(Into::into).collect(),
+    }
+}
+
+/// The entry of a function in the tool list that the model reads, as JSON text.
+#[uniffi::export]
+pub fn function_schema(function: SdkFunction) -> String {
+    core::function_schema(&function.into()).to_string()
+}
+
+/// Functions as JSON text: chat-completions `tools`.
+#[uniffi::export]
+pub fn functions_to_json(functions: Vec<SdkFunction>) -> String {
+    let functions: Vec<core::SdkFunction> = functions.into_iter().map(Into::into).collect();
+    core::functions_to_json(&functions)
+}
+
+/// Reads chat-completions `tools` from JSON text.
+#[uniffi::export]
+pub fn functions_from_json(text: String) -> Result<Vec<SdkFunction>> {
+    Ok(core::functions_from_json(&text)?.into_iter().map(Into::into).collect())
+}
+
+impl From<SdkFunction> for core::SdkFunction {
+    fn from(function: SdkFunction) -> Self {
+        let parameters = function.parameters.into_iter().map(|parameter| core::SdkFunctionParameter {
+            name: parameter.name,
+            parameter_type: parameter.parameter_type.into(),
+            description: parameter.description,
+            optional: parameter.optional,
+        });
+        Self { name: function.name, description: function.description, parameters: parameters.collect() }
+    }
+}
+
+impl From<core::SdkFunction> for SdkFunction {
+    fn from(function: core::SdkFunction) -> Self {
+        let parameters = function.parameters.into_iter().map(|parameter| SdkFunctionParameter {
+            name: parameter.name,
+            parameter_type: parameter.parameter_type.into(),
+            description: parameter.description,
+            optional: parameter.optional,
+        });
+        Self { name: function.name, description: function.description, parameters: parameters.collect() }
+    }
+}
+
+/// Both enums have the same variants, so one text turns either into the other.
+macro_rules! convert_types {
+    ($from:ty => $to:ident) => {
+        impl From<$from> for $to {
+            fn from(parameter_type: $from) -> Self {
+                type From = $from;
+                match parameter_type {
+                    From::SdkStr { enum_values, description } => Self::SdkStr { enum_values, description },
+                    From::SdkNum { enum_values, description } => Self::SdkNum { enum_values, description },
+                    From::SdkInt { enum_values, description } => Self::SdkInt { enum_values, description },
+                    From::SdkBool { description } => Self::SdkBool { description },
+                    From::SdkArr { item_type, description } => {
+                        Self::SdkArr { item_type: Box::new((*item_type).into()), description }
+                    }
+                    From::SdkObj { properties, required, description } => {
+                        let properties = properties.into_iter().map(|(name, property)| (name, property.into()));
+                        Self::SdkObj { properties: properties.collect(), required, description }
+                    }
+                    From::SdkNull => Self::SdkNull,
+                }
+            }
+        }
+    };
+}
+
+use core::SdkFunctionParameterType as CoreType;
+convert_types!(CoreType => SdkFunctionParameterType);
+convert_types!(SdkFunctionParameterType => CoreType);
+
+impl From<SdkFunctionCall> for core::SdkFunctionCall {
+    fn from(call: SdkFunctionCall) -> Self {
+        let repair = |code: &String| core::Repair::ALL.into_iter().find(|repair| repair.code() == code);
+        Self {
+            name: call.name,
+            arguments: call.arguments.0,
+            call_id: call.call_id,
+            raw_text: call.raw_text,
+            repairs: call.repairs.iter().filter_map(repair).collect(),
+            diagnostics: call.diagnostics.into_iter().filter_map(core_diagnostic).collect(),
+        }
+    }
+}
+
+/// `None` for a code that this version does not know.
+fn core_diagnostic(diagnostic: Diagnostic) -> Option<core::Diagnostic> {
+    let code = core::DiagnosticCode::ALL.into_iter().find(|code| code.code() == diagnostic.code)?;
+    Some(core::Diagnostic { code, path: diagnostic.path, message: diagnostic.text })
+}
+
+impl From<core::SdkFunctionCall> for SdkFunctionCall {
+    fn from(call: core::SdkFunctionCall) -> Self {
+        Self {
+            name: call.name,
+            arguments: JsonObject(call.arguments),
+            call_id: call.call_id,
+            raw_text: call.raw_text,
+            repairs: call.repairs.into_iter().map(|repair| repair.code().to_owned()).collect(),
+            diagnostics: call.diagnostics.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<core::Diagnostic> for Diagnostic {
+    fn from(diagnostic: core::Diagnostic) -> Self {
+        let severity = match diagnostic.code.severity() {
+            core::Severity::Coerced => Severity::Coerced,
+            core::Severity::Warning => Severity::Warning,
+            core::Severity::Error => Severity::Error,
+        };
+        Self { code: diagnostic.code.code().to_owned(), severity, path: diagnostic.path, text: diagnostic.message }
+    }
+}
+
+impl From<core::RejectedCall> for RejectedCall {
+    fn from(rejected: core::RejectedCall) -> Self {
+        Self {
+            reason: rejected.reason.code().to_owned(),
+            name: rejected.name,
+            raw_text: rejected.raw_text,
+            byte_offset: rejected.byte_offset as u64,
+            candidate: rejected.candidate.map(Into::into),
+            explanation: rejected.message,
+        }
+    }
+}
+
+impl RejectedCall {
+    /// `None` for a reason that this version does not know.
+    pub(crate) fn into_core(self) -> Option<core::RejectedCall> {
+        Some(core::RejectedCall {
+            reason: core::RejectionReason::ALL.into_iter().find(|reason| reason.code() == self.reason)?,
+            name: self.name,
+            raw_text: self.raw_text,
+            byte_offset: usize::try_from(self.byte_offset).unwrap_or(usize::MAX),
+            candidate: self.candidate.map(Into::into),
+            message: self.explanation,
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! causerie for Swift, Kotlin and Python: the types and calls of the core, in forms that cross the border.
+//!
+//! Nothing is decided here. Every type is a twin of the core's with the same names, and every call passes on. Calls that
+//! reach the engine return a [`SdkError`], also for a panic, so that nothing can abort the app that holds it. Each
+//! language has a thin layer of its own on top, in which streams, maps and options feel at home.
+
+mod conversation;
+mod error;
+mod function;
+mod json;
+mod message;
+mod options;
+mod response;
+mod runner;
+mod stream;
+
+pub use conversation::{ContextPlan, Conversation};
+pub use error::SdkError;
+pub use function::{
+    Diagnostic, RejectedCall, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity,
+    Validation, function_schema, functions_from_json, functions_to_json, validate,
+};
+pub use json::JsonObject;
+pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
+pub use options::{
+    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, SamplingDefaults,
+};
+pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
+pub use runner::{ModelInfo, ModelRunner, load_model, load_scripted_model};
+pub use stream::ResponseStream;
+
+uniffi::setup_scaffolding!();

@@ -1,0 +1,149 @@
+//! Messages of a conversation.
+
+use causerie as core;
+
+use crate::error::Result;
+use crate::function::{RejectedCall, SdkFunction, SdkFunctionCall};
+use crate::json::JsonObject;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ChatMessageRole {
+    /// Sets the frame of the conversation; first or absent.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a function call.
+    Tool,
+}
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, uniffi::Enum)]
+pub enum ChatMessageContent {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A JPEG or PNG file.
+    Image {
+        /// The bytes of the file.
+        data: Vec<u8>,
+    },
+    /// A WAV file.
+    Audio {
+        /// The bytes of the file.
+        data: Vec<u8>,
+    },
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct ChatMessage {
+    /// Who speaks.
+    pub role: ChatMessageRole,
+    /// The parts, in order. Empty for a reply that holds only calls.
+    pub content: Vec<ChatMessageContent>,
+    /// What the model thought before and while it answered.
+    #[uniffi(default)]
+    pub reasoning_content: Option<String>,
+    /// On an assistant message, the calls it made, in order.
+    #[uniffi(default)]
+    pub function_calls: Option<Vec<SdkFunctionCall>>,
+    /// On an assistant message, call text that could not be delivered.
+    #[uniffi(default)]
+    pub rejected_calls: Vec<RejectedCall>,
+    /// On the system message, the functions registered: so a history carries its functions with it.
+    #[uniffi(default)]
+    pub functions: Vec<SdkFunction>,
+    /// Whether the reply was cut short by a cancel.
+    #[uniffi(default = false)]
+    pub incomplete: bool,
+    /// On a tool message, the call that it answers.
+    #[uniffi(default)]
+    pub tool_call_id: Option<String>,
+    /// The name of who speaks, or of the function that was called.
+    #[uniffi(default)]
+    pub name: Option<String>,
+    /// Fields of an imported message that are not known, as JSON text of an object; they are exported again.
+    #[uniffi(default = "{}")]
+    pub extra: String,
+}
+
+/// Writes a history as JSON text: an array of chat-completions messages.
+#[uniffi::export]
+pub fn messages_to_json(messages: Vec<ChatMessage>) -> String {
+    core::messages_to_json(&into_core(messages))
+}
+
+/// Reads a history from JSON text: an array of chat-completions messages.
+#[uniffi::export]
+pub fn messages_from_json(text: String) -> Result<Vec<ChatMessage>> {
+    Ok(core::messages_from_json(&text)?.into_iter().map(Into::into).collect())
+}
+
+pub(crate) fn into_core(messages: Vec<ChatMessage>) -> Vec<core::ChatMessage> {
+    messages.into_iter().map(Into::into).collect()
+}
+
+impl From<ChatMessage> for core::ChatMessage {
+    fn from(message: ChatMessage) -> Self {
+        let role = match message.role {
+            ChatMessageRole::System => core::Role::System,
+            ChatMessageRole::User => core::Role::User,
+            ChatMessageRole::Assistant => core::Role::Assistant,
+            ChatMessageRole::Tool => core::Role::Tool,
+        };
+        let part = |part| match part {
+            ChatMessageContent::Text { text } => core::ChatMessageContent::Text(text),
+            ChatMessageContent::Image { data } => core::ChatMessageContent::Image(data),
+            ChatMessageContent::Audio { data } => core::ChatMessageContent::Audio(data),
+        };
+        let extra = match core::read_json(&message.extra) {
+            Some(core::Value::Object(entries)) => entries,
+            _ => core::Arguments::new(),
+        };
+        Self {
+            content: message.content.into_iter().map(part).collect(),
+            reasoning_content: message.reasoning_content,
+            function_calls: message.function_calls.map(|calls| calls.into_iter().map(Into::into).collect()),
+            rejected_calls: message.rejected_calls.into_iter().filter_map(RejectedCall::into_core).collect(),
+            functions: message.functions.into_iter().map(Into::into).collect(),
+            incomplete: message.incomplete,
+            tool_call_id: message.tool_call_id,
+            name: message.name,
+            extra,
+            ..Self::new(role, "")
+        }
+    }
+}
+
+impl From<core::ChatMessage> for ChatMessage {
+    fn from(message: core::ChatMessage) -> Self {
+        let part = |part| match part {
+            core::ChatMessageContent::Image(data) => ChatMessageContent::Image { data },
+            core::ChatMessageContent::Audio(data) => ChatMessageContent::Audio { data },
+            core::ChatMessageContent::Text(text) => ChatMessageContent::Text { text },
+            _ => ChatMessageContent::Text { text: String::new() }, // the core knows no other part
+        };
+        Self {
+            role: match message.role {
+                core::Role::System => ChatMessageRole::System,
+                core::Role::User => ChatMessageRole::User,
+                core::Role::Assistant => ChatMessageRole::Assistant,
+                core::Role::Tool => ChatMessageRole::Tool,
+            },
+            content: message.content.into_iter().map(part).collect(),
+            reasoning_content: message.reasoning_content,
+            function_calls: message.function_calls.map(|calls| calls.into_iter().map(Into::into).collect()),
+            rejected_calls: message.rejected_calls.into_iter().map(Into::into).collect(),
+            functions: message.functions.into_iter().map(Into::into).collect(),
+            incomplete: message.incomplete,
+            tool_call_id: message.tool_call_id,
+            name: message.name,
+            extra: JsonObject(message.extra).into_text(),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Options of loading and of one generation.
+
+use std::time::Duration;
+
+use causerie as core;
+
+/// How one reply is generated. What is absent takes the model's own default, else that of the specification.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct GenerationOptions {
+    /// How calls are found in the reply; absent switches parsing off, and call text arrives as chunks.
+    pub function_call_parser: Option<FunctionCallParser>,
+    /// Randomness: 0 always picks the most probable token. Default 1.0.
+    #[uniffi(default)]
+    pub temperature: Option<f32>,
+    /// Keeps the most probable tokens up to this probability in sum. Default 1.0.
+    #[uniffi(default)]
+    pub top_p: Option<f32>,
+    /// Keeps the k most probable tokens; 0 keeps all. Default 50.
+    #[uniffi(default)]
+    pub top_k: Option<u32>,
+    /// Keeps tokens of at least this share of the best one's probability. Default 0.
+    #[uniffi(default)]
+    pub min_p: Option<f32>,
+    /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+    #[uniffi(default)]
+    pub repetition_penalty: Option<f32>,
+    /// Fixes the draws. Default: drawn anew, and reported with the reply.
+    #[uniffi(default)]
+    pub rng_seed: Option<u64>,
+    /// Tokens of reply at most. Default: until the model ends or the context is full.
+    #[uniffi(default)]
+    pub max_tokens: Option<u32>,
+    /// Texts that end the reply; they are not part of it.
+    #[uniffi(default)]
+    pub stop_sequences: Vec<String>,
+    /// Delivers reasoning as reasoning chunks; else it is only kept with the message.
+    #[uniffi(default = false)]
+    pub enable_thinking: bool,
+    /// Delivers reasoning within the text, between `<think>` and `</think>`.
+    #[uniffi(default = false)]
+    pub inline_thinking_tags: bool,
+    /// What stays of a cancelled reply. Default: what was written.
+    #[uniffi(default)]
+    pub on_cancel: Option<OnCancel>,
+    /// What happens while another reply of the conversation is being written. Default: an error.
+    #[uniffi(default)]
+    pub on_busy: Option<OnBusy>,
+    /// What happens to a history that does not fit the context. Default: an error.
+    #[uniffi(default)]
+    pub context_policy: Option<ContextPolicy>,
+    /// Milliseconds after which the reply is cancelled. Default: never.
+    #[uniffi(default)]
+    pub timeout_milliseconds: Option<u64>,
+}
+
+/// How a model family writes its function calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum FunctionCallParser {
+    /// Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
+    Default,
+    /// JSON objects between `<tool_call>` and `</tool_call>`.
+    JsonStyle,
+}
+
+/// What stays in the history of a reply that is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum OnCancel {
+    /// What was written, marked as incomplete.
+    KeepPartial,
+    /// Nothing of the reply; the message it answers stays.
+    DropPartial,
+    /// Neither the reply nor the message it answers.
+    DropTurn,
+}
+
+/// What a conversation does with a request while another reply of it is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum OnBusy {
+    /// Refuses it.
+    Error,
+    /// Answers it when those before it have ended.
+    Queue,
+}
+
+/// What happens to a history that does not fit the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ContextPolicy {
+    /// An error.
+    Error,
+    /// The prompt leaves out whole turns, the oldest first.
+    Slide {
+        /// Cuts the results of functions in older turns short first.
+        shrink_tool_results: bool,
+    },
+}
+
+/// Sampling values in place of those that a model's files recommend.
+#[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
+#[expect(missing_docs, reason = "as in GenerationOptions")]
+pub struct SamplingDefaults {
+    #[uniffi(default)]
+    pub temperature: Option<f32>,
+    #[uniffi(default)]
+    pub top_p: Option<f32>,
+    #[uniffi(default)]
+    pub top_k: Option<u32>,
+    #[uniffi(default)]
+    pub min_p: Option<f32>,
+    #[uniffi(default)]
+    pub repetition_penalty: Option<f32>,
+}
+
+/// How a model is loaded.
+#[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
+pub struct LoadOptions {
+    /// Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
+    #[uniffi(default)]
+    pub context_size: Option<u32>,
+    /// A chat template in place of the model's own.
+    #[uniffi(default)]
+    pub chat_template: Option<String>,
+    /// Sampling values in place of those that the model's files recommend.
+    #[uniffi(default)]
+    pub generation_defaults: Option<SamplingDefaults>,
+    /// From which the seeds of replies follow that have none of their own.
+    #[uniffi(default)]
+    pub random_seed: Option<u64>,
+    /// Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+    #[uniffi(default)]
+    pub cache_bytes: Option<u64>,
+    /// How many of them are kept; 0 keeps none. Default 256.
+    #[uniffi(default)]
+    pub cache_entries: Option<u32>,
+}
+
+impl From<GenerationOptions> for core::GenerationOptions {
+    fn from(options: GenerationOptions) -> Self {
+        Self {
+            temperature: options.temperature,
+            top_p: options.top_p,
+            top_k: options.top_k.map(size),
+            min_p: options.min_p,
+            repetition_penalty: options.repetition_penalty,
+            seed: options.rng_seed,
+            max_tokens: options.max_tokens.map(size),
+            stop_sequences: options.stop_sequences,
+            function_call_parser: options.function_call_parser.map(|parser| match parser {
+                FunctionCallParser::Default => core::FunctionCallParser::DefaultFunctionCallParser,
+                FunctionCallParser::JsonStyle => core::FunctionCallParser::JsonStyleFunctionCallParser,
+            }),
+            enable_thinking: options.enable_thinking,
+            inline_thinking_tags: options.inline_thinking_tags,
+            on_cancel: options.on_cancel.map_or_else(Default::default, |on_cancel| match on_cancel {
+                OnCancel::KeepPartial => core::OnCancel::KeepPartial,
+                OnCancel::DropPartial => core::OnCancel::DropPartial,
+                OnCancel::DropTurn => core::OnCancel::DropTurn,
+            }),
+            on_busy: options.on_busy.map_or_else(Default::default, |on_busy| match on_busy {
+                OnBusy::Error => core::OnBusy::Error,
+                OnBusy::Queue => core::OnBusy::Queue,
+            }),
+            context_policy: options.context_policy.map_or_else(Default::default, |policy| match policy {
+                ContextPolicy::Error => core::ContextPolicy::Error,
+                ContextPolicy::Slide { shrink_tool_results } => core::ContextPolicy::Slide { shrink_tool_results },
+            }),
+            timeout: options.timeout_milliseconds.map(Duration::from_millis),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<LoadOptions> for core::LoadOptions {
+    fn from(options: LoadOptions) -> Self {
+        let defaults = Self::default();
+        let sampling = options.generation_defaults.unwrap_or_default();
+        Self {
+            context_size: options.context_size.map(size),
+            chat_template: options.chat_template,
+            generation_defaults: core::SamplingDefaults {
+                temperature: sampling.temperature,
+                top_p: sampling.top_p,
+                top_k: sampling.top_k.map(size),
+                min_p: sampling.min_p,
+                repetition_penalty: sampling.repetition_penalty,
+            },
+            random_seed: options.random_seed,
+            cache_bytes: options
+                .cache_bytes
+                .map_or(defaults.cache_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            cache_entries: options.cache_entries.map_or(defaults.cache_entries, size),
+        }
+    }
+}
+
+/// A size of 32 bits, which every device can hold.
+fn size(number: u32) -> usize {
+    number as usize
+}

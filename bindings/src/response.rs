@@ -1,0 +1,187 @@
+//! What a generation yields.
+
+use causerie as core;
+
+use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::message::ChatMessage;
+
+/// One event of a reply. After `Complete`, or after one error, nothing follows.
+#[derive(Clone, Debug, PartialEq, uniffi::Enum)]
+pub enum MessageResponse {
+    /// Text, in whole characters.
+    Chunk {
+        /// The text.
+        text: String,
+    },
+    /// Text of the model's reasoning, in whole characters.
+    ReasoningChunk {
+        /// The text.
+        reasoning: String,
+    },
+    /// Sound.
+    AudioSample {
+        /// Mono samples in -1.0..=1.0.
+        samples: Vec<f32>,
+        /// Samples per second.
+        sample_rate: u32,
+    },
+    /// Calls that the model wants made: one event for each block that it wrote.
+    FunctionCalls {
+        /// The calls, in order.
+        function_calls: Vec<SdkFunctionCall>,
+    },
+    /// Call text that could not be delivered as calls.
+    FunctionCallsRejected {
+        /// What was refused, in order.
+        rejected_calls: Vec<RejectedCall>,
+    },
+    /// The end.
+    Complete {
+        /// The assembled reply, as it stands in the history.
+        full_message: ChatMessage,
+        /// Why it ended.
+        finish_reason: FinishReason,
+        /// Counts and times.
+        stats: GenerationStats,
+        /// What the prompt left out of the history, and whether the results in it match the calls.
+        prompt: PromptReport,
+    },
+}
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum FinishReason {
+    /// The model ended its turn, or a stop sequence was met.
+    Stop,
+    /// The model ended its turn, and at least one call was delivered.
+    ToolCalls,
+    /// The maximum of tokens was written.
+    MaxTokens,
+    /// The context is full.
+    ExceedContext,
+    /// Cancelled, or out of time.
+    Interrupted,
+}
+
+/// How a history became a prompt; messages are named by their place in the history.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct PromptReport {
+    /// Messages left out for want of room.
+    pub dropped_messages: Vec<u32>,
+    /// Results of functions that were cut short for want of room.
+    pub shrunk_messages: Vec<u32>,
+    /// Assistant messages that are followed by more or fewer results than they made calls.
+    pub miscounted_results: Vec<u32>,
+}
+
+/// The sampling values that were used.
+#[derive(Clone, Copy, Debug, PartialEq, uniffi::Record)]
+#[expect(missing_docs, reason = "as in GenerationOptions")]
+pub struct Sampling {
+    pub temperature: f32,
+    pub top_p: f32,
+    pub top_k: u32,
+    pub min_p: f32,
+    pub repetition_penalty: f32,
+}
+
+/// Counts and times of one generation. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, uniffi::Record)]
+pub struct GenerationStats {
+    /// Tokens of the prompt.
+    pub prompt_tokens: u32,
+    /// Those of them that did not have to be read, because a sequence before had read them.
+    pub cached_prompt_tokens: u32,
+    /// Tokens that the model wrote, those of calls and reasoning included.
+    pub completion_tokens: u32,
+    /// Those of them that are reasoning.
+    pub reasoning_tokens: u32,
+    /// Those of them that are blocks of calls.
+    pub call_tokens: u32,
+    /// Tokens of prompt and reply together.
+    pub total_tokens: u32,
+    /// From the request to its turn.
+    pub queue_time: f64,
+    /// From the request to the first token written.
+    pub time_to_first_token: f64,
+    /// Spent reading the prompt.
+    pub prefill_time: f64,
+    /// Spent writing.
+    pub decode_time: f64,
+    /// Tokens written per second of decoding.
+    pub tokens_per_second: f64,
+    /// The seed that was used.
+    pub seed: u64,
+    /// The sampling values that were used.
+    pub sampling: Sampling,
+    /// Tokens that the context can hold.
+    pub context_size: u32,
+}
+
+impl From<core::MessageResponse> for MessageResponse {
+    fn from(response: core::MessageResponse) -> Self {
+        match response {
+            core::MessageResponse::Chunk(text) => Self::Chunk { text },
+            core::MessageResponse::ReasoningChunk(reasoning) => Self::ReasoningChunk { reasoning },
+            core::MessageResponse::AudioSample { samples, sample_rate } => Self::AudioSample { samples, sample_rate },
+            core::MessageResponse::FunctionCalls(calls) => {
+                Self::FunctionCalls { function_calls: calls.into_iter().map(Into::into).collect() }
+            }
+            core::MessageResponse::FunctionCallsRejected(rejected) => {
+                Self::FunctionCallsRejected { rejected_calls: rejected.into_iter().map(Into::into).collect() }
+            }
+            core::MessageResponse::Complete(completion) => Self::Complete {
+                full_message: completion.full_message.into(),
+                finish_reason: match completion.finish_reason {
+                    core::FinishReason::Stop => FinishReason::Stop,
+                    core::FinishReason::ToolCalls => FinishReason::ToolCalls,
+                    core::FinishReason::MaxTokens => FinishReason::MaxTokens,
+                    core::FinishReason::ExceedContext => FinishReason::ExceedContext,
+                    _ => FinishReason::Interrupted,
+                },
+                stats: completion.stats.into(),
+                prompt: PromptReport {
+                    dropped_messages: counts(completion.prompt.dropped_messages),
+                    shrunk_messages: counts(completion.prompt.shrunk_messages),
+                    miscounted_results: counts(completion.prompt.miscounted_results),
+                },
+            },
+        }
+    }
+}
+
+impl From<core::GenerationStats> for GenerationStats {
+    fn from(stats: core::GenerationStats) -> Self {
+        Self {
+            prompt_tokens: count(stats.prompt_tokens),
+            cached_prompt_tokens: count(stats.cached_prompt_tokens),
+            completion_tokens: count(stats.completion_tokens),
+            reasoning_tokens: count(stats.reasoning_tokens),
+            call_tokens: count(stats.call_tokens),
+            total_tokens: count(stats.total_tokens()),
+            queue_time: stats.queue_time.as_secs_f64(),
+            time_to_first_token: stats.time_to_first_token.as_secs_f64(),
+            prefill_time: stats.prefill_time.as_secs_f64(),
+            decode_time: stats.decode_time.as_secs_f64(),
+            tokens_per_second: stats.tokens_per_second(),
+            seed: stats.seed,
+            sampling: Sampling {
+                temperature: stats.sampling.temperature,
+                top_p: stats.sampling.top_p,
+                top_k: count(stats.sampling.top_k),
+                min_p: stats.sampling.min_p,
+                repetition_penalty: stats.sampling.repetition_penalty,
+            },
+            context_size: count(stats.context_size),
+        }
+    }
+}
+
+/// Counts of tokens and messages stay far below 2^32.
+pub(crate) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn counts(numbers: Vec<usize>) -> Vec<u32> {
+    numbers.into_iter().map(count).collect()
+}

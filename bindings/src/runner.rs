@@ -1,0 +1,138 @@
+//! Loading a model, and what is made of it.
+
+use std::sync::Arc;
+use std::thread;
+
+use causerie as core;
+use futures_channel::oneshot;
+
+use crate::conversation::Conversation;
+use crate::error::{Result, SdkError};
+use crate::message::{ChatMessage, into_core};
+use crate::options::{GenerationOptions, LoadOptions};
+use crate::response::count;
+use crate::stream::ResponseStream;
+
+/// A loaded model, from which conversations are made.
+#[derive(Debug, uniffi::Object)]
+pub struct ModelRunner {
+    pub(crate) runner: core::ModelRunner,
+}
+
+/// What a model is.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct ModelInfo {
+    /// What its makers call it, where the files say.
+    pub name: Option<String>,
+    /// The family, by the name that its files give it.
+    pub architecture: String,
+    /// Weights, each counted once.
+    pub parameters: u64,
+    /// Layers of either kind.
+    pub layers: u32,
+    /// Tokens that the model was made to hold in view.
+    pub context_size: u32,
+    /// Tokens of its vocabulary.
+    pub vocabulary_size: u32,
+    /// Types of the weights, the one with the most bytes first.
+    pub quantisation: Vec<String>,
+    /// Whether the chat template offers functions.
+    pub supports_function_calling: bool,
+    /// Whether the chat template speaks of reasoning.
+    pub supports_reasoning: bool,
+    /// Bytes of memory that it takes with its whole context, estimated.
+    pub memory_estimate: u64,
+}
+
+/// Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
+/// its own.
+#[uniffi::export]
+pub async fn load_model(path: String, options: LoadOptions) -> Result<Arc<ModelRunner>> {
+    let (sender, receiver) = oneshot::channel();
+    let load = move || drop(sender.send(core::ModelRunner::load_with(&path, options.into()))); // who waits may have gone
+    thread::Builder::new()
+        .name("causerie-load".to_owned())
+        .spawn(load)
+        .map_err(|err| SdkError::Internal { reason: format!("cannot start a thread: {err}") })?;
+    let loaded = receiver.await.map_err(|_| SdkError::Internal { reason: "loading failed".to_owned() })?;
+    Ok(Arc::new(ModelRunner { runner: loaded? }))
+}
+
+/// Starts a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
+#[uniffi::export]
+pub fn load_scripted_model(script: String) -> Result<Arc<ModelRunner>> {
+    let runner = core::testing::ScriptedModel::from_json(&script)?.load()?;
+    Ok(Arc::new(ModelRunner { runner }))
+}
+
+#[uniffi::export]
+impl ModelRunner {
+    /// A conversation that begins with a system prompt; with an empty one, without.
+    pub fn create_conversation(&self, system_prompt: String) -> Arc<Conversation> {
+        Conversation::new(self.runner.create_conversation(&system_prompt))
+    }
+
+    /// A conversation that goes on from a history. Functions come with it: its system message carries them.
+    pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Arc<Conversation> {
+        Conversation::new(self.runner.create_conversation_from_history(into_core(history)))
+    }
+
+    /// A conversation that was saved to a file.
+    pub fn restore_session(&self, path: String) -> Result<Arc<Conversation>> {
+        Ok(Conversation::new(self.runner.restore_session(path)?))
+    }
+
+    /// Completes a prompt as it stands.
+    pub fn complete(&self, prompt: String, options: GenerationOptions) -> Arc<ResponseStream> {
+        ResponseStream::new(self.runner.complete(prompt, options.into()))
+    }
+
+    /// The prompt that the model would read for these messages.
+    pub fn render_prompt(&self, messages: Vec<ChatMessage>, add_generation_prompt: bool) -> Result<String> {
+        Ok(self.runner.render_prompt(&into_core(messages), add_generation_prompt)?)
+    }
+
+    /// The token ids of the prompt that the model would read for these messages.
+    pub fn prompt_tokens(&self, messages: Vec<ChatMessage>, add_generation_prompt: bool) -> Result<Vec<u32>> {
+        Ok(self.runner.prompt_tokens(&into_core(messages), add_generation_prompt)?)
+    }
+
+    /// The token ids of a prompt given as text.
+    pub fn tokenize(&self, prompt: String) -> Result<Vec<u32>> {
+        Ok(self.runner.tokenize(&prompt)?)
+    }
+
+    /// Tokens that a prompt and its reply can have together.
+    pub fn context_size(&self) -> u32 {
+        count(self.runner.context_size())
+    }
+
+    /// Whether the model's chat template can offer functions.
+    pub fn supports_function_calling(&self) -> bool {
+        self.runner.supports_function_calling()
+    }
+
+    /// What the model is.
+    pub fn info(&self) -> ModelInfo {
+        let info = self.runner.info();
+        ModelInfo {
+            name: info.name.clone(),
+            architecture: info.architecture.clone(),
+            parameters: info.n_parameters,
+            layers: count(info.n_layers),
+            context_size: count(info.context_size),
+            vocabulary_size: count(info.n_vocabulary),
+            quantisation: info.quantisation.iter().map(|share| share.name.clone()).collect(),
+            supports_function_calling: info.supports_function_calling,
+            supports_reasoning: info.supports_reasoning,
+            memory_estimate: info.memory_estimate(self.runner.context_size()).total(),
+        }
+    }
+
+    /// Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
+    /// again does nothing.
+    pub async fn unload(&self) -> Result<()> {
+        self.runner.unload().await;
+        Ok(())
+    }
+}
