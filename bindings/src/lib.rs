@@ -13,6 +13,8 @@ mod options;
 mod response;
 mod runner;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use conversation::{ContextPlan, Conversation};
 pub use error::SdkError;

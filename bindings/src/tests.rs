@@ -1,0 +1,141 @@
+//! The border itself: what crosses it comes back as it was, and no fault passes it as anything but an error.
+
+use std::sync::Arc;
+
+use causerie as core;
+
+use crate::*;
+
+fn options() -> GenerationOptions {
+    GenerationOptions { function_call_parser: Some(FunctionCallParser::Default), ..plain() }
+}
+
+fn plain() -> GenerationOptions {
+    GenerationOptions {
+        function_call_parser: None,
+        temperature: None,
+        top_p: None,
+        top_k: None,
+        min_p: None,
+        repetition_penalty: None,
+        rng_seed: None,
+        max_tokens: None,
+        stop_sequences: Vec::new(),
+        enable_thinking: false,
+        inline_thinking_tags: false,
+        on_cancel: None,
+        on_busy: None,
+        context_policy: None,
+        timeout_milliseconds: None,
+    }
+}
+
+fn user(text: &str) -> ChatMessage {
+    core::ChatMessage::user(text).into()
+}
+
+fn scripted(script: &str) -> Arc<Conversation> {
+    load_scripted_model(script.to_owned()).unwrap().create_conversation(String::new())
+}
+
+fn read(stream: &ResponseStream) -> Result<Vec<MessageResponse>, SdkError> {
+    let mut events = Vec::new();
+    while let Some(event) = stream.next_blocking()? {
+        events.push(event);
+    }
+    Ok(events)
+}
+
+#[test]
+fn a_history_crosses_the_border_without_loss() {
+    let text = r#"[{"role": "system", "content": "Be brief.", "tools": [{"type": "function", "function": {"name": "f",
+        "description": "d", "parameters": {"type": "object", "properties": {
+            "a": {"type": "array", "description": "", "items": {"type": "object", "description": "inner", "properties": {
+                "n": {"type": "integer", "enum": [1, 2]}}, "required": ["n"]}},
+            "b": {"type": "null", "description": "nothing"}}, "required": ["a"]}}}]},
+        {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url":
+            {"url": "data:image/png;base64,iVBORw=="}}], "name": "Ana", "mood": [1, null]},
+        {"role": "assistant", "content": null, "reasoning_content": "Hm.", "incomplete": true, "tool_calls": [{"id": "c",
+            "function": {"name": "f", "arguments": "{\"n\": 123456789012345678901234567890, \"x\": 1.0}"},
+            "raw_text": "f()", "repairs": ["leading_zero"]}],
+            "rejected_calls": [{"reason": "too_large", "raw_text": "g(", "byte_offset": 3, "message": "m"}]},
+        {"role": "tool", "content": "{}", "tool_call_id": "c"}]"#;
+    let history = core::messages_from_json(text).unwrap();
+    let crossed: Vec<ChatMessage> = history.iter().cloned().map(Into::into).collect();
+    let back: Vec<core::ChatMessage> = crossed.iter().cloned().map(Into::into).collect();
+    assert_eq!(back, history);
+    assert_eq!(messages_from_json(messages_to_json(crossed.clone())).unwrap(), crossed);
+    let functions = crossed[0].functions.clone();
+    assert_eq!(functions_from_json(functions_to_json(functions.clone())).unwrap(), functions);
+}
+
+#[test]
+fn a_call_crosses_and_is_validated() {
+    let conversation = scripted(
+        r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f(a='3')]", {"control": "<|tool_call_end|>"}], ["Done."]]}"#,
+    );
+    let a = SdkFunctionParameter {
+        name: "a".to_owned(),
+        parameter_type: SdkFunctionParameterType::SdkInt { enum_values: None, description: None },
+        description: String::new(),
+        optional: false,
+    };
+    let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters: vec![a] };
+    conversation.register_function(function.clone()).unwrap();
+    let events = read(&conversation.start_response(user("Hi"), options())).unwrap();
+    let [MessageResponse::FunctionCalls { function_calls }, MessageResponse::Complete { finish_reason, .. }] = &events[..]
+    else {
+        panic!("a call and the end: {events:?}")
+    };
+    assert_eq!((function_calls[0].name.as_str(), *finish_reason), ("f", FinishReason::ToolCalls));
+    assert_eq!(function_calls[0].diagnostics[0].code, "string_to_number");
+    let validation = validate(function_calls[0].clone(), vec![function]);
+    assert!(validation.is_ok);
+    assert_eq!(validation.arguments.0["a"], core::Value::Integer(3));
+    let result = core::ChatMessage::tool("{}").into();
+    let events = read(&conversation.start_response(result, options())).unwrap();
+    assert!(matches!(&events[0], MessageResponse::Chunk { text } if text == "Done."));
+    assert_eq!(conversation.history().len(), 5, "the functions' message, and two turns");
+}
+
+#[test]
+fn faults_are_errors_and_leave_the_rest_alone() {
+    let script = r#"{"replies": [[{"panic": true}], [{"fail": "no memory"}], ["fine"], [{"stall": true}]]}"#;
+    let conversation = scripted(script);
+    let ask = || conversation.start_response(user("Hi"), options());
+    assert!(matches!(read(&ask()), Err(SdkError::Internal { .. })));
+    assert_eq!(read(&ask()), Err(SdkError::Generation { reason: "no memory".to_owned() }));
+    let stream = ask();
+    assert_eq!(stream.claim(), Ok(()));
+    assert!(matches!(stream.claim(), Err(SdkError::StreamAlreadyConsumed { .. })));
+    assert_eq!(read(&stream).unwrap().len(), 2);
+    assert_eq!(stream.next_blocking(), Ok(None), "nothing follows the end");
+
+    let stream = ask();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| read(&stream).unwrap());
+        while !conversation.is_generating() {
+            std::thread::yield_now();
+        }
+        assert!(matches!(read(&ask()), Err(SdkError::Busy { .. })));
+        stream.cancel();
+        let events = reader.join().unwrap();
+        assert!(matches!(events[..], [MessageResponse::Complete { finish_reason: FinishReason::Interrupted, .. }]));
+    });
+    let nowhere = pollster::block_on(load_model("no/such.gguf".to_owned(), LoadOptions::default()));
+    assert!(matches!(nowhere, Err(SdkError::ModelNotFound { .. })));
+}
+
+#[test]
+fn a_disabled_parser_gives_the_text_as_it_is() {
+    let conversation = scripted(r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f()]"]]}"#);
+    let events = read(&conversation.start_response(user("Hi"), plain())).unwrap();
+    let text: String = events
+        .iter()
+        .filter_map(|event| match event {
+            MessageResponse::Chunk { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(text, "<|tool_call_start|>[f()]");
+}
