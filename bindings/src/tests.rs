@@ -83,7 +83,8 @@ fn a_call_crosses_and_is_validated() {
     let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters: vec![a] };
     conversation.register_function(function.clone()).unwrap();
     let events = read(&conversation.start_response(user("Hi"), options())).unwrap();
-    let [MessageResponse::FunctionCalls { function_calls }, MessageResponse::Complete { finish_reason, .. }] = &events[..]
+    let [MessageResponse::FunctionCalls { function_calls }, MessageResponse::Complete { finish_reason, .. }] =
+        &events[..]
     else {
         panic!("a call and the end: {events:?}")
     };

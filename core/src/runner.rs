@@ -177,12 +177,13 @@ impl ModelRunner {
         }
     }
 
-    /// The prompt that the model would read for these messages, as one text.
+    /// The prompt that the model would read for these messages, as one text. Reasoning is not asked for, as in a
+    /// conversation without [`enable_thinking`](GenerationOptions::enable_thinking).
     ///
     /// # Errors
     /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
-        let frame = Frame { add_generation_prompt, enable_thinking: None, now: &Zoned::now() };
+        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), now: &Zoned::now() };
         Ok(joined(&self.loaded()?.render(messages, &frame)?))
     }
 
@@ -208,7 +209,7 @@ impl ModelRunner {
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
-        let frame = Frame { add_generation_prompt, enable_thinking: None, now: &Zoned::now() };
+        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), now: &Zoned::now() };
         let loaded = self.loaded()?;
         loaded.tokenizer.encode_with_bos(&loaded.render(messages, &frame)?)
     }

@@ -145,3 +145,48 @@ fn a_script_is_read_from_json() {
     let err = ScriptedModel::from_json(r#"{"replies": [[{"sing": true}]]}"#).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::Serialization);
 }
+
+#[test]
+fn a_stalled_reply_that_was_cancelled_is_not_said_again() {
+    let conversation = conversation(ScriptedReply::new().stall());
+    let mut stream = ask(&conversation, options());
+    let cancel = stream.cancel_handle();
+    let reader = std::thread::spawn(move || read(&mut stream).1.unwrap().finish_reason);
+    while conversation.history().is_empty() {
+        std::thread::yield_now();
+    }
+    cancel.cancel();
+    reader.join().unwrap();
+    conversation.truncate(0).unwrap();
+    let (events, _) = read(&mut ask(&conversation, options()));
+    assert_eq!(joined(&events), ["text Again."]);
+}
+
+#[test]
+fn a_fault_within_a_block_of_calls_tells_of_the_block() {
+    let conversation =
+        conversation(ScriptedReply::new().text("a").control("<|tool_call_start|>").text("[f(").fail("x"));
+    let mut stream = ask(&conversation, options());
+    let (events, end) = read(&mut stream);
+    assert_eq!(
+        (joined(&events), end.unwrap_err().kind()),
+        (vec!["text a".into(), "incomplete_block".into()], ErrorKind::Generation)
+    );
+    assert_eq!(stream.partial().map(|partial| partial.rejected_calls.len()), Some(1));
+    let refused = GenerationOptions { temperature: Some(-1.0), ..options() };
+    let mut stream = ask(&conversation, refused);
+    assert!(read(&mut stream).1.is_err() && stream.partial().is_none() && !conversation.is_generating());
+}
+
+#[test]
+fn a_scripted_conversation_is_saved_without_a_cache() {
+    let conversation = conversation(ScriptedReply::new().text("a"));
+    read(&mut ask(&conversation, options())).1.unwrap();
+    let path = std::env::temp_dir().join(format!("causerie-{}-script.session", std::process::id()));
+    conversation.save_session(&path, true).unwrap();
+    let restored = conversation.model_runner().restore_session(&path);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(restored.unwrap().history(), conversation.history());
+    let (events, _) = read(&mut ask(&conversation, options()));
+    assert_eq!(joined(&events), ["text Again."], "no reply was used up");
+}

@@ -139,6 +139,11 @@ fn a_history_is_edited_between_turns() {
     assert!(conversation.unregister_function("a").unwrap() && !conversation.unregister_function("a").unwrap());
     assert_eq!(conversation.functions().len(), 1);
     conversation.unregister_function("b").unwrap();
+    let empty = conversation.model_runner().create_conversation_from_history(vec![ChatMessage::system("")]);
+    assert!(
+        !empty.unregister_function("unknown").unwrap() && empty.history().len() == 1,
+        "what is not there takes nothing"
+    );
     assert_eq!(roles(&conversation), [Role::User, Role::Assistant], "nothing is left for a system message to carry");
 }
 
@@ -175,6 +180,10 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     history.drain(1..dropped.len() - 1);
     let larger = runner.create_conversation_from_history(history);
     assert!(runner.context_size() < larger.prompt_token_count().unwrap() + 500);
+
+    let boundless = GenerationOptions { max_tokens: Some(usize::MAX), ..slide.clone() };
+    let small = long(&runner, 3);
+    assert!(small.plan_context(&boundless).unwrap().dropped_messages.is_empty(), "a short history keeps its turns");
 
     let plan = conversation.plan_context(&slide).unwrap();
     assert!(plan.tokens_after + 500 <= runner.context_size() && runner.context_size() < plan.tokens_before);

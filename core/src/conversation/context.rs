@@ -87,7 +87,8 @@ impl Window {
             loaded.check_prompt(&whole.tokens)?;
             return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));
         };
-        let room = self.max_tokens.unwrap_or(REPLY_ROOM);
+        // A reply may be allowed more than the context holds; half of it is left to the prompt.
+        let room = self.max_tokens.unwrap_or(REPLY_ROOM).min(loaded.context_size / 2);
         let fits = |prompt: &Prompt| prompt.tokens.len().saturating_add(room) <= loaded.context_size;
         if fits(&whole) {
             return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));

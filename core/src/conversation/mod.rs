@@ -118,13 +118,14 @@ impl Conversation {
     /// [`ErrorKind::Busy`] during a generation.
     pub fn unregister_function(&self, name: &str) -> Result<bool> {
         self.turns.edit(|history| {
-            let n_functions = |history: &[ChatMessage]| history.iter().map(|message| message.functions.len()).sum();
-            let n_before: usize = n_functions(history);
-            history.iter_mut().for_each(|message| message.functions.retain(|function| function.name != name));
+            let is_it = |function: &SdkFunction| function.name == name;
+            let Some(at) = history.iter().position(|message| message.functions.iter().any(is_it)) else { return false };
+            history[at].functions.retain(|function| !is_it(function));
             // A system message that carried nothing but functions goes with the last of them.
-            history
-                .retain(|message| message.role != Role::System || !is_blank(message) || !message.functions.is_empty());
-            n_functions(history) < n_before
+            if history[at].functions.is_empty() && is_blank(&history[at]) {
+                history.remove(at);
+            }
+            true
         })
     }
 
@@ -209,13 +210,17 @@ impl Conversation {
     fn stream(&self, message: Option<ChatMessage>, options: GenerationOptions) -> ResponseStream {
         let conversation = self.clone();
         ResponseStream::new(move |outlet| {
+            options.check()?; // before it takes a place in the line
             let turns = &conversation.turns;
             let id = turns.ask(options.on_busy, outlet.cancel_flag())?;
             let prepare = conversation.prepare(id, message, &options);
             let (heard, on_cancel) = (Arc::clone(turns), options.on_cancel);
             let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news, on_cancel));
             // A listener that is dropped unheard was never queued.
-            conversation.runner.submit(prepare, options, listener, outlet).inspect_err(|_| turns.withdraw(id))
+            conversation.runner.submit(prepare, options, listener, outlet).inspect_err(|_| {
+                turns.withdraw(id);
+                conversation.runner.engine().thread().unpark(); // the next in the line may be waiting
+            })
         })
     }
 

@@ -3,11 +3,12 @@
 //! A session file holds: `CAUSERIE`, the version (u32), the length (u64) and the text of a JSON object, the length (u64)
 //! and the bytes of a cache, which may be none, and the SHA-256 of all before; numbers are little-endian. The JSON object
 //! holds `messages`, `now`, the time that the conversation's prompts see, `tokens`, the token ids of the history, and
-//! `probe`, by which the cache knows its model.
+//! `probe` and `window`, by which the cache knows its model.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::conversation::Conversation;
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError, SessionFault};
 use crate::history::{messages_from_json, messages_to_json};
+use crate::message::ChatMessage;
 use crate::model::State;
 use crate::prompt::Frame;
 use crate::runner::ModelRunner;
@@ -27,7 +29,7 @@ const VERSION: u32 = 1;
 const LARGEST: u64 = 8 << 30;
 const CHECKSUM: usize = 32;
 /// Tokens that the model reads to be known by its logits, and how many of those are kept.
-const PROBE: usize = 8;
+const PROBE: usize = 16;
 const PROBE_LOGITS: usize = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -35,6 +37,8 @@ struct Saved {
     messages: String,
     now: String,
     tokens: Vec<u32>,
+    /// Tokens that the model's windows see; a probe is too short to tell.
+    window: Option<usize>,
     probe: Vec<f32>,
 }
 
@@ -53,13 +57,15 @@ impl Conversation {
         let mut saved = Saved {
             messages: messages_to_json(&history),
             now: self.now.to_string(),
-            tokens: self.tokens_so_far(&loaded)?,
+            tokens: tokens(&loaded, &history, &self.now)?,
+            window: self.runner.info().sliding_window,
             probe: Vec::new(),
         };
         let mut cache = Vec::new();
         if include_cache {
             let tokens = saved.tokens.clone();
-            if let Some(state) = self.runner.engine().visit(move |_, cache| cache.find(&tokens))? {
+            let state = self.runner.engine().visit(move |_, cache| cache.find(&tokens))?;
+            if let Some(state) = state.filter(State::can_be_saved) {
                 saved.probe = probe(&loaded)?.0;
                 cache = state.to_bytes().map_err(|err| {
                     SdkError::new(ErrorKind::Generation, "the model's state cannot be read").caused_by(err)
@@ -68,13 +74,6 @@ impl Conversation {
         }
         let json = serde_json::to_vec(&saved).map_err(|err| corrupt().caused_by(err))?;
         write_whole(path.as_ref(), &[&json, &cache]).map_err(|err| fault(path.as_ref(), err))
-    }
-
-    /// The tokens of the history as it stands, without the beginning of the model's turn.
-    fn tokens_so_far(&self, loaded: &LoadedModel) -> Result<Vec<u32>> {
-        let history = self.history();
-        let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), now: &self.now };
-        loaded.tokenizer.encode_with_bos(&loaded.render(&history, &frame)?)
     }
 }
 
@@ -93,15 +92,14 @@ impl ModelRunner {
         let saved: Saved = serde_json::from_slice(json).map_err(|err| corrupt().caused_by(err))?;
         let history = messages_from_json(&saved.messages).map_err(|err| corrupt().caused_by(err))?;
         let now: Zoned = saved.now.parse().map_err(|err: jiff::Error| corrupt().caused_by(err))?;
-        let conversation = Conversation::new(self.clone(), history, now);
         let loaded = self.loaded()?;
-        if conversation.tokens_so_far(&loaded)? != saved.tokens {
+        if tokens(&loaded, &history, &now)? != saved.tokens {
             return Err(SdkError::new(
                 ErrorKind::Session(SessionFault::Model),
                 "this model reads the session as another prompt than the model that it was saved with",
             ));
         }
-        if !cache.is_empty() {
+        if !cache.is_empty() && saved.window == self.info().sliding_window {
             let (logits, like) = probe(&loaded)?;
             if is_near(&logits, &saved.probe)
                 && let Some(state) = State::from_bytes(cache, &like)
@@ -110,8 +108,14 @@ impl ModelRunner {
                 self.engine().visit(move |_, cache| cache.keep(&read, state))?;
             }
         }
-        Ok(conversation)
+        Ok(Conversation::new(self.clone(), history, now))
     }
+}
+
+/// The tokens of a history, without the beginning of the model's turn.
+fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<Vec<u32>> {
+    let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), now };
+    loaded.tokenizer.encode_with_bos(&loaded.render(history, &frame)?)
 }
 
 /// What the model computes for some tokens, by which it is known, and its state after them.
@@ -131,16 +135,22 @@ fn is_near(logits: &[f32], saved: &[f32]) -> bool {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let n_bytes = fs::metadata(path)?.len();
-    if LARGEST < n_bytes { Err(io::Error::other("the file is too large")) } else { fs::read(path) }
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() || LARGEST < metadata.len() {
+        return Err(io::Error::other("it is no file, or too large"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes beside the file first, so that a fault in between leaves what was there.
 fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let mut name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?.to_owned();
-    name.push(format!(".{}.part", std::process::id()));
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    name.push(format!(".{}-{}.part", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     let part = path.with_file_name(name);
-    let written = File::create(&part).and_then(|mut file| {
+    let written = File::create_new(&part).and_then(|mut file| {
         let mut checksum = Sha256::new();
         let mut put = |bytes: &[u8]| {
             checksum.update(bytes);

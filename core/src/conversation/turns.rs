@@ -109,7 +109,10 @@ impl Turns {
 /// What a reply leaves in the history; `None` after an error.
 fn leave(history: &mut Vec<ChatMessage>, n_before: usize, reply: Option<&ChatMessage>, on_cancel: OnCancel) {
     let Some(reply) = reply else { return };
-    let is_nothing = reply.content.is_empty() && reply.function_calls.is_none() && reply.reasoning_content.is_none();
+    let is_nothing = reply.content.is_empty()
+        && reply.function_calls.is_none()
+        && reply.rejected_calls.is_empty()
+        && reply.reasoning_content.is_none();
     match on_cancel {
         OnCancel::DropTurn if reply.incomplete => history.truncate(n_before),
         OnCancel::DropPartial if reply.incomplete => {}

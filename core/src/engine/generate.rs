@@ -61,7 +61,6 @@ struct Clock {
     requested: Instant,
     /// When the reply is cancelled.
     deadline: Option<Instant>,
-    first_token: Option<Instant>,
 }
 
 impl Generation {
@@ -88,7 +87,7 @@ impl Generation {
             listener: Some(request.listener),
             terminal: None,
             has_ended: false,
-            clock: Clock { requested, deadline, first_token: None },
+            clock: Clock { requested, deadline },
             stats: GenerationStats {
                 prompt_tokens: 0,
                 cached_prompt_tokens: 0,
@@ -197,12 +196,10 @@ impl Generation {
             }
         }
         let Some(logits) = logits else { return Ok(true) };
-        match self.clock.first_token {
-            Some(first) => self.stats.decode_time = first.elapsed(),
-            None => {
-                self.clock.first_token = Some(Instant::now());
-                self.stats.time_to_first_token = self.clock.requested.elapsed();
-            }
+        if 0 < self.stats.completion_tokens {
+            self.stats.decode_time += begun.elapsed();
+        } else {
+            self.stats.time_to_first_token = self.clock.requested.elapsed();
         }
         let n_calls = self.reply.n_calls();
         self.pick(logits, &loaded.tokenizer)?;
@@ -230,7 +227,7 @@ impl Generation {
 
     /// Leaves the state to prompts that go on from here.
     fn keep(&mut self, cache: &mut PrefixCache) {
-        if let Some(state) = self.state.take() {
+        if let Some(state) = self.state.take().filter(State::can_be_kept) {
             cache.keep(&self.tokens[..state.n_tokens()], state);
         }
     }
@@ -287,15 +284,8 @@ impl Generation {
 
     fn end(&mut self, reason: FinishReason) {
         let is_interrupted = reason == FinishReason::Interrupted;
-        let reply = &mut self.reply;
-        let rest = self.pieces.finish();
-        if !rest.is_empty() {
-            self.parser.push(Piece::Text(&rest), &mut |parsed| reply.push(parsed));
-        }
-        let end = if is_interrupted { ReplyEnd::Interrupted } else { ReplyEnd::Ended };
-        self.parser.finish(end, &mut |parsed| reply.push(parsed));
-        reply.finish();
-        let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
+        self.finish_parsing(if is_interrupted { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
+        let (full_message, has_calls) = (self.reply.message(is_interrupted), 0 < self.reply.n_calls());
         self.tell_end(Some(&full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
         let prompt = std::mem::take(&mut self.prompt_report);
@@ -304,10 +294,22 @@ impl Generation {
         self.has_ended = true;
     }
 
+    /// Gives out what the stages hold back.
+    fn finish_parsing(&mut self, end: ReplyEnd) {
+        let reply = &mut self.reply;
+        let rest = self.pieces.finish();
+        if !rest.is_empty() {
+            self.parser.push(Piece::Text(&rest), &mut |parsed| reply.push(parsed));
+        }
+        self.parser.finish(end, &mut |parsed| reply.push(parsed));
+        reply.finish();
+    }
+
     /// Ends with an error; what was parsed before it is still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
         self.state = None; // it may have read half a step
-        if self.prepare.is_none() {
+        if 0 < self.stats.prompt_tokens {
+            self.finish_parsing(ReplyEnd::Interrupted);
             let _ = self.partial.set(self.reply.message(true)); // set once: a reply ends once
         }
         self.tell_end(None);

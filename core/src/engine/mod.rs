@@ -258,7 +258,12 @@ impl Worker {
                 }
                 (Ok(Command::Visit(_)), None) => {}
                 (Ok(Command::Unload(done)), _) => {
-                    self.generations.iter_mut().for_each(Generation::unload);
+                    for generation in &mut self.generations {
+                        // A panic ends its own reply, not the others.
+                        if catch_unwind(AssertUnwindSafe(|| generation.unload())).is_err() {
+                            generation.fail(unloaded());
+                        }
+                    }
                     self.cache = PrefixCache::new(0, 0);
                     self.loaded = None;
                     let _ = done.send(()); // who asked may be gone

@@ -79,7 +79,7 @@ impl CancelHandle {
     /// others of the same model, is finished first. The stream then ends with a `Complete` whose finish reason is
     /// `Interrupted`. Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.cancelled.store(true, Ordering::SeqCst);
         if let Some(engine) = self.engine.get() {
             engine.unpark();
         }
@@ -130,6 +130,10 @@ impl ResponseStream {
             match start(outlet) {
                 Ok(engine) => {
                     let _ = self.cancel.engine.set(engine.clone()); // set once: the start is taken
+                    // A cancel from elsewhere may have come before it could wake anyone.
+                    if self.cancel.cancelled.load(Ordering::SeqCst) {
+                        engine.unpark();
+                    }
                     self.engine = Some(engine);
                 }
                 Err(err) => return self.end_with(Err(err)),

@@ -61,7 +61,8 @@ impl ShortConvolution {
         if let Some(bias) = &self.bias {
             mixed = mixed.broadcast_add(bias)?;
         }
-        *inputs = u.narrow(0, time, self.window - 1)?.contiguous()?;
+        // A copy: a view would keep all of `u` in memory for as long as a snapshot lives.
+        *inputs = u.narrow(0, time, self.window - 1)?.force_contiguous()?;
         self.out_proj.forward(&(part(1)? * mixed)?)
     }
 }

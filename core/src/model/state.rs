@@ -40,6 +40,16 @@ impl State {
         self.n_tokens
     }
 
+    /// Whether another sequence may go on from here: not from a script's reply that was chosen and never said.
+    pub(crate) fn can_be_kept(&self) -> bool {
+        !self.layers.iter().any(|layer| matches!(layer, LayerState::Script(Some(_))))
+    }
+
+    /// Whether the state can outlive the process; a script has none.
+    pub(crate) fn can_be_saved(&self) -> bool {
+        !self.layers.iter().any(|layer| matches!(layer, LayerState::Script(_)))
+    }
+
     /// Whether [`cut`](Self::cut) can go back to any token. A convolution keeps only its last inputs, so a state with
     /// one serves from the place where it was taken, and from no other.
     pub(crate) fn can_be_cut(&self) -> bool {
