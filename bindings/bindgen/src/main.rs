@@ -1,5 +1,0 @@
-//! Generates the bindings: `scripts/bindgen` calls it.
-
-fn main() {
-    uniffi::uniffi_bindgen_main()
-}
