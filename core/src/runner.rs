@@ -50,7 +50,6 @@ struct Inner {
     next_seed: Option<AtomicU64>,
     info: ModelInfo,
     context_size: usize,
-    supports_function_calling: bool,
 }
 
 impl ModelRunner {
@@ -123,7 +122,6 @@ impl ModelRunner {
         let inner = Inner {
             control: loaded.tokenizer.control_tokens()?,
             context_size: loaded.context_size,
-            supports_function_calling: loaded.renderer.as_ref().is_some_and(PromptRenderer::offers_functions),
             engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, options.cache_entries))?,
             defaults: options.generation_defaults,
             next_seed: options.random_seed.map(AtomicU64::new),
@@ -163,7 +161,7 @@ impl ModelRunner {
 
     /// Whether the model's chat template can offer functions.
     pub fn supports_function_calling(&self) -> bool {
-        self.inner.supports_function_calling
+        self.inner.info.supports_function_calling
     }
 
     /// Ends all replies of this model as cancelled ones, and frees its memory, which the returned future waits for.

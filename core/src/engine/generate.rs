@@ -181,11 +181,10 @@ impl Generation {
             loaded.model.read(stretch, state)?;
             None
         } else {
-            let logits = loaded.model.forward(stretch, state)?;
-            if logits.is_none() {
-                return Ok(false);
+            match loaded.model.forward(stretch, state)? {
+                None => return Ok(false),
+                logits => logits,
             }
-            logits
         };
         let read = &self.tokens[..end];
         if end <= self.stats.prompt_tokens {

@@ -33,6 +33,17 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     Request { prepare, options, sampling, listener: Box::new(|_| {}) }
 }
 
+/// A reply without an end, begun and not read on.
+fn stalled(engine: &Arc<Engine>) -> ResponseStream {
+    let (request, starter) = (greedy(engine, usize::MAX), Arc::clone(engine));
+    let mut stream = ResponseStream::new(move |outlet| {
+        starter.submit(request, outlet)?;
+        Ok(starter.thread())
+    });
+    Iterator::next(&mut stream).unwrap().unwrap();
+    stream
+}
+
 /// Waits until the engine's thread has let go of the model. The time is no part of the claim: it only ends a failure.
 #[track_caller]
 fn check_unloaded(model: &Weak<LoadedModel>) {
@@ -55,13 +66,8 @@ fn the_model_is_unloaded_after_the_last_handle() {
 fn the_model_is_unloaded_when_a_stalled_stream_outlives_all_else() {
     let engine = Arc::new(engine());
     let model = Arc::downgrade(&engine.loaded().unwrap());
-    let (request, starter) = (greedy(&engine, usize::MAX), Arc::clone(&engine));
-    let mut stream = ResponseStream::new(move |outlet| {
-        starter.submit(request, outlet)?;
-        Ok(starter.thread())
-    });
+    let stream = stalled(&engine);
     drop(engine);
-    Iterator::next(&mut stream).unwrap().unwrap();
     drop(stream);
     check_unloaded(&model);
 }
@@ -70,12 +76,7 @@ fn the_model_is_unloaded_when_a_stalled_stream_outlives_all_else() {
 fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
     let engine = Arc::new(engine());
     let model = Arc::downgrade(&engine.loaded().unwrap());
-    let (request, starter) = (greedy(&engine, usize::MAX), Arc::clone(&engine));
-    let mut stream = ResponseStream::new(move |outlet| {
-        starter.submit(request, outlet)?;
-        Ok(starter.thread())
-    });
-    Iterator::next(&mut stream).unwrap().unwrap();
+    let stream = stalled(&engine);
     pollster::block_on(engine.unload()).unwrap();
     assert_eq!(model.strong_count(), 0, "the stalled reader holds nothing of it");
     let last = stream.last().unwrap().unwrap();

@@ -17,9 +17,9 @@ use crate::schema::read_functions;
 /// write it.
 ///
 /// `content` is text, null, or a list of parts: `text`, `image_url` with a `data:` URL, `input_audio` of format `wav`.
-/// A call's `arguments` are an object, or JSON text of one, whose whole numbers stay exact at any size. The system
-/// message may carry functions as `tools`. Fields that are not known are kept in
-/// [`extra`](crate::ChatMessage::extra).
+/// A call's `arguments` are JSON text of an object, whose whole numbers stay exact at any size, or an object, whose whole
+/// numbers stay exact within 64 bits. The system message may carry functions as `tools`. Fields that are not known are
+/// kept in [`extra`](crate::ChatMessage::extra).
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`] naming the place.
