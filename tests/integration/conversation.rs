@@ -7,7 +7,7 @@ use std::thread;
 
 use causerie::{
     ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ModelRunner,
-    ResponseStream, Role, SdkError, SdkFunction, messages_from_json,
+    ResponseStream, Role, SdkError, SdkFunction,
 };
 use futures_core::Stream;
 
@@ -271,33 +271,6 @@ fn functions_come_with_a_history_and_are_replaced_in_place() {
     let carried = conversation.model_runner().create_conversation_from_history(conversation.history());
     let functions: Vec<String> = carried.functions().iter().map(|f| format!("{}{}", f.name, f.description)).collect();
     assert_eq!(functions, ["a3", "b2"]);
-}
-
-#[test]
-fn going_on_after_a_result_reads_the_same_prompt_in_every_way() {
-    let runner = runner();
-    let history = r#"[{"role": "user", "content": "Time?"}, {"role": "assistant", "content": "",
-        "tool_calls": [{"function": {"name": "get_time", "arguments": "{}"}}]}]"#;
-    let history = messages_from_json(history).unwrap();
-    let result = || ChatMessage::tool(r#"{"time": "12:00"}"#);
-    let with_result = || history.iter().cloned().chain([result()]).collect::<Vec<_>>();
-
-    let from_history = runner.create_conversation_from_history(with_result());
-    let expect = read(from_history.continue_response(options(10)));
-    let sent = runner.create_conversation_from_history(history.clone());
-    let empty = runner.create_conversation_from_history(with_result());
-    let appended = runner.create_conversation_from_history(history.clone());
-    appended.append_to_history(result()).unwrap();
-    for stream in [
-        sent.generate_response(result(), options(10)),
-        empty.generate_response(ChatMessage::user(""), options(10)),
-        appended.continue_response(options(10)),
-    ] {
-        let (text, end) = read(stream);
-        assert_eq!(text, expect.0);
-        assert_eq!(end.unwrap().stats.prompt_tokens, expect.1.as_ref().unwrap().stats.prompt_tokens);
-    }
-    assert_eq!(empty.history().len(), 4);
 }
 
 #[test]

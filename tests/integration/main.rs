@@ -5,6 +5,7 @@ mod bad_inputs;
 mod cache;
 mod calls;
 mod conversation;
+mod decoders;
 mod demo;
 mod floors;
 mod loading;

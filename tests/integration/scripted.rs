@@ -135,13 +135,18 @@ fn a_script_is_read_from_json() {
 
 #[test]
 fn a_reply_that_stalls_before_its_first_token_is_cancelled_too_and_not_said_again() {
-    let conversation = conversation(ScriptedReply::new().stall());
+    let script = ScriptedModel::new().reply(ScriptedReply::new().stall()).reply("Other.").reply("Again.");
+    let runner = script.load().unwrap();
+    let conversation = runner.create_conversation("");
     let mut stream = ask(&conversation, options());
     let cancel = stream.cancel_handle();
     let reader = std::thread::spawn(move || read(&mut stream).1.unwrap().finish_reason);
     while conversation.history().is_empty() {
         std::thread::yield_now();
     }
+    // Replies take turns: when another one is over, this one has come to its stall.
+    let (events, _) = read(&mut ask(&runner.create_conversation(""), options()));
+    assert_eq!(joined(&events), ["text Other."]);
     cancel.cancel();
     assert_eq!(reader.join().unwrap(), FinishReason::Interrupted);
     conversation.truncate(0).unwrap();
@@ -176,4 +181,22 @@ fn a_scripted_conversation_is_saved_without_a_cache() {
     assert_eq!(restored.unwrap().history(), conversation.history());
     let (events, _) = read(&mut ask(&conversation, options()));
     assert_eq!(joined(&events), ["text Again."], "no reply was used up");
+}
+
+#[test]
+fn a_reply_spelled_as_no_template_would_is_read_again_and_nothing_before_it() {
+    // Text before a call, other quotes and spaces than those of the prompt; a template of this form prints JSON.
+    let call = ScriptedReply::new()
+        .text("Let me see. ")
+        .control("<|tool_call_start|>")
+        .text("[ get_time( zone = 'UTC' ) ]")
+        .control("<|tool_call_end|>");
+    let runner = ScriptedModel::new().reply(call).reply("Noon.").load().unwrap();
+    let conversation = runner.create_conversation("Be brief.");
+    let (_, first) = read(&mut ask(&conversation, options()));
+    let result = ChatMessage::tool("12:00");
+    let (_, second) = read(&mut conversation.generate_response(result, options()));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(first.finish_reason, FinishReason::ToolCalls);
+    assert_eq!(second.stats.cached_prompt_tokens, first.stats.prompt_tokens);
 }
