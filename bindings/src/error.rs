@@ -13,6 +13,9 @@ pub enum SdkError {
     /// The model's files are unreadable, broken, incomplete or of a kind that is not known.
     #[error("{reason}")]
     ModelLoad { reason: String },
+    /// The app cancelled loading.
+    #[error("{reason}")]
+    LoadCancelled { reason: String },
     /// The model was unloaded: its conversations can be read, but not go on.
     #[error("{reason}")]
     ModelUnloaded { reason: String },
@@ -59,7 +62,8 @@ impl From<causerie::SdkError> for SdkError {
         let reason = err.to_string();
         match err.kind() {
             ErrorKind::ModelNotFound => Self::ModelNotFound { reason },
-            ErrorKind::ModelLoad | ErrorKind::LoadCancelled => Self::ModelLoad { reason },
+            ErrorKind::ModelLoad => Self::ModelLoad { reason },
+            ErrorKind::LoadCancelled => Self::LoadCancelled { reason },
             ErrorKind::ModelUnloaded => Self::ModelUnloaded { reason },
             ErrorKind::Busy => Self::Busy { reason },
             ErrorKind::PromptExceedsContext { needed, available } => {
@@ -75,6 +79,13 @@ impl From<causerie::SdkError> for SdkError {
             ErrorKind::Session(fault) => Self::Session { reason, fault: fault_name(fault).to_owned() },
             _ => Self::Internal { reason },
         }
+    }
+}
+
+/// For what an app's own code throws where causerie calls it.
+impl From<uniffi::UnexpectedUniFFICallbackError> for SdkError {
+    fn from(err: uniffi::UnexpectedUniFFICallbackError) -> Self {
+        Self::Internal { reason: err.reason }
     }
 }
 

@@ -25,10 +25,11 @@ pub use function::{
 pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
 pub use options::{
-    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, SamplingDefaults,
+    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, RejectedCallText,
+    SamplingDefaults, Strictness,
 };
 pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
-pub use runner::{ModelInfo, ModelRunner, load_model, load_scripted_model};
+pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model};
 pub use stream::ResponseStream;
 
 uniffi::setup_scaffolding!();

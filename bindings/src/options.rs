@@ -9,6 +9,12 @@ use causerie as core;
 pub struct GenerationOptions {
     /// How calls are found in the reply; absent switches parsing off, and call text arrives as chunks.
     pub function_call_parser: Option<FunctionCallParser>,
+    /// What becomes of calls that had to be mended to be read. Default: they are delivered.
+    #[uniffi(default)]
+    pub parser_strictness: Option<Strictness>,
+    /// What becomes of the text of rejected calls. Default: it is text where no call was delivered.
+    #[uniffi(default)]
+    pub rejected_call_text: Option<RejectedCallText>,
     /// Randomness: 0 always picks the most probable token. Default 1.0.
     #[uniffi(default)]
     pub temperature: Option<f32>,
@@ -60,6 +66,26 @@ pub enum FunctionCallParser {
     Default,
     /// JSON objects between `<tool_call>` and `</tool_call>`.
     JsonStyle,
+}
+
+/// What becomes of calls that had to be mended to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Strictness {
+    /// They are delivered, with their repairs named.
+    Recover,
+    /// They are rejected, with the mended call as candidate.
+    Strict,
+}
+
+/// What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum RejectedCallText {
+    /// It is text, in its place, when no call of its block was delivered.
+    WhenNoCall,
+    /// It stands in the rejection alone.
+    Never,
+    /// It is text in any case, behind the calls of its block.
+    Always,
 }
 
 /// What stays in the history of a reply that is cancelled.
@@ -147,6 +173,15 @@ impl From<GenerationOptions> for core::GenerationOptions {
             function_call_parser: options.function_call_parser.map(|parser| match parser {
                 FunctionCallParser::Default => core::FunctionCallParser::DefaultFunctionCallParser,
                 FunctionCallParser::JsonStyle => core::FunctionCallParser::JsonStyleFunctionCallParser,
+            }),
+            parser_strictness: options.parser_strictness.map_or_else(Default::default, |strictness| match strictness {
+                Strictness::Recover => core::Strictness::Recover,
+                Strictness::Strict => core::Strictness::Strict,
+            }),
+            rejected_call_text: options.rejected_call_text.map_or_else(Default::default, |text| match text {
+                RejectedCallText::WhenNoCall => core::RejectedCallText::WhenNoCall,
+                RejectedCallText::Never => core::RejectedCallText::Never,
+                RejectedCallText::Always => core::RejectedCallText::Always,
             }),
             enable_thinking: options.enable_thinking,
             inline_thinking_tags: options.inline_thinking_tags,

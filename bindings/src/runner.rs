@@ -1,5 +1,6 @@
 //! Loading a model, and what is made of it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 
@@ -44,18 +45,56 @@ pub struct ModelInfo {
     pub memory_estimate: u64,
 }
 
+/// Watches a model while it is loaded. It is called on the thread that loads.
+#[uniffi::export(rust, foreign)]
+pub trait LoadProgress: Send + Sync + std::fmt::Debug {
+    /// How far loading is, from 0 to 1. False cancels it, and so does an error.
+    fn proceed(&self, fraction: f32) -> Result<bool>;
+}
+
 /// Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
-/// its own.
-#[uniffi::export]
-pub async fn load_model(path: String, options: LoadOptions) -> Result<Arc<ModelRunner>> {
+/// its own, and ends soon after nobody waits for it any more.
+#[uniffi::export(default(progress = None))]
+pub async fn load_model(
+    path: String,
+    options: LoadOptions,
+    progress: Option<Arc<dyn LoadProgress>>,
+) -> Result<Arc<ModelRunner>> {
     let (sender, receiver) = oneshot::channel();
-    let load = move || drop(sender.send(core::ModelRunner::load_with(&path, options.into()))); // who waits may have gone
+    let load = move || {
+        let loaded = load_watched(&path, options, progress, || sender.is_canceled());
+        drop(sender.send(loaded)); // who waits may have gone
+    };
     thread::Builder::new()
         .name("causerie-load".to_owned())
         .spawn(load)
         .map_err(|err| SdkError::Internal { reason: format!("cannot start a thread: {err}") })?;
     let loaded = receiver.await.map_err(|_| SdkError::Internal { reason: "loading failed".to_owned() })?;
     Ok(Arc::new(ModelRunner { runner: loaded? }))
+}
+
+fn load_watched(
+    path: &str,
+    options: LoadOptions,
+    progress: Option<Arc<dyn LoadProgress>>,
+    is_forsaken: impl Fn() -> bool,
+) -> Result<core::ModelRunner> {
+    let mut thrown = None;
+    let loaded = core::ModelRunner::load_watched(path, options.into(), |fraction| {
+        let proceed = progress.as_ref().map_or(Ok(true), |progress| progress.proceed(fraction));
+        match proceed {
+            Ok(true) if !is_forsaken() => ControlFlow::Continue(()),
+            Ok(_) => ControlFlow::Break(()),
+            Err(err) => {
+                thrown = Some(err);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    match thrown {
+        Some(err) => Err(err),
+        None => Ok(loaded?),
+    }
 }
 
 /// Starts a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.

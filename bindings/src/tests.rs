@@ -13,6 +13,8 @@ fn options() -> GenerationOptions {
 fn plain() -> GenerationOptions {
     GenerationOptions {
         function_call_parser: None,
+        parser_strictness: None,
+        rejected_call_text: None,
         temperature: None,
         top_p: None,
         top_k: None,
@@ -123,7 +125,7 @@ fn faults_are_errors_and_leave_the_rest_alone() {
         let events = reader.join().unwrap();
         assert!(matches!(events[..], [MessageResponse::Complete { finish_reason: FinishReason::Interrupted, .. }]));
     });
-    let nowhere = pollster::block_on(load_model("no/such.gguf".to_owned(), LoadOptions::default()));
+    let nowhere = pollster::block_on(load_model("no/such.gguf".to_owned(), LoadOptions::default(), None));
     assert!(matches!(nowhere, Err(SdkError::ModelNotFound { .. })));
 }
 

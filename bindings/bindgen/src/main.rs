@@ -1,0 +1,5 @@
+//! `scripts/bindgen` runs this.
+
+fn main() {
+    uniffi::uniffi_bindgen_main();
+}
