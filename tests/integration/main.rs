@@ -10,6 +10,7 @@ mod demo;
 mod floors;
 mod loading;
 mod mutations;
+mod scenarios;
 mod scripted;
 mod session;
 mod turns;

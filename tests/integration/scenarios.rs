@@ -1,0 +1,373 @@
+//! The scenarios of `fixtures/scenarios`, played through the Rust API; their form is told in the README beside them.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use causerie::testing::ScriptedModel;
+use causerie::{
+    ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser, GenerationOptions,
+    MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall, RejectedCallText, ResponseStream, SdkError,
+    SdkFunction, SdkFunctionCall, Strictness, Value, functions_from_json, messages_from_json, messages_to_json,
+    read_json,
+};
+
+use crate::{fixture, repository};
+
+#[test]
+fn every_scenario_gives_its_trace() {
+    let folder = fixture("scenarios");
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    let mut failures = Vec::new();
+    for file in &files {
+        let scenario = read_json(&fs::read_to_string(file).unwrap()).unwrap_or_else(|| panic!("{file:?} is no JSON"));
+        let mut player = Player::new(&scenario);
+        player.play(items(&scenario, "steps"));
+        let name = file.file_stem().unwrap().to_string_lossy();
+        failures.extend(player.failures.into_iter().map(|failure| format!("{name}: {failure}")));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(files.len() >= 20, "{} scenarios", files.len());
+}
+
+struct Player {
+    runner: ModelRunner,
+    conversation: Conversation,
+    options: GenerationOptions,
+    counts: bool,
+    failures: Vec<String>,
+}
+
+impl Player {
+    fn new(scenario: &Value) -> Self {
+        let runner = match get(scenario, "script") {
+            Some(script) => ScriptedModel::from_json(&script.to_string()).unwrap().load().unwrap(),
+            None => ModelRunner::load(&repository(&format!("models/{}.gguf", text(scenario, "model")))).unwrap(),
+        };
+        let conversation = runner.create_conversation(get(scenario, "system").map_or("", as_text));
+        conversation.register_functions(functions(items(scenario, "functions"))).unwrap();
+        let options = options(GenerationOptions::default(), get(scenario, "options"));
+        let counts = get(scenario, "script").is_some();
+        Self { runner, conversation, options, counts, failures: Vec::new() }
+    }
+
+    fn play(&mut self, steps: &[Value]) {
+        for (index, step) in steps.iter().enumerate() {
+            let (is, should) = match get(step, "trace") {
+                Some(trace) => (Value::Array(self.reply(step)), trace.clone()),
+                None => match get(step, "history") {
+                    Some(history) => {
+                        (read_json(&messages_to_json(&self.conversation.history())).unwrap(), history.clone())
+                    }
+                    None => {
+                        let error = self.change(step).err().map(|err| kind(&err));
+                        (error.map_or(Value::Null, Value::from), get(step, "error").cloned().unwrap_or(Value::Null))
+                    }
+                },
+            };
+            if sorted(&is) != sorted(&should) {
+                self.failures.push(format!("step {index}\n  is     {}\n  should {}", sorted(&is), sorted(&should)));
+            }
+        }
+    }
+
+    /// A step without a reply.
+    fn change(&mut self, step: &Value) -> Result<(), SdkError> {
+        let Value::Object(entries) = step else { panic!("a step is an object: {step}") };
+        let (what, value) = entries.first().unwrap();
+        match (what.as_str(), value) {
+            ("append", message) => self.conversation.append_to_history(read_message(message)?)?,
+            ("register", tool) => {
+                let tools = functions_from_json(&Value::Array(vec![tool.clone()]).to_string())?;
+                self.conversation.register_functions(tools)?;
+            }
+            ("unregister", name) => drop(self.conversation.unregister_function(as_text(name))?),
+            ("remove_last", _) => drop(self.conversation.remove_last_message()?),
+            ("truncate", Value::Integer(count)) => self.conversation.truncate(usize::try_from(*count).unwrap())?,
+            ("reopen", how) => self.conversation = self.reopened(as_text(how))?,
+            _ => panic!("no step {what}"),
+        }
+        Ok(())
+    }
+
+    fn reopened(&self, how: &str) -> Result<Conversation, SdkError> {
+        let history = self.conversation.history();
+        Ok(match how {
+            "history" => self.runner.create_conversation_from_history(history),
+            "json" => self.runner.create_conversation_from_history(messages_from_json(&messages_to_json(&history))?),
+            "fork" => self.conversation.fork(),
+            "session" => {
+                let path = std::env::temp_dir().join(format!("causerie-scenario-{}.session", std::process::id()));
+                self.conversation.save_session(&path, true)?;
+                let restored = self.runner.restore_session(&path);
+                fs::remove_file(&path).unwrap();
+                restored?
+            }
+            _ => panic!("cannot reopen from {how}"),
+        })
+    }
+
+    /// The events of a reply.
+    fn reply(&mut self, step: &Value) -> Vec<Value> {
+        let options = options(self.options.clone(), get(step, "options"));
+        let mut stream = match get(step, "send") {
+            Some(message) => self.conversation.generate_response(read_message(message).unwrap(), options),
+            None => self.conversation.continue_response(options),
+        };
+        let (mut cancel_at, leave_at) = (get(step, "cancel_at"), get(step, "leave_at"));
+        let mut trace = Trace { events: Vec::new(), counts: self.counts };
+        loop {
+            if leave_at.is_some_and(|text| as_text(text) == trace.text()) {
+                drop(stream);
+                break;
+            }
+            if cancel_at.is_some_and(|text| as_text(text) == trace.text()) {
+                cancel_at = None;
+                self.play(items(step, "meanwhile"));
+                stream.cancel();
+            }
+            if !trace.take(&mut stream) {
+                break;
+            }
+        }
+        trace.events
+    }
+}
+
+/// What was seen of a reply.
+struct Trace {
+    events: Vec<Value>,
+    counts: bool,
+}
+
+impl Trace {
+    /// The next event; false after the last one.
+    fn take(&mut self, stream: &mut ResponseStream) -> bool {
+        let event = match Iterator::next(stream) {
+            None => return false,
+            Some(Ok(event)) => event,
+            Some(Err(err)) => {
+                self.events.push(object([("error", kind(&err).into()), ("reason", err.to_string().into())]));
+                return true;
+            }
+        };
+        match event {
+            MessageResponse::Chunk(text) => self.add("text", text),
+            MessageResponse::ReasoningChunk(text) => self.add("reasoning", text),
+            MessageResponse::FunctionCalls(calls) => self.list("calls", calls.iter().map(call)),
+            MessageResponse::FunctionCallsRejected(calls) => self.list("rejected", calls.iter().map(rejected)),
+            MessageResponse::Complete(completion) => self.complete(&completion),
+            MessageResponse::AudioSample { .. } => panic!("no scenario has sound"),
+        }
+        true
+    }
+
+    /// Joins neighbours of one kind.
+    fn add(&mut self, key: &str, text: String) {
+        if let Some(Value::Object(last)) = self.events.last_mut()
+            && let Some(Value::String(before)) = last.get_mut(key)
+        {
+            before.push_str(&text);
+        } else {
+            self.events.push(object([(key, text.into())]));
+        }
+    }
+
+    fn list(&mut self, key: &str, items: impl Iterator<Item = Value>) {
+        self.events.push(object([(key, Value::Array(items.collect()))]));
+    }
+
+    fn complete(&mut self, completion: &Completion) {
+        let Completion { full_message, finish_reason, stats, .. } = completion;
+        let reason = match finish_reason {
+            FinishReason::Stop => "stop",
+            FinishReason::ToolCalls => "tool_calls",
+            FinishReason::MaxTokens => "max_tokens",
+            FinishReason::ExceedContext => "exceed_context",
+            FinishReason::Interrupted => "interrupted",
+            other => panic!("an unknown end: {other:?}"),
+        };
+        let message = read_json(&messages_to_json(std::slice::from_ref(full_message))).unwrap();
+        let Value::Array(messages) = message else { panic!("messages are an array") };
+        let mut event = vec![("complete", reason.into()), ("message", messages[0].clone())];
+        if self.counts {
+            let count = |number: usize| Value::Integer(number as i64);
+            event.push(("prompt_tokens", count(stats.prompt_tokens)));
+            event.push(("cached_prompt_tokens", count(stats.cached_prompt_tokens)));
+            event.push(("completion_tokens", count(stats.completion_tokens)));
+        }
+        self.events.push(object(event));
+    }
+
+    /// All text so far.
+    fn text(&self) -> String {
+        self.events.iter().filter_map(|event| get(event, "text")).map(as_text).collect()
+    }
+}
+
+fn call(call: &SdkFunctionCall) -> Value {
+    let mut fields = vec![
+        ("name", call.name.clone().into()),
+        ("arguments", Value::Object(call.arguments.clone())),
+        ("call_id", call.call_id.clone().into()),
+        ("raw_text", call.raw_text.clone().into()),
+    ];
+    let mut codes = |key, codes: Vec<&str>| {
+        if !codes.is_empty() {
+            fields.push((key, Value::Array(codes.into_iter().map(Value::from).collect())));
+        }
+    };
+    codes("repairs", call.repairs.iter().map(|repair| repair.code()).collect());
+    codes("diagnostics", call.diagnostics.iter().map(|diagnostic| diagnostic.code.code()).collect());
+    object(fields)
+}
+
+fn rejected(rejected: &RejectedCall) -> Value {
+    let mut fields = vec![("reason", rejected.reason.code().into()), ("raw_text", rejected.raw_text.clone().into())];
+    fields.extend(rejected.name.clone().map(|name| ("name", name.into())));
+    object(fields)
+}
+
+fn options(mut options: GenerationOptions, entries: Option<&Value>) -> GenerationOptions {
+    let Some(Value::Object(entries)) = entries else { return options };
+    for (name, value) in entries {
+        let count = || match value {
+            Value::Integer(number) => usize::try_from(*number).unwrap(),
+            _ => panic!("{name} is a count: {value}"),
+        };
+        let float = || match value {
+            Value::Number(number) => *number as f32,
+            _ => panic!("{name} is a float: {value}"),
+        };
+        let flag = || *value == Value::Bool(true);
+        match name.as_str() {
+            "temperature" => options.temperature = Some(float()),
+            "top_p" => options.top_p = Some(float()),
+            "top_k" => options.top_k = Some(count()),
+            "min_p" => options.min_p = Some(float()),
+            "repetition_penalty" => options.repetition_penalty = Some(float()),
+            "rng_seed" => options.seed = Some(count() as u64),
+            "max_tokens" => options.max_tokens = Some(count()),
+            "stop_sequences" => {
+                options.stop_sequences = as_items(value).iter().map(|text| as_text(text).to_owned()).collect();
+            }
+            "function_call_parser" => {
+                options.function_call_parser = match value {
+                    Value::Null => None,
+                    value => Some(match as_text(value) {
+                        "default" => FunctionCallParser::DefaultFunctionCallParser,
+                        "json" => FunctionCallParser::JsonStyleFunctionCallParser,
+                        other => panic!("no parser {other}"),
+                    }),
+                }
+            }
+            "enable_thinking" => options.enable_thinking = flag(),
+            "inline_thinking_tags" => options.inline_thinking_tags = flag(),
+            "parser_strictness" => {
+                options.parser_strictness =
+                    one_of(value, [("recover", Strictness::Recover), ("strict", Strictness::Strict)]);
+            }
+            "rejected_call_text" => {
+                options.rejected_call_text = one_of(
+                    value,
+                    [
+                        ("when_no_call", RejectedCallText::WhenNoCall),
+                        ("never", RejectedCallText::Never),
+                        ("always", RejectedCallText::Always),
+                    ],
+                );
+            }
+            "on_cancel" => {
+                options.on_cancel = one_of(
+                    value,
+                    [
+                        ("keep_partial", OnCancel::KeepPartial),
+                        ("drop_partial", OnCancel::DropPartial),
+                        ("drop_turn", OnCancel::DropTurn),
+                    ],
+                );
+            }
+            "on_busy" => options.on_busy = one_of(value, [("error", OnBusy::Error), ("queue", OnBusy::Queue)]),
+            "context_policy" => {
+                options.context_policy = one_of(
+                    value,
+                    [
+                        ("error", ContextPolicy::Error),
+                        ("slide", ContextPolicy::Slide { shrink_tool_results: false }),
+                        ("shrink", ContextPolicy::Slide { shrink_tool_results: true }),
+                    ],
+                );
+            }
+            _ => panic!("no option {name}"),
+        }
+    }
+    options
+}
+
+fn one_of<T, const N: usize>(value: &Value, choices: [(&str, T); N]) -> T {
+    let choice = choices.into_iter().find(|(name, _)| *name == as_text(value));
+    choice.unwrap_or_else(|| panic!("no value {value}")).1
+}
+
+/// The name of an error's kind, without what it holds.
+fn kind(err: &SdkError) -> String {
+    format!("{:?}", err.kind()).chars().take_while(|character| character.is_alphanumeric()).collect()
+}
+
+fn read_message(message: &Value) -> Result<ChatMessage, SdkError> {
+    Ok(messages_from_json(&Value::Array(vec![message.clone()]).to_string())?.remove(0))
+}
+
+fn functions(tools: &[Value]) -> Vec<SdkFunction> {
+    functions_from_json(&Value::Array(tools.to_vec()).to_string()).unwrap()
+}
+
+fn get<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(entries) => entries.get(key),
+        _ => None,
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    get(value, key).map_or_else(|| panic!("{key} is missing in {value}"), as_text)
+}
+
+/// The items of a list that may be absent.
+fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    get(value, key).map_or(&[], as_items)
+}
+
+fn as_items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        _ => panic!("not a list: {value}"),
+    }
+}
+
+fn as_text(value: &Value) -> &str {
+    match value {
+        Value::String(text) => text,
+        _ => panic!("not a text: {value}"),
+    }
+}
+
+fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    Value::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// A value whose order of keys does not count.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(entries) => {
+            let entries: BTreeMap<_, _> = entries.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        value => value.clone(),
+    }
+}
