@@ -16,6 +16,7 @@ mod validate;
 mod history;
 mod prompt;
 mod sample;
+mod constrain;
 // Matter: files and tensors.
 mod weights;
 mod tokenizer;

@@ -31,6 +31,7 @@ use reading::{Ending, Reading};
 
 pub use event::{Note, Parsed, Piece, Place, ReplyEnd};
 pub use json::read_json;
+pub(crate) use python::is_word;
 pub use render::{render_calls, render_json_calls};
 
 /// Brackets that may be open at once in an argument.
@@ -38,7 +39,7 @@ const DEEPEST: usize = 64;
 /// Bytes of a block's body at most.
 const LARGEST_BLOCK: usize = 1 << 20;
 /// Calls in one block at most.
-const MOST_CALLS: usize = 128;
+pub(crate) const MOST_CALLS: usize = 128;
 
 /// Turns the pieces of a reply into text, reasoning and calls. However the reply is cut into pieces, the result is the
 /// same, but for where text and reasoning are cut.

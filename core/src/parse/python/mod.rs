@@ -36,7 +36,7 @@ pub(super) fn name_of(text: &str) -> Option<String> {
 }
 
 /// Whether a text is an identifier.
-pub(super) fn is_word(text: &str) -> bool {
+pub(crate) fn is_word(text: &str) -> bool {
     !text.is_empty() && Cursor { text, at: 0 }.word() == text
 }
 

@@ -1,0 +1,250 @@
+//! Blocks of calls as grammars: the functions offered, their arguments in any order, each once, the required ones
+//! present, of the declared types.
+
+use crate::constrain::literals::{number_spellings, rules, spellings};
+use crate::constrain::{Fault, Grammar, HEADER};
+use crate::function::{SdkFunction, SdkFunctionParameterType};
+use crate::options::FunctionCallParser;
+use crate::parse::{MOST_CALLS, is_word};
+
+/// Members of a call or a map that may come in any order: llguidance counts them in 64 bits. More come in order.
+const MOST_IN_ANY_ORDER: usize = 64;
+
+/// What stands before and behind a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockEdges {
+    pub(crate) start: Edge,
+    pub(crate) end: Edge,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// A control token, by its id.
+    Control(u32),
+    Text(&'static str),
+}
+
+/// What a block of calls may hold.
+pub(crate) struct CallRules<'a> {
+    pub(crate) notation: FunctionCallParser,
+    pub(crate) functions: &'a [SdkFunction],
+    /// Whether it holds no more than one call.
+    pub(crate) is_single: bool,
+    pub(crate) edges: BlockEdges,
+    /// Whether the grammar begins before the block's start, else behind it.
+    pub(crate) with_start: bool,
+    /// What may come in place of the block.
+    pub(crate) instead: Option<Edge>,
+}
+
+impl CallRules<'_> {
+    /// The grammar, in the order of the functions; of two with one name the first counts.
+    ///
+    /// # Errors
+    /// A [`Fault`] without functions, for one that [`SdkFunction::check`] refuses, and for a required parameter whose
+    /// name Python calls cannot spell.
+    pub(crate) fn grammar(&self) -> Result<Grammar, Fault> {
+        let mut writer = Writer { notation: self.notation, text: String::new(), n_rules: 0, has_free_maps: false };
+        let mut names: Vec<&str> = Vec::new();
+        let mut calls = Vec::new();
+        for function in self.functions {
+            if !names.contains(&function.name.as_str()) {
+                names.push(&function.name);
+                calls.push(writer.call(function)?);
+            }
+        }
+        if calls.is_empty() {
+            return Err(Fault::new("no function may be called"));
+        }
+        let body = match self.notation {
+            FunctionCallParser::DefaultFunctionCallParser if self.is_single => "\"[\" call \"]\"".to_owned(),
+            FunctionCallParser::DefaultFunctionCallParser => {
+                let most = MOST_CALLS - 1;
+                writer.text += &format!("more::_: \"\" | SEP call more::incr(_) %if lt(_, {most})\n");
+                "\"[\" call more::0x0 \"]\"".to_owned()
+            }
+            FunctionCallParser::JsonStyleFunctionCallParser => "LINE? call LINE?".to_owned(),
+        };
+        let start = if self.with_start { self.edges.start.symbol() + " " } else { String::new() };
+        let instead = self.instead.map(|edge| format!(" | {}", edge.symbol())).unwrap_or_default();
+        let end = self.edges.end.symbol();
+        let text = format!(
+            "{HEADER}start: {start}{body} {end}{instead}\ncall: {}\n{}LINE: /[ \\n]/\n{}",
+            calls.join(" | "),
+            writer.text,
+            rules(self.notation)
+        );
+        Ok(Grammar { text, has_free_maps: writer.has_free_maps })
+    }
+}
+
+impl Edge {
+    fn symbol(self) -> String {
+        match self {
+            Self::Control(id) => format!("<[{id}]>"),
+            Self::Text(text) => literal(text),
+        }
+    }
+}
+
+/// Writes rules, and names them.
+struct Writer {
+    notation: FunctionCallParser,
+    text: String,
+    n_rules: usize,
+    has_free_maps: bool,
+}
+
+/// What may stand in a call or a map.
+struct Member {
+    /// The name and the value.
+    symbols: String,
+    is_required: bool,
+}
+
+impl Writer {
+    /// A rule for what calls of a function are.
+    fn call(&mut self, function: &SdkFunction) -> Result<String, Fault> {
+        function.check().map_err(|err| Fault::new(err.message()))?;
+        let is_python = self.notation == FunctionCallParser::DefaultFunctionCallParser;
+        let mut members = Vec::new();
+        for parameter in &function.parameters {
+            let name = &parameter.name;
+            if is_python && !is_word(name) {
+                if parameter.optional {
+                    continue; // a call without it is fine
+                }
+                let function = &function.name;
+                return Err(Fault::new(format!("parameter {name:?} of {function} cannot be spelled in a Python call")));
+            }
+            let value = self.value(&parameter.parameter_type);
+            let name = if is_python { literal(&format!("{name}=")) } else { self.key(name) };
+            members.push(Member { symbols: format!("{name} {value}"), is_required: !parameter.optional });
+        }
+        let body = if is_python {
+            match members.is_empty() {
+                true => literal(&format!("{}()", function.name)),
+                false => format!("{} {} \")\"", literal(&format!("{}(", function.name)), self.members(members)),
+            }
+        } else {
+            let name = spellings(self.notation, &function.name).concat();
+            let (before, arguments) = (literal("\"name\""), literal("\"arguments\""));
+            let members = self.members(members);
+            let name = literal(&name);
+            format!("\"{{\" {before} COLON {name} SEP {arguments} COLON \"{{\" {members} \"}}\" \"}}\"")
+        };
+        Ok(self.rule(&body))
+    }
+
+    /// A rule for members in any order, each once at most, the required ones always.
+    fn members(&mut self, members: Vec<Member>) -> String {
+        if members.is_empty() {
+            return "\"\"".to_owned();
+        }
+        if MOST_IN_ANY_ORDER < members.len() {
+            return self.members_in_order(&members);
+        }
+        let (required, optional): (Vec<Member>, Vec<Member>) =
+            members.into_iter().partition(|member| member.is_required);
+        let n_required = required.len();
+        let (first, more) = (self.name("a"), self.name("m"));
+        let mut firsts = Vec::new();
+        let mut others = vec![match n_required {
+            0 => "\"\"".to_owned(),
+            n => format!("\"\" %if is_ones([0:{n}])"),
+        }];
+        if n_required == 0 {
+            firsts.push("\"\"".to_owned());
+        }
+        for (bit, member) in required.iter().chain(&optional).enumerate() {
+            let taken = format!("{} {more}::set_bit({bit})", member.symbols);
+            others.push(format!("SEP {taken} %if bit_clear({bit})"));
+            firsts.push(taken);
+        }
+        self.text += &format!("{first}::_: {}\n", firsts.join("\n  | "));
+        self.text += &format!("{more}::_: {}\n", others.join("\n  | "));
+        format!("{first}::0x0")
+    }
+
+    /// A rule for members in their own order.
+    fn members_in_order(&mut self, members: &[Member]) -> String {
+        let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
+        for member in members.iter().rev() {
+            let taken = format!("{} {more}", member.symbols);
+            let skipped = |rest: &str| if member.is_required { String::new() } else { format!(" | {rest}") };
+            let (next_first, next_more) =
+                (format!("{taken}{}", skipped(&first)), format!("SEP {taken}{}", skipped(&more)));
+            first = self.rule(&next_first);
+            more = self.rule(&next_more);
+        }
+        first
+    }
+
+    /// The symbol for values of a type.
+    fn value(&mut self, parameter_type: &SdkFunctionParameterType) -> String {
+        use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
+        match parameter_type {
+            SdkStr { enum_values: Some(values), .. } => {
+                let notation = self.notation;
+                self.one_of(values.iter().flat_map(|value| spellings(notation, value)))
+            }
+            SdkInt { enum_values: Some(values), .. } => self.one_of(values.iter().map(i64::to_string)),
+            SdkNum { enum_values: Some(values), .. } => {
+                self.one_of(values.iter().flat_map(|value| number_spellings(*value)))
+            }
+            SdkStr { .. } => "str".to_owned(),
+            SdkInt { .. } => "INT".to_owned(),
+            SdkNum { .. } => "NUM".to_owned(),
+            SdkBool { .. } => "BOOL".to_owned(),
+            SdkNull => "NULL".to_owned(),
+            SdkArr { item_type, .. } => {
+                let item = self.value(item_type);
+                self.rule(&format!("\"[\" \"]\" | \"[\" {item} (SEP {item})* \"]\""))
+            }
+            SdkObj { properties, .. } if properties.is_empty() => {
+                self.has_free_maps = true;
+                self.rule("\"{\" \"}\" | \"{\" NAME COLON free (SEP NAME COLON free)* \"}\"")
+            }
+            SdkObj { properties, required, .. } => {
+                let mut members = Vec::with_capacity(properties.len());
+                for (name, property) in properties {
+                    let value = self.value(property);
+                    let symbols = format!("{} {value}", self.key(name));
+                    members.push(Member { symbols, is_required: required.contains(name) });
+                }
+                let members = self.members(members);
+                self.rule(&format!("\"{{\" {members} \"}}\""))
+            }
+        }
+    }
+
+    /// The name of a member of a map, and the colon behind it.
+    fn key(&self, name: &str) -> String {
+        let spellings: Vec<String> = spellings(self.notation, name).iter().map(|name| literal(name)).collect();
+        format!("({}) COLON", spellings.join(" | "))
+    }
+
+    /// A terminal for one of several texts.
+    fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
+        let name = self.name("E");
+        let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
+        self.text += &format!("{name}: {}\n", texts.join(" | "));
+        name
+    }
+
+    fn rule(&mut self, body: &str) -> String {
+        let name = self.name("r");
+        self.text += &format!("{name}: {body}\n");
+        name
+    }
+
+    fn name(&mut self, letter: &str) -> String {
+        self.n_rules += 1;
+        format!("{letter}{}", self.n_rules)
+    }
+}
+
+/// Text as grammars quote it.
+fn literal(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

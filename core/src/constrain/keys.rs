@@ -1,0 +1,98 @@
+//! The names of maps, which no grammar can keep from standing twice.
+
+/// Reads a block of calls, and knows which names its open maps hold. Names with escapes are compared as written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Keys {
+    open: Vec<Bracket>,
+    string: Option<OpenString>,
+}
+
+#[derive(Clone, Debug)]
+enum Bracket {
+    Map { names: Vec<Vec<u8>>, wants_name: bool },
+    Other,
+}
+
+#[derive(Clone, Debug)]
+struct OpenString {
+    quote: u8,
+    is_escaped: bool,
+    written: Vec<u8>,
+}
+
+impl Keys {
+    /// Reads on; false when a map has a name twice.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|byte| self.read(*byte))
+    }
+
+    fn read(&mut self, byte: u8) -> bool {
+        if let Some(string) = &mut self.string {
+            if string.is_escaped || byte != string.quote {
+                string.is_escaped = byte == b'\\' && !string.is_escaped;
+                string.written.push(byte);
+                return true;
+            }
+            let name = std::mem::take(&mut string.written);
+            self.string = None;
+            return self.name(name);
+        }
+        match byte {
+            b'"' | b'\'' => self.string = Some(OpenString { quote: byte, is_escaped: false, written: Vec::new() }),
+            b'{' => self.open.push(Bracket::Map { names: Vec::new(), wants_name: true }),
+            b'[' | b'(' => self.open.push(Bracket::Other),
+            b'}' | b']' | b')' => drop(self.open.pop()),
+            b':' => self.want_name(false),
+            b',' => self.want_name(true),
+            _ => {}
+        }
+        true
+    }
+
+    fn want_name(&mut self, wanted: bool) {
+        if let Some(Bracket::Map { wants_name, .. }) = self.open.last_mut() {
+            *wants_name = wanted;
+        }
+    }
+
+    /// Takes the text of a string, which may be a name; false for one that stood before.
+    fn name(&mut self, name: Vec<u8>) -> bool {
+        let Some(Bracket::Map { names, wants_name: true }) = self.open.last_mut() else { return true };
+        let is_new = !names.contains(&name);
+        names.push(name);
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: bool) {
+        let mut whole = Keys::default();
+        assert_eq!(whole.push(text.as_bytes()), expect, "{text}");
+        let mut pieces = Keys::default();
+        assert_eq!(text.as_bytes().chunks(1).all(|byte| pieces.push(byte)), expect, "{text}, by byte");
+    }
+
+    #[test]
+    fn a_name_stands_once_in_a_map() {
+        check(r#"[f(a={"x": 1, "y": 2})]"#, true);
+        check(r#"[f(a={"x": 1, "x": 2})]"#, false);
+        check(r#"[f(a={"x": 1, 'x': 2})]"#, false);
+        check(r#"[f(a={"": 1, "": 2})]"#, false);
+    }
+
+    #[test]
+    fn maps_know_nothing_of_each_other() {
+        check(r#"[f(a={"x": {"x": 1}, "y": [{"x": 1}]}, b={"x": 1}), f(a={"x": 1})]"#, true);
+        check(r#"[f(a={"x": {"y": 1}, "z": {"w": 1}, "x": 1})]"#, false);
+    }
+
+    #[test]
+    fn text_is_no_name() {
+        check(r#"[f(a={"x": "y", "y": "x, \"x\": ", "z": ["x", "x"]})]"#, true);
+        check(r#"[f(a={"x": ", 'y': ", "y": 1})]"#, true);
+    }
+}

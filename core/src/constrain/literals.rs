@@ -1,0 +1,87 @@
+//! Literals as grammars: what the two notations share, and where they differ. All of it is read without repair.
+
+use crate::function::python_float;
+use crate::options::FunctionCallParser;
+
+/// Levels of lists and maps in a map whose names are not declared. The parser takes 64, with those of declared types.
+const FREE_LEVELS: usize = 8;
+
+/// Half of a surrogate pair alone stands for no character.
+const CODE_POINT: &str = r"\\u([0-9a-cefA-CEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})";
+
+/// The rules that every grammar of a notation may use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `SEP`, `COLON`, `free`.
+///
+/// Numbers have too few digits to overflow. The space behind commas and colons is what models are trained on.
+pub(super) fn rules(notation: FunctionCallParser) -> String {
+    let mut rules = vec![
+        "SEP: /,[ ]?/".to_owned(),
+        "COLON: /:[ ]?/".to_owned(),
+        "INT: /-?(0|[1-9][0-9]{0,17})/".to_owned(),
+        r"NUM: /-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?/".to_owned(),
+    ];
+    match notation {
+        FunctionCallParser::DefaultFunctionCallParser => {
+            // Models write line ends and tabs into strings as they are.
+            let string = |quote: char| {
+                format!(r#"/{quote}([^{quote}\\\x00-\x08\x0b\x0c\x0e-\x1f]|\\[nrtbf"'\\]|\\x[0-9a-fA-F]{{2}}|{CODE_POINT})*{quote}/"#)
+            };
+            rules.push(format!("DQ: {}", string('"')));
+            rules.push(format!("SQ: {}", string('\'')));
+            rules.push("str: DQ | SQ".to_owned());
+            rules.push(r#"NAME: /"[^"\\\x00-\x1f]*"|'[^'\\\x00-\x1f]*'/"#.to_owned());
+            rules.push("BOOL: /True|False|true|false/".to_owned());
+            rules.push("NULL: /None|null/".to_owned());
+        }
+        FunctionCallParser::JsonStyleFunctionCallParser => {
+            rules.push(format!(r#"str: /"([^"\\\x00-\x1f]|\\["\\\/nrtbf]|{CODE_POINT})*"/"#));
+            rules.push(r#"NAME: /"[^"\\\x00-\x1f]*"/"#.to_owned());
+            rules.push("BOOL: /true|false/".to_owned());
+            rules.push("NULL: /null/".to_owned());
+        }
+    }
+    rules.push("free0: str | NUM | BOOL | NULL".to_owned());
+    for level in 1..=FREE_LEVELS {
+        let below = format!("free{}", level - 1);
+        rules.push(format!(
+            r#"free{level}: free0 | "[" "]" | "[" {below} (SEP {below})* "]" | "{{" "}}" | "{{" NAME COLON {below} (SEP NAME COLON {below})* "}}""#
+        ));
+    }
+    rules.push(format!("free: free{FREE_LEVELS}"));
+    rules.join("\n") + "\n"
+}
+
+/// The ways in which a text can be written: in either quote where the notation has both.
+pub(super) fn spellings(notation: FunctionCallParser, text: &str) -> Vec<String> {
+    match notation {
+        FunctionCallParser::DefaultFunctionCallParser => vec![quoted(text, '"'), quoted(text, '\'')],
+        FunctionCallParser::JsonStyleFunctionCallParser => vec![quoted(text, '"')],
+    }
+}
+
+/// A text as both notations write it.
+fn quoted(text: &str, quote: char) -> String {
+    let mut written = String::from(quote);
+    for character in text.chars() {
+        match character {
+            '\n' => written.push_str("\\n"),
+            '\r' => written.push_str("\\r"),
+            '\t' => written.push_str("\\t"),
+            '\\' => written.push_str("\\\\"),
+            character if character == quote => written.extend(['\\', quote]),
+            control if control < ' ' => written.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => written.push(other),
+        }
+    }
+    written.push(quote);
+    written
+}
+
+/// The ways in which a number can be written: a whole one with or without its fraction of zero.
+pub(super) fn number_spellings(number: f64) -> Vec<String> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    let mut spellings = vec![python_float(number)];
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        spellings.push(format!("{}", number as i64)); // exact: whole, and below 2^53
+    }
+    spellings
+}

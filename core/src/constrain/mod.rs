@@ -1,0 +1,88 @@
+//! Calls, and replies, that are correct by construction: which tokens may come next.
+//!
+//! [`calls`] writes what a block of calls may hold, for the functions offered, as a grammar of llguidance. A
+//! [`Constrainer`] makes a [`Constraint`] of it, over the [`vocabulary`] of one model; the constraint follows the tokens
+//! as they are written. What a grammar accepts, the parser reads without repair and validation passes without remark.
+
+mod calls;
+mod constrainer;
+mod constraint;
+mod keys;
+mod literals;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+
+use crate::error::{ErrorKind, SdkError};
+
+pub(crate) use calls::{BlockEdges, CallRules, Edge};
+pub(crate) use constrainer::Constrainer;
+pub(crate) use constraint::Constraint;
+pub(crate) use vocabulary::{Vocabulary, Word};
+
+/// A grammar of llguidance, in its dialect of Lark.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Grammar {
+    pub(crate) text: String,
+    /// Whether maps may hold names that no declaration gives, which the constraint then keeps from standing twice.
+    has_free_maps: bool,
+}
+
+impl Grammar {
+    /// What JSON text has to look like.
+    ///
+    /// # Errors
+    /// A [`Fault`] for text that is no JSON. What the schema asks for is looked at when the grammar is compiled.
+    pub(crate) fn of_schema(schema: &str) -> Result<Self, Fault> {
+        Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), has_free_maps: false })
+    }
+
+    /// The same, or what this grammar accepts in its place.
+    pub(crate) fn or_schema(self, schema: &str) -> Result<Self, Fault> {
+        let rules = self.text.strip_prefix(HEADER).unwrap_or(&self.text).replacen("start:", "block:", 1);
+        Ok(Self { text: format!("{HEADER}start: answer | block\n{rules}{}", answer(schema)?), ..self })
+    }
+}
+
+/// What every grammar begins with.
+const HEADER: &str = "%llguidance {}\n";
+
+/// The rule of a reply in JSON. Space between its parts is held short: a small model could go on with it for ever.
+fn answer(schema: &str) -> Result<String, Fault> {
+    let invalid = |err: serde_json::Error| Fault::new(format!("the schema is no valid JSON: {err}"));
+    let mut schema: serde_json::Value = serde_json::from_str(schema).map_err(invalid)?;
+    if schema == serde_json::Value::Bool(true) {
+        schema = serde_json::json!({});
+    }
+    let Some(keywords) = schema.as_object_mut() else { return Err(Fault::new("the schema is no object")) };
+    keywords.insert("x-guidance".to_owned(), serde_json::json!({ "whitespace_pattern": "[ \\n\\r\\t]{0,16}" }));
+    Ok(format!("answer: %json {schema}\n"))
+}
+
+/// Why a constraint cannot be made, or kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    message: String,
+}
+
+impl Fault {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+
+    /// The first line of what llguidance says; the rest is its state.
+    fn of_engine(err: impl std::fmt::Display) -> Self {
+        let text = err.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        Self::new(line.chars().take(200).collect::<String>())
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The error for an option that cannot be kept.
+    pub(crate) fn into_error(self, option: &'static str) -> SdkError {
+        SdkError::new(ErrorKind::InvalidOption(option), format!("{option} cannot be enforced: {}", self.message))
+    }
+}
