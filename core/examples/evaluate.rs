@@ -1,7 +1,7 @@
-//! Measures how well a model calls functions: `evaluate MODEL CASES CHAT_FOLDER [--failures]`.
+//! Measures how well a model calls functions: `evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures]`.
 //!
 //! Every case is a conversation with functions, and what the model should do next. Calls count when they are exact: the
-//! names, every argument, every type. Greedy and unconstrained.
+//! names, every argument, every type. Greedy; with --typed, calls are constrained to the functions.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use causerie::{
     ChatMessage, Completion, GenerationOptions, MessageResponse, ModelRunner, Role, SdkFunctionCall,
-    functions_from_json, messages_from_json,
+    ToolCallConstraint, functions_from_json, messages_from_json,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -51,23 +51,28 @@ struct Score {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, cases, chat, ..] = &arguments[..] else {
-        return Err("usage: evaluate MODEL CASES CHAT_FOLDER [--failures]".into());
+        return Err("usage: evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures]".into());
     };
+    let is_typed = arguments.iter().any(|argument| argument == "--typed");
     let shows_failures = arguments.iter().any(|argument| argument == "--failures");
     let chat_functions = fs::read_to_string(format!("{chat}/functions.json"))?;
     let chat_system = fs::read_to_string(format!("{chat}/system_prompt.txt"))?;
     let runner = ModelRunner::load(model)?;
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     let (begun, mut n_tokens, mut decoding) = (Instant::now(), 0, 0.0);
+    let (mut n_forced, mut n_call_tokens, mut constraining) = (0, 0, 0.0);
     for line in fs::read_to_string(cases)?.lines() {
         let case: Case = serde_json::from_str(line)?;
         let functions = if case.functions == "chat" { chat_functions.clone() } else { case.functions.to_string() };
         let mut history = vec![ChatMessage::system(case.system.as_deref().unwrap_or(&chat_system))];
         history[0].functions = functions_from_json(&functions)?;
         history.extend(messages_from_json(&case.messages.to_string())?);
-        let completion = reply(&runner, history)?;
+        let completion = reply(&runner, history, is_typed)?;
         n_tokens += completion.stats.completion_tokens.saturating_sub(1);
         decoding += completion.stats.decode_time.as_secs_f64();
+        n_forced += completion.stats.forced_tokens;
+        n_call_tokens += completion.stats.call_tokens;
+        constraining += completion.stats.constraint_time.as_secs_f64();
         let is_right = is_right(&case.expect, &completion)?;
         let score = scores.entry(case.category.clone()).or_default();
         score.n_cases += 1;
@@ -85,11 +90,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         begun.elapsed().as_secs_f64(),
         n_tokens as f64 / decoding
     );
+    if is_typed {
+        println!(
+            "{n_forced} of {n_call_tokens} tokens of calls forced; constraints took {:.2} s, {:.1} % of writing",
+            constraining,
+            100.0 * constraining / decoding
+        );
+    }
     Ok(())
 }
 
-fn reply(runner: &ModelRunner, history: Vec<ChatMessage>) -> Result<Completion, Box<dyn Error>> {
-    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(MOST_TOKENS), ..Default::default() };
+fn reply(runner: &ModelRunner, history: Vec<ChatMessage>, is_typed: bool) -> Result<Completion, Box<dyn Error>> {
+    let options = GenerationOptions {
+        temperature: Some(0.0),
+        max_tokens: Some(MOST_TOKENS),
+        tool_call_constraint: if is_typed { ToolCallConstraint::Typed } else { ToolCallConstraint::Off },
+        ..Default::default()
+    };
     for event in runner.create_conversation_from_history(history).continue_response(options) {
         if let MessageResponse::Complete(completion) = event? {
             return Ok(*completion);

@@ -40,6 +40,21 @@ pub struct GenerationOptions {
     pub parser_strictness: Strictness,
     /// What becomes of the text of calls that are rejected. Default: it is text where no call was delivered.
     pub rejected_call_text: RejectedCallText,
+    /// Whether functions are called. Default: as the model likes.
+    pub tool_choice: ToolChoice,
+    /// Whether a reply may make several calls. Calls beyond the first are kept from being written where calls are
+    /// constrained; elsewhere they are delivered, with [`ParallelLimit`](crate::DiagnosticCode::ParallelLimit) among their
+    /// diagnostics. Default true.
+    pub parallel_tool_calls: bool,
+    /// Names of the functions that may be called, of those that the prompt offers. Others are kept from being called
+    /// where calls are constrained; elsewhere their calls are delivered, with
+    /// [`ToolNotAllowed`](crate::DiagnosticCode::ToolNotAllowed) among their diagnostics. Default: all.
+    pub allowed_tools: Option<Vec<String>>,
+    /// Whether calls are held to the declared functions while they are written. Default: see [`ToolCallConstraint`].
+    pub tool_call_constraint: ToolCallConstraint,
+    /// A JSON Schema, as JSON text, that the text of the reply must fit. Functions can be called all the same: a reply is
+    /// an answer that fits, or a block of calls. Reasoning stays free. Default: none.
+    pub json_schema_constraint: Option<String>,
     /// Asks templates that know the variable `enable_thinking` for reasoning, and delivers reasoning as
     /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). Without it, reasoning that a model writes all the same
     /// is kept out of the text, in the message's `reasoning_content`. Default false.
@@ -166,6 +181,33 @@ impl FunctionCallParser {
     }
 }
 
+/// Whether functions are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As the model likes.
+    #[default]
+    Auto,
+    /// No function is called. The prompt still offers them, so that what was read of it before counts.
+    None,
+    /// The reply begins with a call, behind its reasoning if it has any.
+    Required,
+    /// The reply begins with a call of this function, and calls no other.
+    Function(String),
+}
+
+/// Whether calls are held to the declared functions while they are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolCallConstraint {
+    /// The model writes what it likes; calls are validated afterwards. A choice of functions that is
+    /// [required](ToolChoice::Required) is held all the same.
+    #[default]
+    Off,
+    /// Once the model begins a block of calls, it can write nothing but calls of declared functions, with arguments of
+    /// the declared names and types, each once, the required ones always. What stands in texts is free. Where the model
+    /// can write nothing of the kind, the reply ends with [`Constraint`](crate::FinishReason::Constraint).
+    Typed,
+}
+
 /// What becomes of calls that had to be mended to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
@@ -259,6 +301,11 @@ impl Default for GenerationOptions {
             function_call_parser: Some(FunctionCallParser::default()),
             parser_strictness: Strictness::default(),
             rejected_call_text: RejectedCallText::default(),
+            tool_choice: ToolChoice::default(),
+            parallel_tool_calls: true,
+            allowed_tools: None,
+            tool_call_constraint: ToolCallConstraint::default(),
+            json_schema_constraint: None,
             enable_thinking: false,
             inline_thinking_tags: false,
             on_cancel: OnCancel::default(),

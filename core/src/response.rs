@@ -39,6 +39,9 @@ pub struct Completion {
     pub stats: GenerationStats,
     /// What the prompt left out of the history, and whether the results in it match the calls.
     pub prompt: PromptReport,
+    /// Why calls were not constrained, or from some token on no longer, where
+    /// [`Typed`](crate::ToolCallConstraint::Typed) asked for it.
+    pub unconstrained: Option<String>,
 }
 
 /// How a history became a prompt.
@@ -67,6 +70,9 @@ pub enum FinishReason {
     ExceedContext,
     /// Cancelled.
     Interrupted,
+    /// The reply could not go on as its options demand: the model writes nothing that they allow, or their grammar became
+    /// too much to follow.
+    Constraint,
 }
 
 /// Counts and times of one generation.
@@ -82,6 +88,10 @@ pub struct GenerationStats {
     pub reasoning_tokens: usize,
     /// Those of them that are blocks of calls.
     pub call_tokens: usize,
+    /// Those of them that were the only ones possible, so that the model was not asked for them.
+    pub forced_tokens: usize,
+    /// Spent finding out which tokens are possible; a part of the other times.
+    pub constraint_time: Duration,
     /// From the request to its turn: other replies of the same conversation come first.
     pub queue_time: Duration,
     /// From the request to the first token written.

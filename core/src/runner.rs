@@ -9,7 +9,9 @@ use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{Engine, Listener, LoadedModel, Outlet, PrefixCache, Prepare, Prepared, Request, ResponseStream};
+use crate::engine::{
+    Engine, Guide, Listener, LoadedModel, Outlet, PrefixCache, Prepare, Prepared, Request, ResponseStream,
+};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::info::ModelInfo;
 use crate::message::ChatMessage;
@@ -115,7 +117,7 @@ impl ModelRunner {
             generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
             ..options
         };
-        Self::start(LoadedModel { model, tokenizer, renderer, context_size }, &options, info)
+        Self::start(LoadedModel::new(model, tokenizer, renderer, context_size), &options, info)
     }
 
     pub(crate) fn start(loaded: LoadedModel, options: &LoadOptions, info: ModelInfo) -> Result<Self> {
@@ -139,11 +141,14 @@ impl ModelRunner {
                 Prompt::Text(text) => runner.tokenize(&text)?,
                 Prompt::Tokens(tokens) => tokens,
             };
-            let mut prompt =
-                Some(Prepared { tokens, in_reasoning: false, functions: Vec::new(), report: PromptReport::default() });
+            let (mut tokens, asked) = (Some(tokens), options.clone());
             let prepare: Prepare = Box::new(move |loaded| {
-                let prompt = prompt.take()?;
-                Some(loaded.check_prompt(&prompt.tokens).map(|()| prompt))
+                let tokens = tokens.take()?;
+                Some(loaded.check_prompt(&tokens).and_then(|()| {
+                    let guide = Guide::new(loaded, &asked, &[], false)?;
+                    let report = PromptReport::default();
+                    Ok(Prepared { tokens, in_reasoning: false, functions: Vec::new(), guide, report })
+                }))
             });
             runner.submit(prepare, options, Box::new(|_| {}), outlet)
         })

@@ -32,28 +32,39 @@ impl Sampler {
         prompt.iter().for_each(|id| self.note(*id));
     }
 
-    /// The next token. `logits` has one for each token of the vocabulary.
+    /// The next token, among those that are not excluded by a logit of minus infinity and that `is_allowed` takes; `None`
+    /// when there is none. `logits` has one for each token of the vocabulary.
     ///
     /// # Errors
-    /// [`ErrorKind::Generation`] when no logit is a number, or one is not-a-number or infinite above.
-    pub(crate) fn pick(&mut self, logits: &mut [f32]) -> Result<u32> {
+    /// [`ErrorKind::Generation`] when a logit is not-a-number or infinite above.
+    pub(crate) fn pick(&mut self, logits: &mut [f32], mut is_allowed: impl FnMut(u32) -> bool) -> Result<Option<u32>> {
         if logits.iter().any(|logit| logit.is_nan() || *logit == f32::INFINITY) {
             return Err(SdkError::new(ErrorKind::Generation, "the model computed a logit that is no finite number"));
         }
         self.penalise(logits);
+        // Each turn excludes a token, so this ends.
+        while let Some(Candidate { id, .. }) = self.choose(logits) {
+            if is_allowed(id) {
+                self.note(id);
+                return Ok(Some(id));
+            }
+            logits[id as usize] = f32::NEG_INFINITY;
+        }
+        Ok(None)
+    }
+
+    fn choose(&mut self, logits: &[f32]) -> Option<Candidate> {
         let candidates = logits.iter().zip(0..).map(|(logit, id)| Candidate { id, logit: *logit });
         let candidates = candidates.filter(|candidate| candidate.logit != f32::NEG_INFINITY);
-        let chosen = if self.sampling.temperature == 0.0 {
+        if self.sampling.temperature == 0.0 {
             candidates.min_by(most_probable_first)
         } else {
             self.draw(candidates.collect())
-        };
-        let id = chosen.ok_or_else(|| SdkError::new(ErrorKind::Generation, "the model excludes every token"))?.id;
-        self.note(id);
-        Ok(id)
+        }
     }
 
-    fn note(&mut self, id: u32) {
+    /// Takes note of a token of the reply that was not picked here.
+    pub(crate) fn note(&mut self, id: u32) {
         if self.sampling.repetition_penalty != 1.0 {
             self.seen.insert(id);
         }
@@ -148,11 +159,17 @@ mod tests {
 
     const PLAIN: Sampling = Sampling { temperature: 1.0, top_p: 1.0, top_k: 0, min_p: 0.0, repetition_penalty: 1.0 };
 
+    impl Sampler {
+        fn next(&mut self, logits: &mut [f32]) -> u32 {
+            self.pick(logits, |_| true).unwrap().unwrap()
+        }
+    }
+
     /// The tokens that 1,000 draws choose.
     #[track_caller]
     fn check(sampling: Sampling, logits: &[f32], expect: &[u32]) {
         let mut sampler = Sampler::new(sampling, 7);
-        let drawn: HashSet<u32> = (0..1000).map(|_| sampler.pick(&mut logits.to_vec()).unwrap()).collect();
+        let drawn: HashSet<u32> = (0..1000).map(|_| sampler.next(&mut logits.to_vec())).collect();
         assert_eq!(drawn, expect.iter().copied().collect());
     }
 
@@ -192,15 +209,15 @@ mod tests {
         let sampling = Sampling { temperature: 0.0, repetition_penalty: 2.0, ..PLAIN };
         let mut sampler = Sampler::new(sampling, 0);
         sampler.read(&[0]);
-        assert_eq!(sampler.pick(&mut [1.0, 0.6, -1.0]).unwrap(), 1);
-        assert_eq!(sampler.pick(&mut [-1.0, -1.1, -1.5]).unwrap(), 2);
+        assert_eq!(sampler.next(&mut [1.0, 0.6, -1.0]), 1);
+        assert_eq!(sampler.next(&mut [-1.0, -1.1, -1.5]), 2);
     }
 
     #[test]
     fn draws_follow_the_probabilities() {
         let mut sampler = Sampler::new(PLAIN, 1);
         let n = 20_000;
-        let ones = (0..n).filter(|_| sampler.pick(&mut [0.25f32.ln(), 0.75f32.ln()]).unwrap() == 1).count();
+        let ones = (0..n).filter(|_| sampler.next(&mut [0.25f32.ln(), 0.75f32.ln()]) == 1).count();
         // Five standard deviations of a binomial distribution of n draws: 0.0153.
         assert!((ones as f64 / f64::from(n) - 0.75).abs() < 0.0153, "{ones}");
     }
@@ -209,7 +226,7 @@ mod tests {
     fn a_seed_repeats_its_draws() {
         let draws = |seed| {
             let mut sampler = Sampler::new(PLAIN, seed);
-            (0..50).map(|_| sampler.pick(&mut [0.0; 100]).unwrap()).collect::<Vec<_>>()
+            (0..50).map(|_| sampler.next(&mut [0.0; 100])).collect::<Vec<_>>()
         };
         assert_eq!(draws(3), draws(3));
         assert_ne!(draws(3), draws(4));
@@ -217,9 +234,20 @@ mod tests {
 
     #[test]
     fn logits_that_are_no_numbers_are_errors() {
-        for logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2], vec![f32::NEG_INFINITY; 2], vec![]] {
-            let err = Sampler::new(PLAIN, 0).pick(&mut logits.clone()).unwrap_err();
+        for mut logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2]] {
+            let err = Sampler::new(PLAIN, 0).pick(&mut logits, |_| true).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::Generation);
+        }
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_not_picked() {
+        let logits = [3.0, 2.0, f32::NEG_INFINITY, 1.0];
+        for temperature in [0.0, 1.0] {
+            let mut sampler = Sampler::new(Sampling { temperature, ..PLAIN }, 0);
+            assert_eq!(sampler.pick(&mut logits.to_vec(), |id| id == 3).unwrap(), Some(3));
+            assert_eq!(sampler.pick(&mut logits.to_vec(), |id| id == 2).unwrap(), None);
+            assert_eq!(sampler.pick(&mut [], |_| true).unwrap(), None);
         }
     }
 }

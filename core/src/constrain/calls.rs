@@ -11,30 +11,29 @@ use crate::parse::{MOST_CALLS, is_word};
 const MOST_IN_ANY_ORDER: usize = 64;
 
 /// What stands before and behind a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEdges {
     pub(crate) start: Edge,
     pub(crate) end: Edge,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
-    /// A control token, by its id.
-    Control(u32),
+    /// A control token, by its ids: some vocabularies have it several times.
+    Control(Vec<u32>),
     Text(&'static str),
 }
 
 /// What a block of calls may hold.
+#[derive(Clone, Copy)]
 pub(crate) struct CallRules<'a> {
     pub(crate) notation: FunctionCallParser,
     pub(crate) functions: &'a [SdkFunction],
     /// Whether it holds no more than one call.
     pub(crate) is_single: bool,
-    pub(crate) edges: BlockEdges,
+    pub(crate) edges: &'a BlockEdges,
     /// Whether the grammar begins before the block's start, else behind it.
     pub(crate) with_start: bool,
-    /// What may come in place of the block.
-    pub(crate) instead: Option<Edge>,
 }
 
 impl CallRules<'_> {
@@ -66,10 +65,9 @@ impl CallRules<'_> {
             FunctionCallParser::JsonStyleFunctionCallParser => "LINE? call LINE?".to_owned(),
         };
         let start = if self.with_start { self.edges.start.symbol() + " " } else { String::new() };
-        let instead = self.instead.map(|edge| format!(" | {}", edge.symbol())).unwrap_or_default();
         let end = self.edges.end.symbol();
         let text = format!(
-            "{HEADER}start: {start}{body} {end}{instead}\ncall: {}\n{}LINE: /[ \\n]/\n{}",
+            "{HEADER}start: {start}{body} {end}\ncall: {}\n{}LINE: /[ \\n]/\n{}",
             calls.join(" | "),
             writer.text,
             rules(self.notation)
@@ -79,9 +77,12 @@ impl CallRules<'_> {
 }
 
 impl Edge {
-    fn symbol(self) -> String {
+    pub(super) fn symbol(&self) -> String {
         match self {
-            Self::Control(id) => format!("<[{id}]>"),
+            Self::Control(ids) => {
+                let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+                format!("<[{}]>", ids.join(","))
+            }
             Self::Text(text) => literal(text),
         }
     }
@@ -122,9 +123,10 @@ impl Writer {
             members.push(Member { symbols: format!("{name} {value}"), is_required: !parameter.optional });
         }
         let body = if is_python {
-            match members.is_empty() {
-                true => literal(&format!("{}()", function.name)),
-                false => format!("{} {} \")\"", literal(&format!("{}(", function.name)), self.members(members)),
+            if members.is_empty() {
+                literal(&format!("{}()", function.name))
+            } else {
+                format!("{} {} \")\"", literal(&format!("{}(", function.name)), self.members(members))
             }
         } else {
             let name = spellings(self.notation, &function.name).concat();

@@ -23,7 +23,9 @@ pub(super) fn rules(notation: FunctionCallParser) -> String {
         FunctionCallParser::DefaultFunctionCallParser => {
             // Models write line ends and tabs into strings as they are.
             let string = |quote: char| {
-                format!(r#"/{quote}([^{quote}\\\x00-\x08\x0b\x0c\x0e-\x1f]|\\[nrtbf"'\\]|\\x[0-9a-fA-F]{{2}}|{CODE_POINT})*{quote}/"#)
+                format!(
+                    r#"/{quote}([^{quote}\\\x00-\x08\x0b\x0c\x0e-\x1f]|\\[nrtbf"'\\]|\\x[0-9a-fA-F]{{2}}|{CODE_POINT})*{quote}/"#
+                )
             };
             rules.push(format!("DQ: {}", string('"')));
             rules.push(format!("SQ: {}", string('\'')));

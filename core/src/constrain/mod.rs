@@ -37,10 +37,25 @@ impl Grammar {
         Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), has_free_maps: false })
     }
 
-    /// The same, or what this grammar accepts in its place.
+    /// The same, or JSON text that fits a schema.
+    ///
+    /// # Errors
+    /// As [`of_schema`](Self::of_schema).
     pub(crate) fn or_schema(self, schema: &str) -> Result<Self, Fault> {
-        let rules = self.text.strip_prefix(HEADER).unwrap_or(&self.text).replacen("start:", "block:", 1);
-        Ok(Self { text: format!("{HEADER}start: answer | block\n{rules}{}", answer(schema)?), ..self })
+        let answer = answer(schema)?;
+        let grammar = self.or("answer", "block");
+        Ok(Self { text: grammar.text + &answer, ..grammar })
+    }
+
+    /// The same, or what begins something else, in which the grammar has no say.
+    pub(crate) fn or_edge(self, edge: &Edge) -> Self {
+        self.or(&edge.symbol(), "reply")
+    }
+
+    /// `name` is given to what this grammar starts with.
+    fn or(self, symbol: &str, name: &str) -> Self {
+        let rules = self.text.strip_prefix(HEADER).unwrap_or(&self.text).replacen("start:", &format!("{name}:"), 1);
+        Self { text: format!("{HEADER}start: {symbol} | {name}\n{rules}"), ..self }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What grammars accept, and that the parser and validation agree.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionCall};
@@ -40,22 +40,24 @@ impl Vocabulary for Bytes {
     }
 }
 
-fn edges(notation: FunctionCallParser) -> BlockEdges {
-    match notation {
-        DefaultFunctionCallParser => BlockEdges { start: Edge::Control(START), end: Edge::Control(END) },
-        JsonStyleFunctionCallParser => BlockEdges { start: Edge::Text("<tool_call>"), end: Edge::Text("</tool_call>") },
-    }
+fn edges(notation: FunctionCallParser) -> &'static BlockEdges {
+    static EDGES: LazyLock<[BlockEdges; 2]> = LazyLock::new(|| {
+        let (start, end) = JsonStyleFunctionCallParser.markers();
+        let control = BlockEdges { start: Edge::Control(vec![START]), end: Edge::Control(vec![END]) };
+        [control, BlockEdges { start: Edge::Text(start), end: Edge::Text(end) }]
+    });
+    &EDGES[usize::from(notation == JsonStyleFunctionCallParser)]
 }
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
-    CallRules { notation, functions, is_single: false, edges: edges(notation), with_start: false, instead: None }
+    CallRules { notation, functions, is_single: false, edges: edges(notation), with_start: false }
 }
 
 /// Whether a block's body is accepted as a whole.
 fn accepts(constraint: &Constraint, notation: FunctionCallParser, body: &str) -> bool {
     let mut constraint = constraint.clone();
-    let end: Vec<u32> = match edges(notation).end {
-        Edge::Control(id) => vec![id],
+    let end: Vec<u32> = match &edges(notation).end {
+        Edge::Control(ids) => ids.clone(),
         Edge::Text(text) => text.bytes().map(u32::from).collect(),
     };
     let ids = body.bytes().map(u32::from).chain(end);
@@ -75,9 +77,8 @@ fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &s
     parser.push(Piece::Text(body), &mut emit);
     parser.push(Piece::Control(end), &mut emit);
     parser.finish(ReplyEnd::Ended, &mut emit);
-    let is_fine = |call: &SdkFunctionCall| {
-        call.repairs.is_empty() && validate_among(call, functions).diagnostics.is_empty()
-    };
+    let is_fine =
+        |call: &SdkFunctionCall| call.repairs.is_empty() && validate_among(call, functions).diagnostics.is_empty();
     (is_clean && !calls.is_empty() && calls.iter().all(is_fine)).then_some(calls)
 }
 
@@ -243,7 +244,7 @@ fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
     let functions = r#"[{"name": "f", "parameters": {"properties": {"a-b": {"type": "integer"}}}}]"#;
     check(DefaultFunctionCallParser, functions, &["[f()]"], &["[f(a-b=1)]"]);
     check(JsonStyleFunctionCallParser, functions, &[r#"{"name": "f", "arguments": {"a-b": 1}}"#], &[]);
-    let required = functions.replace("}}}}", "}}, \"required\": [\"a-b\"]}}").replace("}}, \"req", "}, \"req");
+    let required = functions.replace("\"properties\"", "\"required\": [\"a-b\"], \"properties\"");
     let functions = functions_from_json(&required).unwrap();
     let fault = rules(DefaultFunctionCallParser, &functions).grammar().unwrap_err();
     assert_eq!(fault.message(), r#"parameter "a-b" of f cannot be spelled in a Python call"#);
@@ -267,7 +268,8 @@ fn a_block_holds_as_many_calls_as_the_parser_reads() {
 #[test]
 fn what_follows_from_the_grammar_is_forced() {
     let functions = functions_from_json(WEATHER).unwrap();
-    let grammar = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions[..1]) }.grammar().unwrap();
+    let grammar =
+        CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions[..1]) }.grammar().unwrap();
     let mut constraint = Constrainer::new(Arc::new(Bytes)).constraint(grammar).unwrap();
     let mut forced = constraint.forced();
     assert_eq!(forced.remove(0), START);

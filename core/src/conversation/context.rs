@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use jiff::Zoned;
 
-use crate::engine::{LoadedModel, Prepared};
+use crate::engine::{Guide, LoadedModel, Prepared};
 use crate::error::Result;
+use crate::function::SdkFunction;
 use crate::message::{ChatMessage, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
 use crate::prompt::{Frame, joined};
@@ -32,20 +33,13 @@ pub struct ContextPlan {
 
 /// How a history is seen by the model.
 pub(super) struct Window {
-    policy: ContextPolicy,
-    max_tokens: Option<usize>,
-    enable_thinking: bool,
+    options: GenerationOptions,
     now: Zoned,
 }
 
 impl Window {
     pub(super) fn new(options: &GenerationOptions, now: Zoned) -> Self {
-        Self {
-            policy: options.context_policy,
-            max_tokens: options.max_tokens,
-            enable_thinking: options.enable_thinking || options.inline_thinking_tags,
-            now,
-        }
+        Self { options: options.clone(), now }
     }
 
     /// The prompt for a history.
@@ -56,8 +50,9 @@ impl Window {
             shrunk_messages: plan.shrunk_messages,
             miscounted_results: miscounted_results(history),
         };
-        let functions = history.iter().flat_map(|message| &message.functions).cloned().collect();
-        Ok(Prepared { tokens: prompt.tokens, in_reasoning: prompt.in_reasoning, functions, report })
+        let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
+        let guide = Guide::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
+        Ok(Prepared { tokens: prompt.tokens, in_reasoning: prompt.in_reasoning, functions, guide, report })
     }
 
     /// The token ids of messages, and of the beginning of the model's turn.
@@ -66,7 +61,8 @@ impl Window {
     }
 
     fn read(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
-        let frame = Frame { add_generation_prompt: true, enable_thinking: Some(self.enable_thinking), now: &self.now };
+        let enable_thinking = Some(self.options.enable_thinking || self.options.inline_thinking_tags);
+        let frame = Frame { add_generation_prompt: true, enable_thinking, now: &self.now };
         let segments = loaded.render(messages, &frame)?;
         // Some templates begin the model's turn inside of its reasoning.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
@@ -83,12 +79,12 @@ impl Window {
             dropped_messages,
             shrunk_messages,
         };
-        let ContextPolicy::Slide { shrink_tool_results } = self.policy else {
+        let ContextPolicy::Slide { shrink_tool_results } = self.options.context_policy else {
             loaded.check_prompt(&whole.tokens)?;
             return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));
         };
         // A reply may be allowed more than the context holds; half of it is left to the prompt.
-        let room = self.max_tokens.unwrap_or(REPLY_ROOM).min(loaded.context_size / 2);
+        let room = self.options.max_tokens.unwrap_or(REPLY_ROOM).min(loaded.context_size / 2);
         let fits = |prompt: &Prompt| prompt.tokens.len().saturating_add(room) <= loaded.context_size;
         if fits(&whole) {
             return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));

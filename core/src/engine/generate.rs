@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::engine::cache::PrefixCache;
+use crate::engine::guide::Guide;
 use crate::engine::reply::Reply;
 use crate::engine::stream::Outlet;
 use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request};
-use crate::error::{Result, SdkError};
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::State;
 use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
@@ -40,6 +41,8 @@ pub(crate) struct Generation {
     ignores_end: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
     state: Option<State>,
+    /// What may be written.
+    guide: Guide,
     sampler: Sampler,
     pieces: Utf8Pieces,
     parser: ReplyParser,
@@ -76,6 +79,7 @@ impl Generation {
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
             state: None,
+            guide: Guide::default(),
             sampler: Sampler::new(request.sampling, seed),
             pieces: loaded.tokenizer.pieces(),
             parser: ReplyParser::new(options.function_call_parser)
@@ -94,6 +98,8 @@ impl Generation {
                 completion_tokens: 0,
                 reasoning_tokens: 0,
                 call_tokens: 0,
+                forced_tokens: 0,
+                constraint_time: Duration::ZERO,
                 queue_time: Duration::ZERO,
                 time_to_first_token: Duration::ZERO,
                 prefill_time: Duration::ZERO,
@@ -217,6 +223,7 @@ impl Generation {
         self.sampler.read(&prepared.tokens);
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
+        self.guide = prepared.guide;
         self.reply.compare_with(prepared.functions);
         if prepared.in_reasoning {
             let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
@@ -231,27 +238,66 @@ impl Generation {
         }
     }
 
+    /// Writes the next token, and those behind it that are the only ones possible: the model reads them in one step.
     fn pick(&mut self, mut logits: Vec<f32>, tokenizer: &Tokenizer) -> Result<()> {
         logits.truncate(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
-        let token = self.sampler.pick(&mut logits)?;
+        let mut forced = self.guide.forced(self.parser.place());
+        if forced.is_empty() {
+            match self.choose(&mut logits, tokenizer)? {
+                Some(token) => self.write(token, tokenizer),
+                None => self.end(FinishReason::Constraint),
+            }
+            forced = self.forced_behind();
+        }
+        while !forced.is_empty() {
+            for token in forced {
+                if self.has_ended {
+                    return Ok(());
+                }
+                self.sampler.note(token);
+                self.stats.forced_tokens += 1;
+                self.write(token, tokenizer);
+            }
+            forced = self.forced_behind();
+        }
+        Ok(())
+    }
+
+    fn forced_behind(&mut self) -> Vec<u32> {
+        if self.has_ended { Vec::new() } else { self.guide.forced(self.parser.place()) }
+    }
+
+    /// The token that the model wants, among those that are allowed; `None` when there is none.
+    fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<Option<u32>> {
+        let (guide, place, held) = (&mut self.guide, self.parser.place(), self.parser.held());
+        if !guide.mask(place, logits) {
+            return Ok(None);
+        }
+        let picked = self.sampler.pick(logits, |token| guide.allows(token, held, place, tokenizer))?;
+        if picked.is_none() && !guide.is_active() {
+            return Err(SdkError::new(ErrorKind::Generation, "the model excludes every token"));
+        }
+        Ok(picked)
+    }
+
+    fn write(&mut self, token: u32, tokenizer: &Tokenizer) {
         self.tokens.push(token);
+        self.guide.take(token);
         self.stats.completion_tokens += 1;
         match (tokenizer.is_end(token), self.ignores_end) {
             (true, false) => {
-                self.end(FinishReason::Stop);
-                return Ok(());
+                return self.end(FinishReason::Stop);
             }
             (true, true) => {}
             (false, _) => self.parse(token, tokenizer),
         }
-        if self.reply.has_stopped() {
+        if self.reply.has_stopped() || self.guide.is_done() && !self.ignores_end {
             self.end(FinishReason::Stop);
         } else if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);
         } else if self.stats.context_size <= self.stats.total_tokens() {
             self.end(FinishReason::ExceedContext);
         }
-        Ok(())
     }
 
     fn parse(&mut self, token: u32, tokenizer: &Tokenizer) {
@@ -268,8 +314,10 @@ impl Generation {
         if let Some(spelling) = control {
             self.parser.push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
         }
+        let now = self.parser.place();
+        self.guide.follow(before, now, || self.parser.open_block(), reply.n_calls());
         // The markers around a part belong to it.
-        match (before, self.parser.place()) {
+        match (before, now) {
             (Place::Calls, _) | (_, Place::Calls) => self.stats.call_tokens += 1,
             (Place::Reasoning, _) | (_, Place::Reasoning) => self.stats.reasoning_tokens += 1,
             (Place::Text, Place::Text) => {}
@@ -283,12 +331,15 @@ impl Generation {
 
     fn end(&mut self, reason: FinishReason) {
         let is_interrupted = reason == FinishReason::Interrupted;
-        self.finish_parsing(if is_interrupted { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
+        let is_cut = is_interrupted || reason == FinishReason::Constraint;
+        self.finish_parsing(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
         let (full_message, has_calls) = (self.reply.message(is_interrupted), 0 < self.reply.n_calls());
         self.tell_end(Some(&full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
         let prompt = std::mem::take(&mut self.prompt_report);
-        let completion = Completion { full_message, finish_reason, stats: self.stats, prompt };
+        self.stats.constraint_time = self.guide.time;
+        let unconstrained = self.guide.fault().map(str::to_owned);
+        let completion = Completion { full_message, finish_reason, stats: self.stats, prompt, unconstrained };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;
     }

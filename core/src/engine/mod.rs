@@ -5,6 +5,7 @@
 
 mod cache;
 mod generate;
+mod guide;
 mod reply;
 mod stop;
 mod stream;
@@ -19,6 +20,7 @@ use std::time::Instant;
 
 use futures_channel::oneshot;
 
+use crate::constrain::{Constrainer, Vocabulary};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::ChatMessage;
@@ -32,19 +34,32 @@ use generate::{Generation, Progress};
 
 pub(crate) use cache::PrefixCache;
 pub(crate) use generate::PREFILL_CHUNK;
+pub(crate) use guide::Guide;
 pub(crate) use stream::Outlet;
 pub use stream::{CancelHandle, ResponseStream};
 
 /// All that belongs to a loaded model.
 pub(crate) struct LoadedModel {
     pub(crate) model: Model,
-    pub(crate) tokenizer: Tokenizer,
+    pub(crate) tokenizer: Arc<Tokenizer>,
     /// `None` for a model without a chat template: it completes prompts, but holds no conversations.
     pub(crate) renderer: Option<PromptRenderer>,
     pub(crate) context_size: usize,
+    pub(crate) constrainer: Constrainer,
 }
 
 impl LoadedModel {
+    pub(crate) fn new(
+        model: Model,
+        tokenizer: Tokenizer,
+        renderer: Option<PromptRenderer>,
+        context_size: usize,
+    ) -> Self {
+        let tokenizer = Arc::new(tokenizer);
+        let vocabulary: Arc<dyn Vocabulary> = Arc::<Tokenizer>::clone(&tokenizer);
+        Self { model, tokenizer, renderer, context_size, constrainer: Constrainer::new(vocabulary) }
+    }
+
     /// The prompt for messages.
     ///
     /// # Errors
@@ -102,6 +117,8 @@ pub(crate) struct Prepared {
     pub(crate) in_reasoning: bool,
     /// What the model is offered; calls are compared with it.
     pub(crate) functions: Vec<SdkFunction>,
+    /// What it may write.
+    pub(crate) guide: Guide,
     pub(crate) report: PromptReport,
 }
 

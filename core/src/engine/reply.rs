@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::engine::stop::StopFinder;
-use crate::function::{RejectedCall, SdkFunction, SdkFunctionCall};
+use crate::function::{Diagnostic, DiagnosticCode, RejectedCall, SdkFunction, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::options::GenerationOptions;
+use crate::options::{GenerationOptions, ToolChoice};
 use crate::parse::Parsed;
 use crate::response::MessageResponse;
 use crate::validate::validate_among;
@@ -18,6 +18,10 @@ pub(crate) struct Reply {
     rejected: Vec<RejectedCall>,
     /// What the model was offered.
     functions: Vec<SdkFunction>,
+    /// Which of it may be called; all where that is not said.
+    allowed: Option<Vec<String>>,
+    /// Whether several calls may be made.
+    is_parallel: bool,
     stop: StopFinder,
     has_stopped: bool,
     shown_reasoning: ShownReasoning,
@@ -49,6 +53,12 @@ impl Reply {
             calls: Vec::new(),
             rejected: Vec::new(),
             functions: Vec::new(),
+            allowed: match options.tool_choice {
+                ToolChoice::Function(name) => Some(vec![name]),
+                ToolChoice::None => Some(Vec::new()),
+                ToolChoice::Auto | ToolChoice::Required => options.allowed_tools,
+            },
+            is_parallel: options.parallel_tool_calls,
             stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
             shown_reasoning,
@@ -78,9 +88,11 @@ impl Reply {
                 self.release();
                 self.close_tag();
                 if !self.functions.is_empty() {
-                    calls
-                        .iter_mut()
-                        .for_each(|call| call.diagnostics = validate_among(call, &self.functions).diagnostics);
+                    let n_before = self.calls.len();
+                    for (i, call) in calls.iter_mut().enumerate() {
+                        call.diagnostics = validate_among(call, &self.functions).diagnostics;
+                        call.diagnostics.extend(self.objections(call, n_before + i));
+                    }
                 }
                 self.calls.extend_from_slice(&calls);
                 self.events.push_back(MessageResponse::FunctionCalls(calls));
@@ -93,6 +105,22 @@ impl Reply {
             }
             Parsed::Note(_) => {}
         }
+    }
+
+    /// What the options say against a call, of which so many were made before.
+    fn objections(&self, call: &SdkFunctionCall, n_before: usize) -> impl Iterator<Item = Diagnostic> + use<> {
+        let is_allowed = self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&call.name));
+        let name = &call.name;
+        let found = [
+            (!is_allowed, DiagnosticCode::ToolNotAllowed, format!("{name} may not be called")),
+            (
+                !self.is_parallel && 0 < n_before,
+                DiagnosticCode::ParallelLimit,
+                "one call at most was asked for".to_owned(),
+            ),
+        ];
+        let found = found.into_iter().filter(|(applies, _, _)| *applies);
+        found.map(|(_, code, message)| Diagnostic { code, path: String::new(), message })
     }
 
     /// Text held back for a stop sequence cannot be one across a block of calls, nor at the end.

@@ -14,7 +14,7 @@ fn engine() -> Engine {
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let (tokenizer, _) = Tokenizer::load(&weights).unwrap();
     let model = Model::load(&weights, &mut |_| ControlFlow::Continue(())).unwrap();
-    let loaded = LoadedModel { model, tokenizer, renderer: None, context_size: 4096 };
+    let loaded = LoadedModel::new(model, tokenizer, None, 4096);
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }
 
@@ -27,6 +27,7 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
             tokens: tokens.clone(),
             in_reasoning: false,
             functions: Vec::new(),
+            guide: Guide::default(),
             report: PromptReport::default(),
         }))
     });

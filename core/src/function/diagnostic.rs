@@ -54,11 +54,15 @@ pub enum DiagnosticCode {
     UndeclaredArgument,
     /// A function that was not offered to the model.
     UndeclaredFunction,
+    /// A function that [`allowed_tools`](crate::GenerationOptions::allowed_tools) leaves out.
+    ToolNotAllowed,
+    /// A call beyond the first, where [`parallel_tool_calls`](crate::GenerationOptions::parallel_tool_calls) is off.
+    ParallelLimit,
 }
 
 impl DiagnosticCode {
     /// Every code.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::UnwrappedArguments,
         Self::StringToNumber,
         Self::StringToBool,
@@ -73,6 +77,8 @@ impl DiagnosticCode {
         Self::NullForRequired,
         Self::UndeclaredArgument,
         Self::UndeclaredFunction,
+        Self::ToolNotAllowed,
+        Self::ParallelLimit,
     ];
 
     /// How much it matters.
@@ -83,7 +89,7 @@ impl DiagnosticCode {
             | Self::NotInEnum
             | Self::NullForRequired
             | Self::UndeclaredArgument => Severity::Error,
-            Self::UndeclaredFunction => Severity::Warning,
+            Self::UndeclaredFunction | Self::ToolNotAllowed | Self::ParallelLimit => Severity::Warning,
             _ => Severity::Coerced,
         }
     }
@@ -105,6 +111,8 @@ impl DiagnosticCode {
             Self::NullForRequired => "null_for_required",
             Self::UndeclaredArgument => "undeclared_argument",
             Self::UndeclaredFunction => "undeclared_function",
+            Self::ToolNotAllowed => "tool_not_allowed",
+            Self::ParallelLimit => "parallel_limit",
         }
     }
 }

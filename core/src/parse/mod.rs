@@ -116,7 +116,6 @@ impl ReplyParser {
     }
 
     /// The same for a reply whose reasoning was opened by the prompt.
-    /// The same for a reply whose reasoning was opened by the prompt.
     pub fn starting_in_reasoning(self) -> Self {
         Self { state: State::Reasoning, ..self }
     }
@@ -127,6 +126,19 @@ impl ReplyParser {
             State::Text | State::Echo(_) => Place::Text,
             State::Reasoning => Place::Reasoning,
             State::Block(_) => Place::Calls,
+        }
+    }
+
+    /// What is held back because it may be the beginning of a marker.
+    pub(crate) fn held(&self) -> &str {
+        &self.held
+    }
+
+    /// What stands in the block that is open now.
+    pub(crate) fn open_block(&self) -> String {
+        match &self.state {
+            State::Block(block) => format!("{}{}", block.body, self.held),
+            _ => String::new(),
         }
     }
 
@@ -272,7 +284,7 @@ impl ReplyParser {
                 self.add_plain(spelling, emit);
             }
             (State::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
-            (State::Text | State::Echo(_), Marker::BlockStart) => self.open_block(),
+            (State::Text | State::Echo(_), Marker::BlockStart) => self.begin_block(),
             (State::Text | State::Echo(_), Marker::ReasoningStart) => self.state = State::Reasoning,
             (State::Text | State::Echo(_), Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
             (State::Text | State::Echo(_), Marker::BlockEnd | Marker::ReasoningEnd) => {
@@ -318,7 +330,7 @@ impl ReplyParser {
         self.add_plain(&held, emit);
     }
 
-    fn open_block(&mut self) {
+    fn begin_block(&mut self) {
         self.has_open_end = false;
         self.state = State::Block(Block::new(self.is_replaying));
     }
@@ -347,7 +359,7 @@ impl ReplyParser {
         }
         let reading = reading::read(parser, self.strictness, &block.body, Ending::Cut);
         self.emit_reading(reading, &block.body, true, emit);
-        self.open_block();
+        self.begin_block();
     }
 
     /// Ends a block that outgrew the cap: it becomes text, and so does what follows.
@@ -374,7 +386,7 @@ impl ReplyParser {
             return false;
         }
         self.is_replaying = true;
-        self.open_block();
+        self.begin_block();
         self.push_text(parser, &block.body, emit);
         self.is_replaying = false;
         true

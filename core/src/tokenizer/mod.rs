@@ -21,6 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
 
+use crate::constrain::{Vocabulary, Word};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::{ControlTokens, Segment};
 use crate::weights::Weights;
@@ -38,12 +39,15 @@ pub(crate) struct Tokenizer {
     texts: Vec<TokenText>,
     drops_space: bool,
     unknown_id: Option<u32>,
-    control_ids: HashMap<Box<str>, u32>,
+    /// The ids of each spelling; prompts use the first.
+    control_ids: HashMap<Box<str>, Vec<u32>>,
     /// For each byte, a token of that byte alone.
     byte_ids: Box<[Option<u32>; 256]>,
     bos_id: Option<u32>,
     adds_bos: bool,
     end_ids: Vec<u32>,
+    /// Whether the model has learned to read text as it is encoded here.
+    is_learned: bool,
 }
 
 /// What a file says of its tokenizer.
@@ -90,9 +94,9 @@ impl Tokenizer {
         let mut byte_ids = Box::new([None; 256]);
         for (text, id) in parts.texts.iter().zip(0u32..) {
             match text {
-                // Of several tokens that are spelled alike, prompts use the first.
                 TokenText::Control(spelling) => {
-                    control_ids.entry(spelling.clone()).or_insert(id);
+                    let ids: &mut Vec<u32> = control_ids.entry(spelling.clone()).or_default();
+                    ids.push(id);
                 }
                 TokenText::Bytes(bytes) => {
                     if let [byte] = bytes[..] {
@@ -109,7 +113,7 @@ impl Tokenizer {
             ));
         }
         let mut end_ids = parts.end_ids;
-        end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)));
+        end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)?.first()));
         end_ids.sort_unstable();
         end_ids.dedup();
         let tokenizer = Self {
@@ -123,6 +127,7 @@ impl Tokenizer {
             bos_id: parts.bos_id,
             adds_bos: parts.adds_bos,
             end_ids,
+            is_learned: true,
         };
         Ok((tokenizer, parts.template))
     }
@@ -165,6 +170,11 @@ impl Tokenizer {
         }
     }
 
+    /// The control tokens of a spelling; empty where there is none.
+    pub(crate) fn control_ids(&self, spelling: &str) -> &[u32] {
+        self.control_ids.get(spelling).map_or(&[], Vec::as_slice)
+    }
+
     /// Whether a token ends a reply.
     pub(crate) fn is_end(&self, id: u32) -> bool {
         self.end_ids.contains(&id)
@@ -186,7 +196,7 @@ impl Tokenizer {
         for (i, segment) in segments.iter().enumerate() {
             match segment {
                 Segment::Text(text) => self.encode_text(text, i == 0, &mut ids)?,
-                Segment::Control(spelling) => ids.extend(self.control_ids.get(spelling.as_str())),
+                Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
             }
         }
         Ok(ids)
@@ -224,6 +234,25 @@ impl Tokenizer {
             }
         }
         Ok(())
+    }
+}
+
+impl Vocabulary for Tokenizer {
+    fn words(&self) -> Vec<Word<'_>> {
+        let words = self.texts.iter().map(|text| match text {
+            TokenText::Bytes(bytes) => Word::Text(bytes),
+            TokenText::Control(spelling) => Word::Control(spelling),
+        });
+        words.collect()
+    }
+
+    fn ends(&self) -> &[u32] {
+        &self.end_ids
+    }
+
+    fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        let mut ids = Vec::new();
+        (self.is_learned && self.encode_text(text, false, &mut ids).is_ok()).then_some(ids)
     }
 }
 

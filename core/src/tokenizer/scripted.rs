@@ -40,7 +40,7 @@ impl Tokenizer {
         let mut encoder = tokenizers::Tokenizer::new(model);
         encoder.with_pre_tokenizer(Some(ByteLevel::new(false, true, false)));
         let id = |spelling| CONTROL.iter().position(|control| *control == spelling).map(|id| id as u32);
-        let (tokenizer, _) = Self::of(Parts {
+        let (mut tokenizer, _) = Self::of(Parts {
             encoder,
             texts,
             drops_space: false,
@@ -50,6 +50,8 @@ impl Tokenizer {
             end_ids: id(END).into_iter().collect(),
             template: None,
         })?;
+        // A script says its own tokens, and never those of single bytes.
+        tokenizer.is_learned = false;
         Ok((tokenizer, first_said))
     }
 

@@ -1,0 +1,288 @@
+//! Calls and replies that are correct by construction, as models write them: scripts, tiny models of random weights, and
+//! the demo model.
+
+use std::fs;
+
+use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie::{
+    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, FunctionCallParser, GenerationOptions, LoadOptions,
+    MessageResponse, ModelRunner, ResponseStream, SdkError, SdkFunction, ToolCallConstraint, ToolChoice, Value,
+    functions_from_json, read_json,
+};
+
+use crate::function_sets::function_set;
+use crate::{fixture, repository};
+
+const WEATHER: &str = r#"[{"name": "get_weather", "description": "", "parameters": {"type": "object", "properties": {
+    "city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}}, {"name": "ping"}]"#;
+/// Offers functions in few tokens.
+const TEMPLATE: &str = "{{ bos_token }}{% for tool in tools or [] %}{{ tool.name }} {% endfor %}{% for message in \
+    messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+
+fn typed() -> GenerationOptions {
+    GenerationOptions { tool_call_constraint: ToolCallConstraint::Typed, ..Default::default() }
+}
+
+fn required() -> GenerationOptions {
+    GenerationOptions { tool_choice: ToolChoice::Required, ..typed() }
+}
+
+fn json_style(options: GenerationOptions) -> GenerationOptions {
+    GenerationOptions { function_call_parser: Some(FunctionCallParser::JsonStyleFunctionCallParser), ..options }
+}
+
+fn call(body: &str) -> ScriptedReply {
+    ScriptedReply::new().control("<|tool_call_start|>").text(body).control("<|tool_call_end|>")
+}
+
+fn finish(stream: ResponseStream) -> Result<Completion, SdkError> {
+    match stream.last().expect("a reply ends with an event") {
+        Ok(MessageResponse::Complete(completion)) => Ok(*completion),
+        Ok(other) => panic!("{other:?} is no end"),
+        Err(err) => Err(err),
+    }
+}
+
+fn ask(runner: &ModelRunner, functions: &[SdkFunction], options: GenerationOptions) -> Result<Completion, SdkError> {
+    let conversation = runner.create_conversation("");
+    conversation.register_functions(functions.to_vec()).unwrap();
+    finish(conversation.generate_response(ChatMessage::user("Hi"), options))
+}
+
+/// What a script's reply comes to, in a word, with the names of the calls that were delivered.
+fn script(reply: ScriptedReply, options: GenerationOptions) -> String {
+    let runner = ScriptedModel::new().reply(reply).load().unwrap();
+    let completion = match ask(&runner, &functions_from_json(WEATHER).unwrap(), options) {
+        Ok(completion) => completion,
+        Err(err) => return err.to_string(),
+    };
+    let message = &completion.full_message;
+    let calls = message.function_calls.iter().flatten();
+    let calls: Vec<String> = calls
+        .map(|call| {
+            let diagnostics: Vec<&str> = call.diagnostics.iter().map(|found| found.code.code()).collect();
+            [&[call.name.as_str()][..], &diagnostics].concat().join("!")
+        })
+        .collect();
+    let rejected: Vec<&str> = message.rejected_calls.iter().map(|call| call.reason.code()).collect();
+    let reason = completion.finish_reason;
+    assert_eq!(completion.unconstrained, None);
+    format!("{reason:?} {:?} {} {}", message.text(), calls.join(","), rejected.join(",")).trim_end().to_owned()
+}
+
+#[test]
+fn a_script_within_the_grammar_is_said_as_it_is() {
+    let reply = || ScriptedReply::new().text("Well. ").control("<|tool_call_start|>");
+    let reply =
+        || reply().text("[get_weather(city=").text("\"Oslo\")").text("]").control("<|tool_call_end|>").text("So.");
+    let expect = r#"ToolCalls "Well. So." get_weather"#;
+    assert_eq!(script(reply(), typed()), expect);
+    assert_eq!(script(reply(), GenerationOptions::default()), expect);
+}
+
+#[test]
+fn a_script_that_leaves_the_grammar_ends_there_and_calls_nothing() {
+    let options = || GenerationOptions { rejected_call_text: causerie::RejectedCallText::Never, ..typed() };
+    assert_eq!(script(call("[get_wether(city='Oslo')]"), options()), r#"Constraint """#);
+    let late = ScriptedReply::new().text("Hm.").control("<|tool_call_start|>").text("[ping()").text(", pong()]");
+    assert_eq!(script(late, options()), r#"Constraint "Hm."  incomplete_block"#);
+    assert_eq!(
+        script(call("[get_wether(city='Oslo')]"), GenerationOptions::default()),
+        r#"ToolCalls "" get_wether!undeclared_function"#
+    );
+}
+
+#[test]
+fn tags_in_text_are_followed_from_where_they_are_complete() {
+    let reply = |pieces: &[&str]| pieces.iter().fold(ScriptedReply::new(), |reply, piece| reply.text(*piece));
+    for pieces in [
+        &["<tool_call>", r#"{"name": "ping", "arguments": {}}"#, "</tool_call>"][..],
+        &["<tool", "_call>\n{\"na", "me\": \"ping\", \"arguments\": {}}\n</tool", "_call>"],
+        &[r#"<tool_call>{"name": "ping", "arguments": {}}</tool_call>"#],
+    ] {
+        assert_eq!(script(reply(pieces), json_style(typed())), r#"ToolCalls "" ping"#, "{pieces:?}");
+    }
+    for pieces in [
+        &["<tool_call>", r#"{"name": "pong", "arguments": {}}"#, "</tool_call>"][..],
+        &["<tool", "_call>{\"name\": \"pong", "\", \"arguments\": {}}</tool_call>"],
+        &[r#"<tool_call>{"name": "pong", "arguments": {}}</tool_call>"#],
+    ] {
+        assert!(script(reply(pieces), json_style(typed())).starts_with("Constraint"), "{pieces:?}");
+    }
+}
+
+#[test]
+fn no_function_is_called_where_none_may_be() {
+    let none = GenerationOptions { tool_choice: ToolChoice::None, ..Default::default() };
+    assert_eq!(script("No.".into(), none.clone()), r#"Stop "No.""#);
+    assert_eq!(
+        script(ScriptedReply::new().text("A").control("<|tool_call_start|>"), none.clone()),
+        r#"Constraint "A""#
+    );
+    assert_eq!(
+        script(ScriptedReply::new().text("A<tool").text("_call>"), json_style(none.clone())),
+        r#"Constraint "A<tool""#
+    );
+    let nothing_allowed = GenerationOptions { allowed_tools: Some(Vec::new()), ..Default::default() };
+    assert_eq!(script(call("[ping()]"), nothing_allowed), r#"Constraint """#);
+}
+
+#[test]
+fn a_required_call_comes_first() {
+    assert_eq!(script(call("[ping()]").text("Done."), required()), r#"ToolCalls "Done." ping"#);
+    assert_eq!(script("No.".into(), required()), r#"Constraint """#);
+    let named =
+        |name: &str| GenerationOptions { tool_choice: ToolChoice::Function(name.to_owned()), ..Default::default() };
+    assert_eq!(script(call("[ping()]"), named("ping")), r#"ToolCalls "" ping"#);
+    assert!(script(call("[ping()]"), named("get_weather")).starts_with("Constraint"));
+    assert_eq!(script("".into(), named("pong")), r#"tool_choice names "pong", which is not offered"#);
+}
+
+#[test]
+fn reasoning_comes_before_a_required_call() {
+    let thinking = || GenerationOptions { enable_thinking: true, ..required() };
+    let reply = ScriptedReply::new().text("<think>").text("Weather? Ping.").text("</think>");
+    let then_call = reply.clone().control("<|tool_call_start|>").text("[ping()]").control("<|tool_call_end|>");
+    assert_eq!(script(then_call, thinking()), r#"ToolCalls "" ping"#);
+    assert_eq!(script(reply.text("No."), thinking()), r#"Constraint """#);
+    assert_eq!(script(call("[ping()]"), thinking()), r#"ToolCalls "" ping"#);
+}
+
+#[test]
+fn one_call_is_enough_where_calls_are_not_parallel() {
+    let single = |options| GenerationOptions { parallel_tool_calls: false, ..options };
+    let two = || call("[ping(), ping()]");
+    assert!(script(two(), single(typed())).starts_with("Constraint"));
+    assert_eq!(script(two(), single(GenerationOptions::default())), r#"ToolCalls "" ping,ping!parallel_limit"#);
+    let again = call("[ping()]").text("Again: ").control("<|tool_call_start|>").text("[ping()]");
+    assert_eq!(script(again, single(typed())), r#"Constraint "Again: " ping"#);
+}
+
+#[test]
+fn functions_that_are_not_allowed_are_not_called_or_flagged() {
+    let allowed = |options| GenerationOptions { allowed_tools: Some(vec!["ping".to_owned()]), ..options };
+    let other = || call("[get_weather(city='Oslo')]");
+    assert!(script(other(), allowed(typed())).starts_with("Constraint"));
+    assert_eq!(script(other(), allowed(GenerationOptions::default())), r#"ToolCalls "" get_weather!tool_not_allowed"#);
+    let unknown = GenerationOptions { allowed_tools: Some(vec!["pong".to_owned()]), ..Default::default() };
+    assert_eq!(script("".into(), unknown), r#"allowed_tools names "pong", which is not offered"#);
+}
+
+#[test]
+fn a_schema_holds_the_answer_and_leaves_calls() {
+    let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}"#;
+    let options = || GenerationOptions { json_schema_constraint: Some(schema.to_owned()), ..Default::default() };
+    assert_eq!(script(r#"{"n": 3}"#.into(), options()), r#"Stop "{\"n\": 3}""#);
+    assert_eq!(script(call("[ping()]"), options()), r#"ToolCalls "" ping"#);
+    assert_eq!(script("Three.".into(), options()), r#"Constraint """#);
+    assert_eq!(script(ScriptedReply::new().text(r#"{"n": "#).text("null}"), options()), r#"Constraint "{\"n\": ""#);
+    let unknown = GenerationOptions { json_schema_constraint: Some(r#"{"not": {}}"#.to_owned()), ..Default::default() };
+    let said = script("".into(), unknown);
+    assert!(said.starts_with("json_schema_constraint cannot be enforced:") && said.contains("\"not\""), "{said}");
+}
+
+#[test]
+fn a_call_cannot_be_required_of_nobody() {
+    let runner = ScriptedModel::new().reply("Hi.").reply("Hi.").load().unwrap();
+    let conversation = runner.create_conversation("");
+    let err = finish(conversation.generate_response(ChatMessage::user("Hi"), required())).unwrap_err();
+    assert_eq!(
+        (err.kind(), err.message()),
+        (ErrorKind::InvalidOption("tool_choice"), "tool_choice requires a call, and no function may be called")
+    );
+    assert!(conversation.history().is_empty(), "nothing was asked");
+    let unparsed = GenerationOptions { function_call_parser: None, ..required() };
+    let err = ask(&runner, &functions_from_json(WEATHER).unwrap(), unparsed).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::InvalidOption("tool_choice"));
+}
+
+/// A tiny model of random weights, told that it was made for 8,192 tokens.
+fn random_model(family: &str) -> ModelRunner {
+    let mut bytes = fs::read(fixture(&format!("models/{family}-f32.gguf"))).unwrap();
+    let key = b".context_length";
+    let value = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + size_of::<u32>();
+    bytes[value..value + size_of::<u32>()].copy_from_slice(&8192u32.to_le_bytes());
+    let options = LoadOptions { chat_template: Some(TEMPLATE.to_owned()), ..Default::default() };
+    ModelRunner::load_from_bytes(bytes, options).unwrap()
+}
+
+/// Asks a model for a call of every set of functions; every one that it ends is read without repair and fits.
+#[track_caller]
+fn check_random_calls(family: &str, options: &GenerationOptions, seeds: std::ops::Range<u64>) {
+    let runner = random_model(family);
+    let n_asked = seeds.end - seeds.start;
+    let mut n_whole = 0;
+    for seed in seeds {
+        let functions = function_set(seed);
+        let options = GenerationOptions { seed: Some(seed), ..options.clone() };
+        let completion = ask(&runner, &functions, options).unwrap();
+        assert_eq!(completion.unconstrained, None, "{functions:?}");
+        let message = &completion.full_message;
+        for call in message.function_calls.iter().flatten() {
+            assert!(call.repairs.is_empty() && call.diagnostics.is_empty(), "{family}, set {seed}: {call:?}");
+        }
+        let is_cut = completion.finish_reason == FinishReason::MaxTokens;
+        assert!(is_cut || message.rejected_calls.is_empty(), "{family}, set {seed}: {:?}", message.rejected_calls);
+        assert!(is_cut || message.function_calls.is_some(), "{family}, set {seed}: {message:?}");
+        n_whole += u64::from(message.function_calls.is_some());
+    }
+    assert!(n_asked * 3 / 4 <= n_whole, "{family}: {n_whole} of {n_asked} came to their end");
+}
+
+#[test]
+fn random_weights_write_calls_that_fit() {
+    let options = || GenerationOptions { temperature: Some(1.0), top_k: Some(0), max_tokens: Some(600), ..required() };
+    check_random_calls("lfm2", &options(), 0..16);
+    check_random_calls("lfm2", &json_style(options()), 16..28);
+    check_random_calls("mistral", &json_style(options()), 28..36);
+    check_random_calls("llama-linear", &json_style(options()), 36..44);
+}
+
+#[test]
+fn random_weights_write_answers_that_fit_a_schema() {
+    let schema = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 20}, "n": {"type": "integer",
+        "minimum": 3, "maximum": 9}, "kind": {"enum": ["a", "b"]}}, "required": ["name", "n", "kind"],
+        "additionalProperties": false}"#;
+    for family in ["lfm2", "mistral"] {
+        let runner = random_model(family);
+        for seed in 0..8 {
+            let options = GenerationOptions {
+                json_schema_constraint: Some(schema.to_owned()),
+                temperature: Some(1.0),
+                max_tokens: Some(400),
+                seed: Some(seed),
+                ..Default::default()
+            };
+            let completion = ask(&runner, &[], options).unwrap();
+            assert_eq!(completion.finish_reason, FinishReason::Stop);
+            let text = completion.full_message.text();
+            let answer = read_json(&text).unwrap_or_else(|| panic!("{family}: {text}"));
+            let Value::Object(answer) = answer else { panic!("{family}: {text}") };
+            assert!(answer["n"].as_f64().is_some_and(|n| (3.0..=9.0).contains(&n)), "{family}: {text}");
+        }
+    }
+}
+
+fn chat() -> Conversation {
+    let conversation = ModelRunner::load(&repository("models/demo.gguf")).unwrap().create_conversation("");
+    let functions = fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
+    conversation.register_functions(functions_from_json(&functions).unwrap()).unwrap();
+    conversation
+}
+
+#[test]
+fn the_demo_model_writes_the_same_call_and_fewer_tokens_are_computed() {
+    let conversation = chat();
+    let reply = |options: GenerationOptions| {
+        let stream = conversation.fork().generate_response(ChatMessage::user("Set a timer for 12 minutes"), options);
+        finish(stream).unwrap()
+    };
+    let greedy = |options| GenerationOptions { temperature: Some(0.0), ..options };
+    let (free, constrained) = (reply(greedy(GenerationOptions::default())), reply(greedy(typed())));
+    assert_eq!(free.full_message, constrained.full_message);
+    assert_eq!(free.stats.forced_tokens, 0);
+    let stats = constrained.stats;
+    assert!(0 < stats.forced_tokens && stats.forced_tokens < stats.call_tokens, "{stats:?}");
+    let first = reply(greedy(required()));
+    assert_eq!(first.full_message.function_calls, free.full_message.function_calls);
+}
