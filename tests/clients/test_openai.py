@@ -99,10 +99,10 @@ class OpenAi(unittest.TestCase):
         with self.assertRaises(openai.NotFoundError) as caught:
             self.client.chat.completions.create(model="other", messages=HELLO)
         self.assertEqual(caught.exception.code, "model_not_found")
-        for fields in [{"tool_choice": "required", "tools": TOOLS}, {"response_format": {"type": "json_object"}}]:
+        for fields in [{"tool_choice": "required"}, {"response_format": {"type": "json_schema", "json_schema": {}}}]:
             with self.assertRaises(openai.BadRequestError) as caught:
                 self.chat(**fields)
-            self.assertEqual((caught.exception.code, caught.exception.param), ("unsupported_field", next(iter(fields))))
+            self.assertEqual(caught.exception.code, "invalid_value")
         with self.assertRaises(openai.BadRequestError) as caught:
             self.chat([{"role": "user", "content": "word " * 20_000}], stream=True)
         self.assertEqual(caught.exception.code, "context_length_exceeded")

@@ -125,6 +125,7 @@ impl Session {
                         FinishReason::Interrupted => self.terminal.complain("cancelled"),
                         FinishReason::MaxTokens => self.terminal.complain("cut off: the token limit is reached"),
                         FinishReason::ExceedContext => self.terminal.complain("cut off: the context is full"),
+                        FinishReason::Constraint => self.terminal.complain("cut off: nothing fits the constraint"),
                         _ => calls = completion.full_message.function_calls.unwrap_or_default(),
                     }
                 }

@@ -1,37 +1,32 @@
 //! `POST /v1/chat/completions`: messages and tools become a conversation, which replies.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use causerie::{
-    ChatMessage, Conversation, GenerationOptions, Role, SdkFunction, SdkFunctionCall, functions_from_json,
-    messages_from_json,
-};
+use causerie::{ChatMessage, Conversation, GenerationOptions, Role, SdkFunctionCall, ToolChoice, messages_from_json};
 use serde_json::Value as Json;
 
 use crate::serve::Service;
 use crate::serve::answer::{Answer, Form, PendingReply};
+use crate::serve::demands;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
 use crate::serve::options::{read_delivery, read_options};
 
 const MOST_MESSAGES: usize = 10_000;
-const MOST_FUNCTIONS: usize = 512;
 
 /// Reads a request, all of it: what is wrong is said before anything is generated.
 pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
     models::require(service, &mut fields)?;
     let history = read_messages(&fields.require("messages")?)?;
-    let functions = read_functions(&mut fields)?;
     let mut options = read_options(&mut fields)?;
+    let functions = demands::read(&mut fields, &mut options)?;
     options.enable_thinking = read_thinking(&mut fields)?;
     options.function_call_parser = Some(service.runner.info().function_call_parser);
-    read_format(&mut fields)?;
     let delivery = read_delivery(fields, service.settings.strict_fields)?;
 
     // Where nothing can be called, what looks like a call is text.
-    let form = Form::Chat { has_functions: !functions.is_empty() };
+    let form = Form::Chat { has_functions: !functions.is_empty() && options.tool_choice != ToolChoice::None };
     let conversation = service.runner.create_conversation_from_history(history);
     if !functions.is_empty() {
         if !service.runner.supports_function_calling() {
@@ -86,38 +81,6 @@ fn place_of(calls: &[SdkFunctionCall], result: &ChatMessage) -> Option<usize> {
     calls.iter().position(|call| Some(&call.call_id) == result.tool_call_id.as_ref())
 }
 
-/// The functions to offer: those of `tools`, unless `tool_choice` is `none`.
-fn read_functions(fields: &mut Fields) -> Result<Vec<SdkFunction>, Fault> {
-    let functions = match fields.take("tools") {
-        None => Vec::new(),
-        Some(tools) => {
-            if tools.as_array().is_some_and(|tools| MOST_FUNCTIONS < tools.len()) {
-                return Err(Fault::value("tools", format!("expected at most {MOST_FUNCTIONS} functions")));
-            }
-            if tools.as_array().into_iter().flatten().any(|tool| tool.pointer("/function/strict") == Some(&true.into()))
-            {
-                return Err(Fault::unsupported("tools", "this server cannot enforce strict functions"));
-            }
-            functions_from_json(&tools.to_string()).map_err(|err| Fault::value("tools", err.message()))?
-        }
-    };
-    let mut names = HashSet::new();
-    if let Some(twice) = functions.iter().find(|function| !names.insert(&function.name)) {
-        return Err(Fault::value("tools", format!("two functions are named {}", twice.name)));
-    }
-    // Several calls are how the model answers; that it makes one at most cannot be enforced.
-    fields.refuse("parallel_tool_calls", |value| value == &Json::Bool(true))?;
-    match fields.take("tool_choice") {
-        None => Ok(functions),
-        Some(choice) if choice == "auto" => Ok(functions),
-        Some(choice) if choice == "none" => Ok(Vec::new()),
-        Some(choice) if choice == "required" || choice.is_object() => {
-            Err(Fault::unsupported("tool_choice", "this server honours the choices auto and none"))
-        }
-        Some(choice) => Err(expected("tool_choice", "auto or none", &choice)),
-    }
-}
-
 /// `chat_template_kwargs`, of which one name has a meaning here.
 fn read_thinking(fields: &mut Fields) -> Result<bool, Fault> {
     let mut variables = fields.object("chat_template_kwargs")?;
@@ -129,10 +92,6 @@ fn read_thinking(fields: &mut Fields) -> Result<bool, Fault> {
         )),
         None => Ok(enable_thinking.unwrap_or(false)),
     }
-}
-
-fn read_format(fields: &mut Fields) -> Result<(), Fault> {
-    fields.refuse("response_format", |format| format.get("type").is_some_and(|kind| kind == "text"))
 }
 
 #[cfg(test)]

@@ -115,5 +115,10 @@ impl Fault {
 
 /// An option's name on the wire.
 fn wire_name(option: &'static str) -> &'static str {
-    if option == "stop_sequences" { "stop" } else { option }
+    match option {
+        "stop_sequences" => "stop",
+        "json_schema_constraint" => "response_format",
+        "allowed_tools" => "tool_choice",
+        option => option,
+    }
 }

@@ -13,6 +13,7 @@ mod body;
 mod chat;
 mod completions;
 mod connection;
+mod demands;
 mod fault;
 mod fields;
 mod guard;

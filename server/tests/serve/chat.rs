@@ -81,11 +81,75 @@ fn calls_have_ids_of_their_own_and_arguments_as_text() {
 
 #[test]
 fn without_functions_to_call_a_call_is_text() {
-    for fields in ["", &format!(r#"{TOOLS}, "tool_choice": "none""#)] {
-        let server = TestServer::scripted([weather_calls()], Settings::default());
-        let message = server.chat(fields).json()["choices"][0]["message"].clone();
-        assert!(message["content"].as_str().unwrap().contains("get_weather(city=\"Oslo\""), "{message}");
-        assert_eq!(message.get("tool_calls"), None);
+    let server = TestServer::scripted([weather_calls()], Settings::default());
+    let message = server.chat("").json()["choices"][0]["message"].clone();
+    assert!(message["content"].as_str().unwrap().contains("get_weather(city=\"Oslo\""), "{message}");
+    assert_eq!(message.get("tool_calls"), None);
+}
+
+#[test]
+fn a_choice_of_no_function_leaves_them_in_the_prompt_and_none_is_called() {
+    let server = TestServer::scripted([ScriptedReply::from("No."), "No.".into(), weather_calls()], Settings::default());
+    let offered = server.chat(TOOLS).json();
+    let none = format!(r#"{TOOLS}, "tool_choice": "none""#);
+    let reply = server.chat(&none).json();
+    assert_eq!(reply["choices"][0]["message"]["content"], "No.");
+    assert_eq!(reply["usage"]["prompt_tokens"], offered["usage"]["prompt_tokens"]);
+    // This script knows nothing but its call, which may not begin.
+    let choice = server.chat(&none).json()["choices"][0].clone();
+    assert_eq!((&choice["finish_reason"], choice["message"].get("tool_calls")), (&json!("length"), None));
+}
+
+#[test]
+fn a_required_call_is_made_and_no_text_before_it() {
+    for choice in [
+        r#""required""#,
+        r#"{"type": "function", "function": {"name": "get_weather"}}"#,
+        r#"{"type": "allowed_tools", "allowed_tools": {"mode": "required",
+            "tools": [{"type": "function", "function": {"name": "get_weather"}}]}}"#,
+    ] {
+        let call = ScriptedReply::new()
+            .control("<|tool_call_start|>")
+            .text("[get_weather(city=\"A\")]")
+            .control("<|tool_call_end|>");
+        let server = TestServer::scripted([call, weather_calls()], Settings::default());
+        let fields = format!(r#"{TOOLS}, "tool_choice": {choice}"#);
+        assert_eq!(server.chat(&fields).json()["choices"][0]["finish_reason"], "tool_calls", "{choice}");
+        // This script begins with text.
+        assert_eq!(server.chat(&fields).json()["choices"][0]["finish_reason"], "length", "{choice}");
+    }
+}
+
+#[test]
+fn calls_are_constrained_where_that_keeps_what_is_demanded() {
+    let strict = TOOLS.replace(r#""name": "get_weather""#, r#""strict": true, "name": "get_weather""#);
+    assert_ne!(strict, TOOLS);
+    for fields in [format!(r#"{TOOLS}, "parallel_tool_calls": false"#), strict] {
+        let wrong = ScriptedReply::new().control("<|tool_call_start|>").text("[get_weather()]");
+        let server = TestServer::scripted([wrong], Settings::default());
+        let choice = server.chat(&fields).json()["choices"][0].clone();
+        assert_eq!(
+            (&choice["finish_reason"], choice["message"].get("tool_calls")),
+            (&json!("length"), None),
+            "{fields}"
+        );
+    }
+}
+
+#[test]
+fn replies_are_held_to_json_and_to_schemas() {
+    let schema = r#"{"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object",
+        "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}}}"#;
+    for (format, reply, expect) in [
+        (r#"{"type": "json_object"}"#, r#"{"a": [1]}"#, "stop"),
+        (r#"{"type": "json_object"}"#, "[1]", "length"),
+        (schema, r#"{"n": 1}"#, "stop"),
+        (schema, r#"{"n": "1"}"#, "length"),
+    ] {
+        let server = TestServer::scripted([ScriptedReply::from(reply)], Settings::default());
+        let choice = server.chat(&format!(r#", "response_format": {format}"#)).json()["choices"][0].clone();
+        assert_eq!(choice["finish_reason"], expect, "{reply}");
+        assert_eq!(choice["message"]["content"] == reply, expect == "stop", "{choice}");
     }
 }
 

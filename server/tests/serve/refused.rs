@@ -5,7 +5,7 @@ use causerie_server::serve::Settings;
 use crate::server::{TestServer, ask};
 
 /// A field with a value that is refused, and the code.
-const REFUSED: [(&str, &str, &str); 62] = [
+const REFUSED: [(&str, &str, &str); 63] = [
     ("max_tokens", "0", "invalid_value"),
     ("max_tokens", "-1", "invalid_value"),
     ("max_tokens", "2147483648", "invalid_value"),
@@ -39,13 +39,22 @@ const REFUSED: [(&str, &str, &str); 62] = [
     ("tools", r#"[{"name": "f"}, {"name": "f"}]"#, "invalid_value"),
     ("tools", r#"[{"name": "a b"}]"#, "invalid_value"),
     ("tools", r#"[{"name": "f", "parameters": {"type": "object", "oneOf": []}}]"#, "invalid_value"),
-    ("tools", r#"[{"type": "function", "function": {"name": "f", "strict": true}}]"#, "unsupported_field"),
-    ("tool_choice", r#""required""#, "unsupported_field"),
-    ("tool_choice", r#"{"type": "function", "function": {"name": "f"}}"#, "unsupported_field"),
+    ("tool_choice", r#""required""#, "invalid_value"),
+    ("tool_choice", r#"{"type": "function", "function": {"name": "f"}}"#, "invalid_value"),
+    ("tool_choice", r#"{"type": "function"}"#, "invalid_value"),
+    (
+        "tool_choice",
+        r#"{"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "web"}]}}"#,
+        "invalid_value",
+    ),
     ("tool_choice", r#""sometimes""#, "invalid_value"),
-    ("parallel_tool_calls", "false", "unsupported_field"),
-    ("response_format", r#"{"type": "json_object"}"#, "unsupported_field"),
-    ("response_format", r#"{"type": "json_schema", "json_schema": {}}"#, "unsupported_field"),
+    ("parallel_tool_calls", "0", "invalid_value"),
+    ("response_format", r#"{"type": "xml"}"#, "invalid_value"),
+    (
+        "response_format",
+        r#"{"type": "json_schema", "json_schema": {"schema": {"type": "array", "uniqueItems": true}}}"#,
+        "invalid_value",
+    ),
     ("chat_template_kwargs", r#"{"tokenize": true}"#, "unsupported_field"),
     ("chat_template_kwargs", r#"{"enable_thinking": 1}"#, "invalid_value"),
     ("chat_template", r#""{{ x }}""#, "unsupported_field"),
@@ -99,7 +108,7 @@ fn a_field_that_cannot_be_honoured_is_named() {
 fn values_that_ask_for_nothing_pass() {
     let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
     let fields = r#", "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": false, "top_logprobs": 0, "logit_bias": {},
-        "parallel_tool_calls": true, "tool_choice": "auto", "ignore_eos": false, "modalities": ["text"], "n": 1,
+        "parallel_tool_calls": true, "tool_choice": "auto", "response_format": {"type": "text"}, "ignore_eos": false, "modalities": ["text"], "n": 1,
         "stop": [], "store": true, "service_tier": "auto", "chat_template_kwargs": {}, "top_k": 0, "top_p": 0"#;
     assert_eq!(server.chat(fields).status, 200);
 }

@@ -182,7 +182,8 @@ impl Choice {
     fn finish_reason(&self, completion: &Completion) -> &'static str {
         match completion.finish_reason {
             FinishReason::ToolCalls if self.has_functions() => "tool_calls",
-            FinishReason::MaxTokens | FinishReason::ExceedContext => "length",
+            // Cut as well, by what was demanded of it.
+            FinishReason::MaxTokens | FinishReason::ExceedContext | FinishReason::Constraint => "length",
             _ => "stop",
         }
     }
