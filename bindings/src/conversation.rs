@@ -7,8 +7,8 @@ use causerie as core;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::ChatMessage;
+use crate::number::{SdkCount, count, counts};
 use crate::options::GenerationOptions;
-use crate::response::{count, counts};
 use crate::runner::ModelRunner;
 use crate::stream::ResponseStream;
 
@@ -28,13 +28,13 @@ impl Conversation {
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ContextPlan {
     /// Tokens of the whole history.
-    pub tokens_before: u32,
+    pub tokens_before: SdkCount,
     /// Tokens of what the model would read.
-    pub tokens_after: u32,
+    pub tokens_after: SdkCount,
     /// Messages left out.
-    pub dropped_messages: Vec<u32>,
+    pub dropped_messages: Vec<SdkCount>,
     /// Results of functions cut short.
-    pub shrunk_messages: Vec<u32>,
+    pub shrunk_messages: Vec<SdkCount>,
 }
 
 #[uniffi::export]
@@ -86,8 +86,8 @@ impl Conversation {
     }
 
     /// Keeps the first messages of the history.
-    pub fn truncate(&self, message_count: u32) -> Result<()> {
-        Ok(self.conversation.truncate(message_count as usize)?)
+    pub fn truncate(&self, message_count: SdkCount) -> Result<()> {
+        Ok(self.conversation.truncate(message_count.size())?)
     }
 
     /// An independent conversation with the same history.
@@ -96,7 +96,7 @@ impl Conversation {
     }
 
     /// Tokens that the model would read for the history as it stands, functions included.
-    pub fn prompt_token_count(&self) -> Result<u32> {
+    pub fn prompt_token_count(&self) -> Result<SdkCount> {
         Ok(count(self.conversation.prompt_token_count()?))
     }
 

@@ -2,6 +2,8 @@
 
 use causerie::{ErrorKind, SessionFault};
 
+use crate::number::{SdkCount, count};
+
 /// What can go wrong. `reason` is one readable line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, uniffi::Error)]
 #[uniffi::export(Display)]
@@ -27,7 +29,7 @@ pub enum SdkError {
     StreamAlreadyConsumed { reason: String },
     /// The prompt leaves no room in the context for one token of reply.
     #[error("{reason}")]
-    PromptExceedsContext { reason: String, needed: u64, available: u64 },
+    PromptExceedsContext { reason: String, needed: SdkCount, available: SdkCount },
     /// An option is out of its range; the option is named.
     #[error("{reason}")]
     InvalidOption { reason: String, option: String },
@@ -67,7 +69,7 @@ impl From<causerie::SdkError> for SdkError {
             ErrorKind::ModelUnloaded => Self::ModelUnloaded { reason },
             ErrorKind::Busy => Self::Busy { reason },
             ErrorKind::PromptExceedsContext { needed, available } => {
-                Self::PromptExceedsContext { reason, needed: needed as u64, available: available as u64 }
+                Self::PromptExceedsContext { reason, needed: count(needed), available: count(available) }
             }
             ErrorKind::InvalidOption(option) => Self::InvalidOption { reason, option: option.to_owned() },
             ErrorKind::InvalidMessage => Self::InvalidMessage { reason },

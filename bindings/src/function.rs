@@ -6,6 +6,7 @@ use causerie as core;
 
 use crate::error::Result;
 use crate::json::JsonObject;
+use crate::number::SdkLong;
 
 /// A function that the model may call.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
@@ -147,7 +148,7 @@ pub struct RejectedCall {
     /// The refused text.
     pub raw_text: String,
     /// Where it starts in its block, in bytes.
-    pub byte_offset: u64,
+    pub byte_offset: SdkLong,
     /// The call as it could be read nevertheless; an app may accept it deliberately.
     pub candidate: Option<SdkFunctionCall>,
     /// One readable line.
@@ -302,7 +303,7 @@ impl From<core::RejectedCall> for RejectedCall {
             reason: rejected.reason.code().to_owned(),
             name: rejected.name,
             raw_text: rejected.raw_text,
-            byte_offset: rejected.byte_offset as u64,
+            byte_offset: SdkLong(rejected.byte_offset as u64),
             candidate: rejected.candidate.map(Into::into),
             explanation: rejected.message,
         }
@@ -316,7 +317,7 @@ impl RejectedCall {
             reason: core::RejectionReason::ALL.into_iter().find(|reason| reason.code() == self.reason)?,
             name: self.name,
             raw_text: self.raw_text,
-            byte_offset: usize::try_from(self.byte_offset).unwrap_or(usize::MAX),
+            byte_offset: self.byte_offset.size(),
             candidate: self.candidate.map(Into::into),
             message: self.explanation,
         })

@@ -2,6 +2,8 @@
 
 use causerie::{Arguments, Value, read_json};
 
+use crate::error::SdkError;
+
 /// A map of names to JSON values. Whole numbers are exact at any size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonObject(pub Arguments);
@@ -9,7 +11,7 @@ pub struct JsonObject(pub Arguments);
 uniffi::custom_type!(JsonObject, String, {
     try_lift: |text| match read_json(&text) {
         Some(Value::Object(entries)) => Ok(JsonObject(entries)),
-        _ => Err(uniffi::deps::anyhow::anyhow!("expected JSON text of an object")),
+        _ => Err(SdkError::Serialization { reason: "expected JSON text of an object".to_owned() }.into()),
     },
     lower: |object| object.into_text(),
 });

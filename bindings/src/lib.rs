@@ -9,6 +9,7 @@ mod error;
 mod function;
 mod json;
 mod message;
+mod number;
 mod options;
 mod response;
 mod runner;
@@ -24,6 +25,7 @@ pub use function::{
 };
 pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
+pub use number::{SdkCount, SdkLong};
 pub use options::{
     ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, RejectedCallText,
     SamplingDefaults, Strictness,

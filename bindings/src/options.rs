@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use causerie as core;
 
+use crate::number::{SdkCount, SdkLong};
+
 /// How one reply is generated. What is absent takes the model's own default, else that of the specification.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct GenerationOptions {
@@ -23,7 +25,7 @@ pub struct GenerationOptions {
     pub top_p: Option<f32>,
     /// Keeps the k most probable tokens; 0 keeps all. Default 50.
     #[uniffi(default)]
-    pub top_k: Option<u32>,
+    pub top_k: Option<SdkCount>,
     /// Keeps tokens of at least this share of the best one's probability. Default 0.
     #[uniffi(default)]
     pub min_p: Option<f32>,
@@ -32,10 +34,10 @@ pub struct GenerationOptions {
     pub repetition_penalty: Option<f32>,
     /// Fixes the draws. Default: drawn anew, and reported with the reply.
     #[uniffi(default)]
-    pub rng_seed: Option<u64>,
+    pub rng_seed: Option<SdkLong>,
     /// Tokens of reply at most. Default: until the model ends or the context is full.
     #[uniffi(default)]
-    pub max_tokens: Option<u32>,
+    pub max_tokens: Option<SdkCount>,
     /// Texts that end the reply; they are not part of it.
     #[uniffi(default)]
     pub stop_sequences: Vec<String>,
@@ -56,7 +58,7 @@ pub struct GenerationOptions {
     pub context_policy: Option<ContextPolicy>,
     /// Milliseconds after which the reply is cancelled. Default: never.
     #[uniffi(default)]
-    pub timeout_milliseconds: Option<u64>,
+    pub timeout_milliseconds: Option<SdkLong>,
 }
 
 /// How a model family writes its function calls.
@@ -129,7 +131,7 @@ pub struct SamplingDefaults {
     #[uniffi(default)]
     pub top_p: Option<f32>,
     #[uniffi(default)]
-    pub top_k: Option<u32>,
+    pub top_k: Option<SdkCount>,
     #[uniffi(default)]
     pub min_p: Option<f32>,
     #[uniffi(default)]
@@ -141,7 +143,7 @@ pub struct SamplingDefaults {
 pub struct LoadOptions {
     /// Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
     #[uniffi(default)]
-    pub context_size: Option<u32>,
+    pub context_size: Option<SdkCount>,
     /// A chat template in place of the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
@@ -150,13 +152,13 @@ pub struct LoadOptions {
     pub generation_defaults: Option<SamplingDefaults>,
     /// From which the seeds of replies follow that have none of their own.
     #[uniffi(default)]
-    pub random_seed: Option<u64>,
+    pub random_seed: Option<SdkLong>,
     /// Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
     #[uniffi(default)]
-    pub cache_bytes: Option<u64>,
+    pub cache_bytes: Option<SdkLong>,
     /// How many of them are kept; 0 keeps none. Default 256.
     #[uniffi(default)]
-    pub cache_entries: Option<u32>,
+    pub cache_entries: Option<SdkCount>,
 }
 
 impl From<GenerationOptions> for core::GenerationOptions {
@@ -164,11 +166,11 @@ impl From<GenerationOptions> for core::GenerationOptions {
         Self {
             temperature: options.temperature,
             top_p: options.top_p,
-            top_k: options.top_k.map(size),
+            top_k: options.top_k.map(SdkCount::size),
             min_p: options.min_p,
             repetition_penalty: options.repetition_penalty,
-            seed: options.rng_seed,
-            max_tokens: options.max_tokens.map(size),
+            seed: options.rng_seed.map(|seed| seed.0),
+            max_tokens: options.max_tokens.map(SdkCount::size),
             stop_sequences: options.stop_sequences,
             function_call_parser: options.function_call_parser.map(|parser| match parser {
                 FunctionCallParser::Default => core::FunctionCallParser::DefaultFunctionCallParser,
@@ -198,7 +200,7 @@ impl From<GenerationOptions> for core::GenerationOptions {
                 ContextPolicy::Error => core::ContextPolicy::Error,
                 ContextPolicy::Slide { shrink_tool_results } => core::ContextPolicy::Slide { shrink_tool_results },
             }),
-            timeout: options.timeout_milliseconds.map(Duration::from_millis),
+            timeout: options.timeout_milliseconds.map(|milliseconds| Duration::from_millis(milliseconds.0)),
             ..Self::default()
         }
     }
@@ -209,25 +211,18 @@ impl From<LoadOptions> for core::LoadOptions {
         let defaults = Self::default();
         let sampling = options.generation_defaults.unwrap_or_default();
         Self {
-            context_size: options.context_size.map(size),
+            context_size: options.context_size.map(SdkCount::size),
             chat_template: options.chat_template,
             generation_defaults: core::SamplingDefaults {
                 temperature: sampling.temperature,
                 top_p: sampling.top_p,
-                top_k: sampling.top_k.map(size),
+                top_k: sampling.top_k.map(SdkCount::size),
                 min_p: sampling.min_p,
                 repetition_penalty: sampling.repetition_penalty,
             },
-            random_seed: options.random_seed,
-            cache_bytes: options
-                .cache_bytes
-                .map_or(defaults.cache_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
-            cache_entries: options.cache_entries.map_or(defaults.cache_entries, size),
+            random_seed: options.random_seed.map(|seed| seed.0),
+            cache_bytes: options.cache_bytes.map_or(defaults.cache_bytes, SdkLong::size),
+            cache_entries: options.cache_entries.map_or(defaults.cache_entries, SdkCount::size),
         }
     }
-}
-
-/// A size of 32 bits, which every device can hold.
-fn size(number: u32) -> usize {
-    number as usize
 }

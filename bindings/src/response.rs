@@ -4,6 +4,7 @@ use causerie as core;
 
 use crate::function::{RejectedCall, SdkFunctionCall};
 use crate::message::ChatMessage;
+use crate::number::{SdkCount, SdkLong, count, counts};
 
 /// One event of a reply. After `Complete`, or after one error, nothing follows.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
@@ -24,7 +25,7 @@ pub enum MessageResponse {
         /// Mono samples in -1.0..=1.0.
         samples: Vec<f32>,
         /// Samples per second.
-        sample_rate: u32,
+        sample_rate: SdkCount,
     },
     /// Calls that the model wants made: one event for each block that it wrote.
     FunctionCalls {
@@ -68,11 +69,11 @@ pub enum FinishReason {
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct PromptReport {
     /// Messages left out for want of room.
-    pub dropped_messages: Vec<u32>,
+    pub dropped_messages: Vec<SdkCount>,
     /// Results of functions that were cut short for want of room.
-    pub shrunk_messages: Vec<u32>,
+    pub shrunk_messages: Vec<SdkCount>,
     /// Assistant messages that are followed by more or fewer results than they made calls.
-    pub miscounted_results: Vec<u32>,
+    pub miscounted_results: Vec<SdkCount>,
 }
 
 /// The sampling values that were used.
@@ -81,7 +82,7 @@ pub struct PromptReport {
 pub struct Sampling {
     pub temperature: f32,
     pub top_p: f32,
-    pub top_k: u32,
+    pub top_k: SdkCount,
     pub min_p: f32,
     pub repetition_penalty: f32,
 }
@@ -90,17 +91,17 @@ pub struct Sampling {
 #[derive(Clone, Copy, Debug, PartialEq, uniffi::Record)]
 pub struct GenerationStats {
     /// Tokens of the prompt.
-    pub prompt_tokens: u32,
+    pub prompt_tokens: SdkCount,
     /// Those of them that did not have to be read, because a sequence before had read them.
-    pub cached_prompt_tokens: u32,
+    pub cached_prompt_tokens: SdkCount,
     /// Tokens that the model wrote, those of calls and reasoning included.
-    pub completion_tokens: u32,
+    pub completion_tokens: SdkCount,
     /// Those of them that are reasoning.
-    pub reasoning_tokens: u32,
+    pub reasoning_tokens: SdkCount,
     /// Those of them that are blocks of calls.
-    pub call_tokens: u32,
+    pub call_tokens: SdkCount,
     /// Tokens of prompt and reply together.
-    pub total_tokens: u32,
+    pub total_tokens: SdkCount,
     /// From the request to its turn.
     pub queue_time: f64,
     /// From the request to the first token written.
@@ -112,11 +113,11 @@ pub struct GenerationStats {
     /// Tokens written per second of decoding.
     pub tokens_per_second: f64,
     /// The seed that was used.
-    pub seed: u64,
+    pub seed: SdkLong,
     /// The sampling values that were used.
     pub sampling: Sampling,
     /// Tokens that the context can hold.
-    pub context_size: u32,
+    pub context_size: SdkCount,
 }
 
 impl From<core::MessageResponse> for MessageResponse {
@@ -124,7 +125,9 @@ impl From<core::MessageResponse> for MessageResponse {
         match response {
             core::MessageResponse::Chunk(text) => Self::Chunk { text },
             core::MessageResponse::ReasoningChunk(reasoning) => Self::ReasoningChunk { reasoning },
-            core::MessageResponse::AudioSample { samples, sample_rate } => Self::AudioSample { samples, sample_rate },
+            core::MessageResponse::AudioSample { samples, sample_rate } => {
+                Self::AudioSample { samples, sample_rate: SdkCount(sample_rate) }
+            }
             core::MessageResponse::FunctionCalls(calls) => {
                 Self::FunctionCalls { function_calls: calls.into_iter().map(Into::into).collect() }
             }
@@ -165,7 +168,7 @@ impl From<core::GenerationStats> for GenerationStats {
             prefill_time: stats.prefill_time.as_secs_f64(),
             decode_time: stats.decode_time.as_secs_f64(),
             tokens_per_second: stats.tokens_per_second(),
-            seed: stats.seed,
+            seed: SdkLong(stats.seed),
             sampling: Sampling {
                 temperature: stats.sampling.temperature,
                 top_p: stats.sampling.top_p,
@@ -176,13 +179,4 @@ impl From<core::GenerationStats> for GenerationStats {
             context_size: count(stats.context_size),
         }
     }
-}
-
-/// Counts of tokens and messages stay far below 2^32.
-pub(crate) fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-pub(crate) fn counts(numbers: Vec<usize>) -> Vec<u32> {
-    numbers.into_iter().map(count).collect()
 }

@@ -10,8 +10,8 @@ use futures_channel::oneshot;
 use crate::conversation::Conversation;
 use crate::error::{Result, SdkError};
 use crate::message::{ChatMessage, into_core};
+use crate::number::{SdkCount, SdkLong, count};
 use crate::options::{GenerationOptions, LoadOptions};
-use crate::response::count;
 use crate::stream::ResponseStream;
 
 /// A loaded model, from which conversations are made.
@@ -28,13 +28,13 @@ pub struct ModelInfo {
     /// The family, by the name that its files give it.
     pub architecture: String,
     /// Weights, each counted once.
-    pub parameters: u64,
+    pub parameters: SdkLong,
     /// Layers of either kind.
-    pub layers: u32,
+    pub layers: SdkCount,
     /// Tokens that the model was made to hold in view.
-    pub context_size: u32,
+    pub context_size: SdkCount,
     /// Tokens of its vocabulary.
-    pub vocabulary_size: u32,
+    pub vocabulary_size: SdkCount,
     /// Types of the weights, the one with the most bytes first.
     pub quantisation: Vec<String>,
     /// Whether the chat template offers functions.
@@ -42,7 +42,7 @@ pub struct ModelInfo {
     /// Whether the chat template speaks of reasoning.
     pub supports_reasoning: bool,
     /// Bytes of memory that it takes with its whole context, estimated.
-    pub memory_estimate: u64,
+    pub memory_estimate: SdkLong,
 }
 
 /// Watches a model while it is loaded. It is called on the thread that loads.
@@ -142,7 +142,7 @@ impl ModelRunner {
     }
 
     /// Tokens that a prompt and its reply can have together.
-    pub fn context_size(&self) -> u32 {
+    pub fn context_size(&self) -> SdkCount {
         count(self.runner.context_size())
     }
 
@@ -157,14 +157,14 @@ impl ModelRunner {
         ModelInfo {
             name: info.name.clone(),
             architecture: info.architecture.clone(),
-            parameters: info.n_parameters,
+            parameters: SdkLong(info.n_parameters),
             layers: count(info.n_layers),
             context_size: count(info.context_size),
             vocabulary_size: count(info.n_vocabulary),
             quantisation: info.quantisation.iter().map(|share| share.name.clone()).collect(),
             supports_function_calling: info.supports_function_calling,
             supports_reasoning: info.supports_reasoning,
-            memory_estimate: info.memory_estimate(self.runner.context_size()).total(),
+            memory_estimate: SdkLong(info.memory_estimate(self.runner.context_size()).total()),
         }
     }
 

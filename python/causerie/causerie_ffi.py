@@ -556,7 +556,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 3163:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 48533:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() != 64596:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -570,7 +570,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() != 22953:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 42571:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 53127:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 58675:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -578,7 +578,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 13017:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 54045:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 42854:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -2005,6 +2005,32 @@ class _UniffiFfiConverterUInt64(_UniffiConverterPrimitiveInt):
     def write(value, buf):
         buf.write_u64(value)
 
+
+class _UniffiFfiConverterTypeSdkLong:
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterUInt64.write(value, buf)
+
+    @staticmethod
+    def read(buf):
+        return _UniffiFfiConverterUInt64.read(buf)
+
+    @staticmethod
+    def lift(value):
+        return _UniffiFfiConverterUInt64.lift(value)
+
+    @staticmethod
+    def check_lower(value):
+        return _UniffiFfiConverterUInt64.check_lower(value)
+
+    @staticmethod
+    def lower(value):
+        return _UniffiFfiConverterUInt64.lower(value)
+
+
+SdkLong = int
+
+
 class _UniffiFfiConverterOptionalTypeSdkFunctionCall(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -2035,7 +2061,7 @@ class RejectedCall:
     """
     Call text that could not be delivered as a call.
 """
-    def __init__(self, *, reason:str, name:typing.Optional[str], raw_text:str, byte_offset:int, candidate:typing.Optional[SdkFunctionCall], explanation:str):
+    def __init__(self, *, reason:str, name:typing.Optional[str], raw_text:str, byte_offset:SdkLong, candidate:typing.Optional[SdkFunctionCall], explanation:str):
         self.reason = reason
         self.name = name
         self.raw_text = raw_text
@@ -2070,7 +2096,7 @@ class _UniffiFfiConverterTypeRejectedCall(_UniffiConverterRustBuffer):
             reason=_UniffiFfiConverterString.read(buf),
             name=_UniffiFfiConverterOptionalString.read(buf),
             raw_text=_UniffiFfiConverterString.read(buf),
-            byte_offset=_UniffiFfiConverterUInt64.read(buf),
+            byte_offset=_UniffiFfiConverterTypeSdkLong.read(buf),
             candidate=_UniffiFfiConverterOptionalTypeSdkFunctionCall.read(buf),
             explanation=_UniffiFfiConverterString.read(buf),
         )
@@ -2080,7 +2106,7 @@ class _UniffiFfiConverterTypeRejectedCall(_UniffiConverterRustBuffer):
         _UniffiFfiConverterString.check_lower(value.reason)
         _UniffiFfiConverterOptionalString.check_lower(value.name)
         _UniffiFfiConverterString.check_lower(value.raw_text)
-        _UniffiFfiConverterUInt64.check_lower(value.byte_offset)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.byte_offset)
         _UniffiFfiConverterOptionalTypeSdkFunctionCall.check_lower(value.candidate)
         _UniffiFfiConverterString.check_lower(value.explanation)
 
@@ -2089,7 +2115,7 @@ class _UniffiFfiConverterTypeRejectedCall(_UniffiConverterRustBuffer):
         _UniffiFfiConverterString.write(value.reason, buf)
         _UniffiFfiConverterOptionalString.write(value.name, buf)
         _UniffiFfiConverterString.write(value.raw_text, buf)
-        _UniffiFfiConverterUInt64.write(value.byte_offset, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.byte_offset, buf)
         _UniffiFfiConverterOptionalTypeSdkFunctionCall.write(value.candidate, buf)
         _UniffiFfiConverterString.write(value.explanation, buf)
 
@@ -2986,18 +3012,44 @@ class _UniffiFfiConverterUInt32(_UniffiConverterPrimitiveInt):
     def write(value, buf):
         buf.write_u32(value)
 
-class _UniffiFfiConverterSequenceUInt32(_UniffiConverterRustBuffer):
+
+class _UniffiFfiConverterTypeSdkCount:
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterUInt32.write(value, buf)
+
+    @staticmethod
+    def read(buf):
+        return _UniffiFfiConverterUInt32.read(buf)
+
+    @staticmethod
+    def lift(value):
+        return _UniffiFfiConverterUInt32.lift(value)
+
+    @staticmethod
+    def check_lower(value):
+        return _UniffiFfiConverterUInt32.check_lower(value)
+
+    @staticmethod
+    def lower(value):
+        return _UniffiFfiConverterUInt32.lower(value)
+
+
+SdkCount = int
+
+
+class _UniffiFfiConverterSequenceTypeSdkCount(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
         for item in value:
-            _UniffiFfiConverterUInt32.check_lower(item)
+            _UniffiFfiConverterTypeSdkCount.check_lower(item)
 
     @classmethod
     def write(cls, value, buf):
         items = len(value)
         buf.write_i32(items)
         for item in value:
-            _UniffiFfiConverterUInt32.write(item, buf)
+            _UniffiFfiConverterTypeSdkCount.write(item, buf)
 
     @classmethod
     def read(cls, buf):
@@ -3006,7 +3058,7 @@ class _UniffiFfiConverterSequenceUInt32(_UniffiConverterRustBuffer):
             raise InternalError("Unexpected negative sequence length")
 
         return [
-            _UniffiFfiConverterUInt32.read(buf) for i in range(count)
+            _UniffiFfiConverterTypeSdkCount.read(buf) for i in range(count)
         ]
 
 @dataclass
@@ -3014,7 +3066,7 @@ class ContextPlan:
     """
     What a prompt leaves out of a history; messages are named by their place in it.
 """
-    def __init__(self, *, tokens_before:int, tokens_after:int, dropped_messages:typing.List[int], shrunk_messages:typing.List[int]):
+    def __init__(self, *, tokens_before:SdkCount, tokens_after:SdkCount, dropped_messages:typing.List[SdkCount], shrunk_messages:typing.List[SdkCount]):
         self.tokens_before = tokens_before
         self.tokens_after = tokens_after
         self.dropped_messages = dropped_messages
@@ -3040,25 +3092,25 @@ class _UniffiFfiConverterTypeContextPlan(_UniffiConverterRustBuffer):
     @staticmethod
     def read(buf):
         return ContextPlan(
-            tokens_before=_UniffiFfiConverterUInt32.read(buf),
-            tokens_after=_UniffiFfiConverterUInt32.read(buf),
-            dropped_messages=_UniffiFfiConverterSequenceUInt32.read(buf),
-            shrunk_messages=_UniffiFfiConverterSequenceUInt32.read(buf),
+            tokens_before=_UniffiFfiConverterTypeSdkCount.read(buf),
+            tokens_after=_UniffiFfiConverterTypeSdkCount.read(buf),
+            dropped_messages=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+            shrunk_messages=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
         )
 
     @staticmethod
     def check_lower(value):
-        _UniffiFfiConverterUInt32.check_lower(value.tokens_before)
-        _UniffiFfiConverterUInt32.check_lower(value.tokens_after)
-        _UniffiFfiConverterSequenceUInt32.check_lower(value.dropped_messages)
-        _UniffiFfiConverterSequenceUInt32.check_lower(value.shrunk_messages)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.tokens_before)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.tokens_after)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.dropped_messages)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.shrunk_messages)
 
     @staticmethod
     def write(value, buf):
-        _UniffiFfiConverterUInt32.write(value.tokens_before, buf)
-        _UniffiFfiConverterUInt32.write(value.tokens_after, buf)
-        _UniffiFfiConverterSequenceUInt32.write(value.dropped_messages, buf)
-        _UniffiFfiConverterSequenceUInt32.write(value.shrunk_messages, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.tokens_before, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.tokens_after, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.dropped_messages, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.shrunk_messages, buf)
 
 
 
@@ -3327,11 +3379,11 @@ class _UniffiFfiConverterOptionalFloat32(_UniffiConverterRustBuffer):
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
-class _UniffiFfiConverterOptionalUInt32(_UniffiConverterRustBuffer):
+class _UniffiFfiConverterOptionalTypeSdkCount(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
         if value is not None:
-            _UniffiFfiConverterUInt32.check_lower(value)
+            _UniffiFfiConverterTypeSdkCount.check_lower(value)
 
     @classmethod
     def write(cls, value, buf):
@@ -3340,7 +3392,7 @@ class _UniffiFfiConverterOptionalUInt32(_UniffiConverterRustBuffer):
             return
 
         buf.write_u8(1)
-        _UniffiFfiConverterUInt32.write(value, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value, buf)
 
     @classmethod
     def read(cls, buf):
@@ -3348,15 +3400,15 @@ class _UniffiFfiConverterOptionalUInt32(_UniffiConverterRustBuffer):
         if flag == 0:
             return None
         elif flag == 1:
-            return _UniffiFfiConverterUInt32.read(buf)
+            return _UniffiFfiConverterTypeSdkCount.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
-class _UniffiFfiConverterOptionalUInt64(_UniffiConverterRustBuffer):
+class _UniffiFfiConverterOptionalTypeSdkLong(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
         if value is not None:
-            _UniffiFfiConverterUInt64.check_lower(value)
+            _UniffiFfiConverterTypeSdkLong.check_lower(value)
 
     @classmethod
     def write(cls, value, buf):
@@ -3365,7 +3417,7 @@ class _UniffiFfiConverterOptionalUInt64(_UniffiConverterRustBuffer):
             return
 
         buf.write_u8(1)
-        _UniffiFfiConverterUInt64.write(value, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value, buf)
 
     @classmethod
     def read(cls, buf):
@@ -3373,7 +3425,7 @@ class _UniffiFfiConverterOptionalUInt64(_UniffiConverterRustBuffer):
         if flag == 0:
             return None
         elif flag == 1:
-            return _UniffiFfiConverterUInt64.read(buf)
+            return _UniffiFfiConverterTypeSdkLong.read(buf)
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
@@ -3686,7 +3738,7 @@ class GenerationOptions:
     """
     How one reply is generated. What is absent takes the model's own default, else that of the specification.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[int] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[int] = None, max_tokens:typing.Optional[int] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[int] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.rejected_call_text = rejected_call_text
@@ -3759,18 +3811,18 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             rejected_call_text=_UniffiFfiConverterOptionalTypeRejectedCallText.read(buf),
             temperature=_UniffiFfiConverterOptionalFloat32.read(buf),
             top_p=_UniffiFfiConverterOptionalFloat32.read(buf),
-            top_k=_UniffiFfiConverterOptionalUInt32.read(buf),
+            top_k=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             min_p=_UniffiFfiConverterOptionalFloat32.read(buf),
             repetition_penalty=_UniffiFfiConverterOptionalFloat32.read(buf),
-            rng_seed=_UniffiFfiConverterOptionalUInt64.read(buf),
-            max_tokens=_UniffiFfiConverterOptionalUInt32.read(buf),
+            rng_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            max_tokens=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             stop_sequences=_UniffiFfiConverterSequenceString.read(buf),
             enable_thinking=_UniffiFfiConverterBoolean.read(buf),
             inline_thinking_tags=_UniffiFfiConverterBoolean.read(buf),
             on_cancel=_UniffiFfiConverterOptionalTypeOnCancel.read(buf),
             on_busy=_UniffiFfiConverterOptionalTypeOnBusy.read(buf),
             context_policy=_UniffiFfiConverterOptionalTypeContextPolicy.read(buf),
-            timeout_milliseconds=_UniffiFfiConverterOptionalUInt64.read(buf),
+            timeout_milliseconds=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
         )
 
     @staticmethod
@@ -3780,18 +3832,18 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeRejectedCallText.check_lower(value.rejected_call_text)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.temperature)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.top_p)
-        _UniffiFfiConverterOptionalUInt32.check_lower(value.top_k)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.top_k)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.min_p)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.repetition_penalty)
-        _UniffiFfiConverterOptionalUInt64.check_lower(value.rng_seed)
-        _UniffiFfiConverterOptionalUInt32.check_lower(value.max_tokens)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.rng_seed)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_tokens)
         _UniffiFfiConverterSequenceString.check_lower(value.stop_sequences)
         _UniffiFfiConverterBoolean.check_lower(value.enable_thinking)
         _UniffiFfiConverterBoolean.check_lower(value.inline_thinking_tags)
         _UniffiFfiConverterOptionalTypeOnCancel.check_lower(value.on_cancel)
         _UniffiFfiConverterOptionalTypeOnBusy.check_lower(value.on_busy)
         _UniffiFfiConverterOptionalTypeContextPolicy.check_lower(value.context_policy)
-        _UniffiFfiConverterOptionalUInt64.check_lower(value.timeout_milliseconds)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.timeout_milliseconds)
 
     @staticmethod
     def write(value, buf):
@@ -3800,25 +3852,25 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeRejectedCallText.write(value.rejected_call_text, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.temperature, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.top_p, buf)
-        _UniffiFfiConverterOptionalUInt32.write(value.top_k, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.top_k, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.min_p, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.repetition_penalty, buf)
-        _UniffiFfiConverterOptionalUInt64.write(value.rng_seed, buf)
-        _UniffiFfiConverterOptionalUInt32.write(value.max_tokens, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.rng_seed, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_tokens, buf)
         _UniffiFfiConverterSequenceString.write(value.stop_sequences, buf)
         _UniffiFfiConverterBoolean.write(value.enable_thinking, buf)
         _UniffiFfiConverterBoolean.write(value.inline_thinking_tags, buf)
         _UniffiFfiConverterOptionalTypeOnCancel.write(value.on_cancel, buf)
         _UniffiFfiConverterOptionalTypeOnBusy.write(value.on_busy, buf)
         _UniffiFfiConverterOptionalTypeContextPolicy.write(value.context_policy, buf)
-        _UniffiFfiConverterOptionalUInt64.write(value.timeout_milliseconds, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.timeout_milliseconds, buf)
 
 @dataclass
 class Sampling:
     """
     The sampling values that were used.
 """
-    def __init__(self, *, temperature:float, top_p:float, top_k:int, min_p:float, repetition_penalty:float):
+    def __init__(self, *, temperature:float, top_p:float, top_k:SdkCount, min_p:float, repetition_penalty:float):
         self.temperature = temperature
         self.top_p = top_p
         self.top_k = top_k
@@ -3849,7 +3901,7 @@ class _UniffiFfiConverterTypeSampling(_UniffiConverterRustBuffer):
         return Sampling(
             temperature=_UniffiFfiConverterFloat32.read(buf),
             top_p=_UniffiFfiConverterFloat32.read(buf),
-            top_k=_UniffiFfiConverterUInt32.read(buf),
+            top_k=_UniffiFfiConverterTypeSdkCount.read(buf),
             min_p=_UniffiFfiConverterFloat32.read(buf),
             repetition_penalty=_UniffiFfiConverterFloat32.read(buf),
         )
@@ -3858,7 +3910,7 @@ class _UniffiFfiConverterTypeSampling(_UniffiConverterRustBuffer):
     def check_lower(value):
         _UniffiFfiConverterFloat32.check_lower(value.temperature)
         _UniffiFfiConverterFloat32.check_lower(value.top_p)
-        _UniffiFfiConverterUInt32.check_lower(value.top_k)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.top_k)
         _UniffiFfiConverterFloat32.check_lower(value.min_p)
         _UniffiFfiConverterFloat32.check_lower(value.repetition_penalty)
 
@@ -3866,7 +3918,7 @@ class _UniffiFfiConverterTypeSampling(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterFloat32.write(value.temperature, buf)
         _UniffiFfiConverterFloat32.write(value.top_p, buf)
-        _UniffiFfiConverterUInt32.write(value.top_k, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.top_k, buf)
         _UniffiFfiConverterFloat32.write(value.min_p, buf)
         _UniffiFfiConverterFloat32.write(value.repetition_penalty, buf)
 
@@ -3875,7 +3927,7 @@ class GenerationStats:
     """
     Counts and times of one generation. Times are in seconds.
 """
-    def __init__(self, *, prompt_tokens:int, cached_prompt_tokens:int, completion_tokens:int, reasoning_tokens:int, call_tokens:int, total_tokens:int, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:int, sampling:Sampling, context_size:int):
+    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount):
         self.prompt_tokens = prompt_tokens
         self.cached_prompt_tokens = cached_prompt_tokens
         self.completion_tokens = completion_tokens
@@ -3931,62 +3983,62 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
     @staticmethod
     def read(buf):
         return GenerationStats(
-            prompt_tokens=_UniffiFfiConverterUInt32.read(buf),
-            cached_prompt_tokens=_UniffiFfiConverterUInt32.read(buf),
-            completion_tokens=_UniffiFfiConverterUInt32.read(buf),
-            reasoning_tokens=_UniffiFfiConverterUInt32.read(buf),
-            call_tokens=_UniffiFfiConverterUInt32.read(buf),
-            total_tokens=_UniffiFfiConverterUInt32.read(buf),
+            prompt_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            cached_prompt_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            completion_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            reasoning_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            call_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            total_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             queue_time=_UniffiFfiConverterFloat64.read(buf),
             time_to_first_token=_UniffiFfiConverterFloat64.read(buf),
             prefill_time=_UniffiFfiConverterFloat64.read(buf),
             decode_time=_UniffiFfiConverterFloat64.read(buf),
             tokens_per_second=_UniffiFfiConverterFloat64.read(buf),
-            seed=_UniffiFfiConverterUInt64.read(buf),
+            seed=_UniffiFfiConverterTypeSdkLong.read(buf),
             sampling=_UniffiFfiConverterTypeSampling.read(buf),
-            context_size=_UniffiFfiConverterUInt32.read(buf),
+            context_size=_UniffiFfiConverterTypeSdkCount.read(buf),
         )
 
     @staticmethod
     def check_lower(value):
-        _UniffiFfiConverterUInt32.check_lower(value.prompt_tokens)
-        _UniffiFfiConverterUInt32.check_lower(value.cached_prompt_tokens)
-        _UniffiFfiConverterUInt32.check_lower(value.completion_tokens)
-        _UniffiFfiConverterUInt32.check_lower(value.reasoning_tokens)
-        _UniffiFfiConverterUInt32.check_lower(value.call_tokens)
-        _UniffiFfiConverterUInt32.check_lower(value.total_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.prompt_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.cached_prompt_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.completion_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.reasoning_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.call_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.total_tokens)
         _UniffiFfiConverterFloat64.check_lower(value.queue_time)
         _UniffiFfiConverterFloat64.check_lower(value.time_to_first_token)
         _UniffiFfiConverterFloat64.check_lower(value.prefill_time)
         _UniffiFfiConverterFloat64.check_lower(value.decode_time)
         _UniffiFfiConverterFloat64.check_lower(value.tokens_per_second)
-        _UniffiFfiConverterUInt64.check_lower(value.seed)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.seed)
         _UniffiFfiConverterTypeSampling.check_lower(value.sampling)
-        _UniffiFfiConverterUInt32.check_lower(value.context_size)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.context_size)
 
     @staticmethod
     def write(value, buf):
-        _UniffiFfiConverterUInt32.write(value.prompt_tokens, buf)
-        _UniffiFfiConverterUInt32.write(value.cached_prompt_tokens, buf)
-        _UniffiFfiConverterUInt32.write(value.completion_tokens, buf)
-        _UniffiFfiConverterUInt32.write(value.reasoning_tokens, buf)
-        _UniffiFfiConverterUInt32.write(value.call_tokens, buf)
-        _UniffiFfiConverterUInt32.write(value.total_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.prompt_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.cached_prompt_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.completion_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.reasoning_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.call_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.total_tokens, buf)
         _UniffiFfiConverterFloat64.write(value.queue_time, buf)
         _UniffiFfiConverterFloat64.write(value.time_to_first_token, buf)
         _UniffiFfiConverterFloat64.write(value.prefill_time, buf)
         _UniffiFfiConverterFloat64.write(value.decode_time, buf)
         _UniffiFfiConverterFloat64.write(value.tokens_per_second, buf)
-        _UniffiFfiConverterUInt64.write(value.seed, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.seed, buf)
         _UniffiFfiConverterTypeSampling.write(value.sampling, buf)
-        _UniffiFfiConverterUInt32.write(value.context_size, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.context_size, buf)
 
 @dataclass
 class SamplingDefaults:
     """
     Sampling values in place of those that a model's files recommend.
 """
-    def __init__(self, *, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[int] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None):
+    def __init__(self, *, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None):
         self.temperature = temperature
         self.top_p = top_p
         self.top_k = top_k
@@ -4017,7 +4069,7 @@ class _UniffiFfiConverterTypeSamplingDefaults(_UniffiConverterRustBuffer):
         return SamplingDefaults(
             temperature=_UniffiFfiConverterOptionalFloat32.read(buf),
             top_p=_UniffiFfiConverterOptionalFloat32.read(buf),
-            top_k=_UniffiFfiConverterOptionalUInt32.read(buf),
+            top_k=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             min_p=_UniffiFfiConverterOptionalFloat32.read(buf),
             repetition_penalty=_UniffiFfiConverterOptionalFloat32.read(buf),
         )
@@ -4026,7 +4078,7 @@ class _UniffiFfiConverterTypeSamplingDefaults(_UniffiConverterRustBuffer):
     def check_lower(value):
         _UniffiFfiConverterOptionalFloat32.check_lower(value.temperature)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.top_p)
-        _UniffiFfiConverterOptionalUInt32.check_lower(value.top_k)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.top_k)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.min_p)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.repetition_penalty)
 
@@ -4034,7 +4086,7 @@ class _UniffiFfiConverterTypeSamplingDefaults(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterOptionalFloat32.write(value.temperature, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.top_p, buf)
-        _UniffiFfiConverterOptionalUInt32.write(value.top_k, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.top_k, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.min_p, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.repetition_penalty, buf)
 
@@ -4068,7 +4120,7 @@ class LoadOptions:
     """
     How a model is loaded.
 """
-    def __init__(self, *, context_size:typing.Optional[int] = None, chat_template:typing.Optional[str] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[int] = None, cache_bytes:typing.Optional[int] = None, cache_entries:typing.Optional[int] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, chat_template:typing.Optional[str] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
         self.context_size = context_size
         self.chat_template = chat_template
         self.generation_defaults = generation_defaults
@@ -4100,38 +4152,38 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
     @staticmethod
     def read(buf):
         return LoadOptions(
-            context_size=_UniffiFfiConverterOptionalUInt32.read(buf),
+            context_size=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
-            random_seed=_UniffiFfiConverterOptionalUInt64.read(buf),
-            cache_bytes=_UniffiFfiConverterOptionalUInt64.read(buf),
-            cache_entries=_UniffiFfiConverterOptionalUInt32.read(buf),
+            random_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
+            cache_entries=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
         )
 
     @staticmethod
     def check_lower(value):
-        _UniffiFfiConverterOptionalUInt32.check_lower(value.context_size)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.context_size)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
-        _UniffiFfiConverterOptionalUInt64.check_lower(value.random_seed)
-        _UniffiFfiConverterOptionalUInt64.check_lower(value.cache_bytes)
-        _UniffiFfiConverterOptionalUInt32.check_lower(value.cache_entries)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.random_seed)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.cache_entries)
 
     @staticmethod
     def write(value, buf):
-        _UniffiFfiConverterOptionalUInt32.write(value.context_size, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.context_size, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
-        _UniffiFfiConverterOptionalUInt64.write(value.random_seed, buf)
-        _UniffiFfiConverterOptionalUInt64.write(value.cache_bytes, buf)
-        _UniffiFfiConverterOptionalUInt32.write(value.cache_entries, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.random_seed, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.cache_entries, buf)
 
 @dataclass
 class ModelInfo:
     """
     What a model is.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:int, layers:int, context_size:int, vocabulary_size:int, quantisation:typing.List[str], supports_function_calling:bool, supports_reasoning:bool, memory_estimate:int):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, supports_reasoning:bool, memory_estimate:SdkLong):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -4177,48 +4229,48 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         return ModelInfo(
             name=_UniffiFfiConverterOptionalString.read(buf),
             architecture=_UniffiFfiConverterString.read(buf),
-            parameters=_UniffiFfiConverterUInt64.read(buf),
-            layers=_UniffiFfiConverterUInt32.read(buf),
-            context_size=_UniffiFfiConverterUInt32.read(buf),
-            vocabulary_size=_UniffiFfiConverterUInt32.read(buf),
+            parameters=_UniffiFfiConverterTypeSdkLong.read(buf),
+            layers=_UniffiFfiConverterTypeSdkCount.read(buf),
+            context_size=_UniffiFfiConverterTypeSdkCount.read(buf),
+            vocabulary_size=_UniffiFfiConverterTypeSdkCount.read(buf),
             quantisation=_UniffiFfiConverterSequenceString.read(buf),
             supports_function_calling=_UniffiFfiConverterBoolean.read(buf),
             supports_reasoning=_UniffiFfiConverterBoolean.read(buf),
-            memory_estimate=_UniffiFfiConverterUInt64.read(buf),
+            memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
         )
 
     @staticmethod
     def check_lower(value):
         _UniffiFfiConverterOptionalString.check_lower(value.name)
         _UniffiFfiConverterString.check_lower(value.architecture)
-        _UniffiFfiConverterUInt64.check_lower(value.parameters)
-        _UniffiFfiConverterUInt32.check_lower(value.layers)
-        _UniffiFfiConverterUInt32.check_lower(value.context_size)
-        _UniffiFfiConverterUInt32.check_lower(value.vocabulary_size)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.parameters)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.layers)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.context_size)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.vocabulary_size)
         _UniffiFfiConverterSequenceString.check_lower(value.quantisation)
         _UniffiFfiConverterBoolean.check_lower(value.supports_function_calling)
         _UniffiFfiConverterBoolean.check_lower(value.supports_reasoning)
-        _UniffiFfiConverterUInt64.check_lower(value.memory_estimate)
+        _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
 
     @staticmethod
     def write(value, buf):
         _UniffiFfiConverterOptionalString.write(value.name, buf)
         _UniffiFfiConverterString.write(value.architecture, buf)
-        _UniffiFfiConverterUInt64.write(value.parameters, buf)
-        _UniffiFfiConverterUInt32.write(value.layers, buf)
-        _UniffiFfiConverterUInt32.write(value.context_size, buf)
-        _UniffiFfiConverterUInt32.write(value.vocabulary_size, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.parameters, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.layers, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.context_size, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.vocabulary_size, buf)
         _UniffiFfiConverterSequenceString.write(value.quantisation, buf)
         _UniffiFfiConverterBoolean.write(value.supports_function_calling, buf)
         _UniffiFfiConverterBoolean.write(value.supports_reasoning, buf)
-        _UniffiFfiConverterUInt64.write(value.memory_estimate, buf)
+        _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
 
 @dataclass
 class PromptReport:
     """
     How a history became a prompt; messages are named by their place in the history.
 """
-    def __init__(self, *, dropped_messages:typing.List[int], shrunk_messages:typing.List[int], miscounted_results:typing.List[int]):
+    def __init__(self, *, dropped_messages:typing.List[SdkCount], shrunk_messages:typing.List[SdkCount], miscounted_results:typing.List[SdkCount]):
         self.dropped_messages = dropped_messages
         self.shrunk_messages = shrunk_messages
         self.miscounted_results = miscounted_results
@@ -4241,22 +4293,22 @@ class _UniffiFfiConverterTypePromptReport(_UniffiConverterRustBuffer):
     @staticmethod
     def read(buf):
         return PromptReport(
-            dropped_messages=_UniffiFfiConverterSequenceUInt32.read(buf),
-            shrunk_messages=_UniffiFfiConverterSequenceUInt32.read(buf),
-            miscounted_results=_UniffiFfiConverterSequenceUInt32.read(buf),
+            dropped_messages=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+            shrunk_messages=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
+            miscounted_results=_UniffiFfiConverterSequenceTypeSdkCount.read(buf),
         )
 
     @staticmethod
     def check_lower(value):
-        _UniffiFfiConverterSequenceUInt32.check_lower(value.dropped_messages)
-        _UniffiFfiConverterSequenceUInt32.check_lower(value.shrunk_messages)
-        _UniffiFfiConverterSequenceUInt32.check_lower(value.miscounted_results)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.dropped_messages)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.shrunk_messages)
+        _UniffiFfiConverterSequenceTypeSdkCount.check_lower(value.miscounted_results)
 
     @staticmethod
     def write(value, buf):
-        _UniffiFfiConverterSequenceUInt32.write(value.dropped_messages, buf)
-        _UniffiFfiConverterSequenceUInt32.write(value.shrunk_messages, buf)
-        _UniffiFfiConverterSequenceUInt32.write(value.miscounted_results, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.dropped_messages, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.shrunk_messages, buf)
+        _UniffiFfiConverterSequenceTypeSdkCount.write(value.miscounted_results, buf)
 
 @dataclass
 class Validation:
@@ -4493,7 +4545,7 @@ class MessageResponse:
         Sound.
 """
 
-        def __init__(self, samples:typing.List[float], sample_rate:int):
+        def __init__(self, samples:typing.List[float], sample_rate:SdkCount):
             self.samples = samples
 
             """
@@ -4697,7 +4749,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if variant == 3:
             return MessageResponse.AUDIO_SAMPLE(
                 _UniffiFfiConverterSequenceFloat32.read(buf),
-                _UniffiFfiConverterUInt32.read(buf),
+                _UniffiFfiConverterTypeSdkCount.read(buf),
             )
         if variant == 4:
             return MessageResponse.FUNCTION_CALLS(
@@ -4726,7 +4778,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             return
         if value.is_AUDIO_SAMPLE():
             _UniffiFfiConverterSequenceFloat32.check_lower(value.samples)
-            _UniffiFfiConverterUInt32.check_lower(value.sample_rate)
+            _UniffiFfiConverterTypeSdkCount.check_lower(value.sample_rate)
             return
         if value.is_FUNCTION_CALLS():
             _UniffiFfiConverterSequenceTypeSdkFunctionCall.check_lower(value.function_calls)
@@ -4753,7 +4805,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_AUDIO_SAMPLE():
             buf.write_i32(3)
             _UniffiFfiConverterSequenceFloat32.write(value.samples, buf)
-            _UniffiFfiConverterUInt32.write(value.sample_rate, buf)
+            _UniffiFfiConverterTypeSdkCount.write(value.sample_rate, buf)
         if value.is_FUNCTION_CALLS():
             buf.write_i32(4)
             _UniffiFfiConverterSequenceTypeSdkFunctionCall.write(value.function_calls, buf)
@@ -5058,8 +5110,8 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
         if variant == 7:
             return SdkError.PromptExceedsContext(
                 _UniffiFfiConverterString.read(buf),
-                _UniffiFfiConverterUInt64.read(buf),
-                _UniffiFfiConverterUInt64.read(buf),
+                _UniffiFfiConverterTypeSdkCount.read(buf),
+                _UniffiFfiConverterTypeSdkCount.read(buf),
             )
         if variant == 8:
             return SdkError.InvalidOption(
@@ -5123,8 +5175,8 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             return
         if isinstance(value, SdkError.PromptExceedsContext):
             _UniffiFfiConverterString.check_lower(value.reason)
-            _UniffiFfiConverterUInt64.check_lower(value.needed)
-            _UniffiFfiConverterUInt64.check_lower(value.available)
+            _UniffiFfiConverterTypeSdkCount.check_lower(value.needed)
+            _UniffiFfiConverterTypeSdkCount.check_lower(value.available)
             return
         if isinstance(value, SdkError.InvalidOption):
             _UniffiFfiConverterString.check_lower(value.reason)
@@ -5179,8 +5231,8 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
         if isinstance(value, SdkError.PromptExceedsContext):
             buf.write_i32(7)
             _UniffiFfiConverterString.write(value.reason, buf)
-            _UniffiFfiConverterUInt64.write(value.needed, buf)
-            _UniffiFfiConverterUInt64.write(value.available, buf)
+            _UniffiFfiConverterTypeSdkCount.write(value.needed, buf)
+            _UniffiFfiConverterTypeSdkCount.write(value.available, buf)
         if isinstance(value, SdkError.InvalidOption):
             buf.write_i32(8)
             _UniffiFfiConverterString.write(value.reason, buf)
@@ -5409,6 +5461,29 @@ class _UniffiFfiConverterTypeResponseStream:
     def write(cls, value: ResponseStream, buf: _UniffiRustBuffer):
         buf.write_u64(cls.lower(value))
 
+class _UniffiFfiConverterSequenceUInt32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterUInt32.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterUInt32.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterUInt32.read(buf) for i in range(count)
+        ]
+
 
 class ModelRunnerProtocol(typing.Protocol):
     """
@@ -5420,7 +5495,7 @@ class ModelRunnerProtocol(typing.Protocol):
         Completes a prompt as it stands.
 """
         raise NotImplementedError
-    def context_size(self, ) -> int:
+    def context_size(self, ) -> SdkCount:
         """
         Tokens that a prompt and its reply can have together.
 """
@@ -5520,14 +5595,14 @@ class ModelRunner(ModelRunnerProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
-    def context_size(self, ) -> int:
+    def context_size(self, ) -> SdkCount:
         """
         Tokens that a prompt and its reply can have together.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
         )
-        _uniffi_lift_return = _UniffiFfiConverterUInt32.lift
+        _uniffi_lift_return = _UniffiFfiConverterTypeSdkCount.lift
         _uniffi_error_converter = None
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
@@ -5794,7 +5869,7 @@ class ConversationProtocol(typing.Protocol):
         What a reply to the history as it stands would leave out of the prompt with these options.
 """
         raise NotImplementedError
-    def prompt_token_count(self, ) -> int:
+    def prompt_token_count(self, ) -> SdkCount:
         """
         Tokens that the model would read for the history as it stands, functions included.
 """
@@ -5829,7 +5904,7 @@ class ConversationProtocol(typing.Protocol):
         The stream of the reply to a message; each language wraps it in one of its own.
 """
         raise NotImplementedError
-    def truncate(self, message_count: int) -> None:
+    def truncate(self, message_count: SdkCount) -> None:
         """
         Keeps the first messages of the history.
 """
@@ -5979,14 +6054,14 @@ class Conversation(ConversationProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
-    def prompt_token_count(self, ) -> int:
+    def prompt_token_count(self, ) -> SdkCount:
         """
         Tokens that the model would read for the history as it stands, functions included.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
         )
-        _uniffi_lift_return = _UniffiFfiConverterUInt32.lift
+        _uniffi_lift_return = _UniffiFfiConverterTypeSdkCount.lift
         _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
@@ -6105,15 +6180,15 @@ class Conversation(ConversationProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
-    def truncate(self, message_count: int) -> None:
+    def truncate(self, message_count: SdkCount) -> None:
         """
         Keeps the first messages of the history.
 """
 
-        _UniffiFfiConverterUInt32.check_lower(message_count)
+        _UniffiFfiConverterTypeSdkCount.check_lower(message_count)
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
-            _UniffiFfiConverterUInt32.lower(message_count),
+            _UniffiFfiConverterTypeSdkCount.lower(message_count),
         )
         _uniffi_lift_return = lambda val: None
         _uniffi_error_converter = _UniffiFfiConverterTypeSdkError

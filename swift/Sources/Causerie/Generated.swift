@@ -683,7 +683,7 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     /**
      * Tokens that the model would read for the history as it stands, functions included.
      */
-    func promptTokenCount() throws  -> UInt32
+    func promptTokenCount() throws  -> SdkCount
 
     /**
      * Offers a function to the model. One of the same name is replaced where it stands.
@@ -718,7 +718,7 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     /**
      * Keeps the first messages of the history.
      */
-    func truncate(messageCount: UInt32) throws
+    func truncate(messageCount: SdkCount) throws
 
     /**
      * Offers a function no longer; false when there is none of this name.
@@ -871,8 +871,8 @@ open func planContext(options: GenerationOptions)throws  -> ContextPlan  {
     /**
      * Tokens that the model would read for the history as it stands, functions included.
      */
-open func promptTokenCount()throws  -> UInt32  {
-    return try  FfiConverterUInt32.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+open func promptTokenCount()throws  -> SdkCount  {
+    return try  FfiConverterTypeSdkCount_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -959,11 +959,11 @@ open func startResponse(message: ChatMessage, options: GenerationOptions) -> Res
     /**
      * Keeps the first messages of the history.
      */
-open func truncate(messageCount: UInt32)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+open func truncate(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_truncate(
             self.uniffiCloneHandle(),
-        FfiConverterUInt32.lower(messageCount),uniffiCallStatus
+        FfiConverterTypeSdkCount_lower(messageCount),uniffiCallStatus
     )
 }
 }
@@ -1256,7 +1256,7 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Tokens that a prompt and its reply can have together.
      */
-    func contextSize()  -> UInt32
+    func contextSize()  -> SdkCount
 
     /**
      * A conversation that begins with a system prompt; with an empty one, without.
@@ -1378,8 +1378,8 @@ open func complete(prompt: String, options: GenerationOptions) -> ResponseStream
     /**
      * Tokens that a prompt and its reply can have together.
      */
-open func contextSize() -> UInt32  {
-    return try!  FfiConverterUInt32.lift(try! rustCall() {
+open func contextSize() -> SdkCount  {
+    return try!  FfiConverterTypeSdkCount_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_context_size(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -1904,35 +1904,35 @@ public struct ContextPlan: Equatable, Hashable {
     /**
      * Tokens of the whole history.
      */
-    public var tokensBefore: UInt32
+    public var tokensBefore: SdkCount
     /**
      * Tokens of what the model would read.
      */
-    public var tokensAfter: UInt32
+    public var tokensAfter: SdkCount
     /**
      * Messages left out.
      */
-    public var droppedMessages: [UInt32]
+    public var droppedMessages: [SdkCount]
     /**
      * Results of functions cut short.
      */
-    public var shrunkMessages: [UInt32]
+    public var shrunkMessages: [SdkCount]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
          * Tokens of the whole history.
-         */tokensBefore: UInt32,
+         */tokensBefore: SdkCount,
         /**
          * Tokens of what the model would read.
-         */tokensAfter: UInt32,
+         */tokensAfter: SdkCount,
         /**
          * Messages left out.
-         */droppedMessages: [UInt32],
+         */droppedMessages: [SdkCount],
         /**
          * Results of functions cut short.
-         */shrunkMessages: [UInt32]) {
+         */shrunkMessages: [SdkCount]) {
         self.tokensBefore = tokensBefore
         self.tokensAfter = tokensAfter
         self.droppedMessages = droppedMessages
@@ -1955,18 +1955,18 @@ public struct FfiConverterTypeContextPlan: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ContextPlan {
         return
             try ContextPlan(
-                tokensBefore: FfiConverterUInt32.read(from: &buf),
-                tokensAfter: FfiConverterUInt32.read(from: &buf),
-                droppedMessages: FfiConverterSequenceUInt32.read(from: &buf),
-                shrunkMessages: FfiConverterSequenceUInt32.read(from: &buf)
+                tokensBefore: FfiConverterTypeSdkCount.read(from: &buf),
+                tokensAfter: FfiConverterTypeSdkCount.read(from: &buf),
+                droppedMessages: FfiConverterSequenceTypeSdkCount.read(from: &buf),
+                shrunkMessages: FfiConverterSequenceTypeSdkCount.read(from: &buf)
         )
     }
 
     public static func write(_ value: ContextPlan, into buf: inout [UInt8]) {
-        FfiConverterUInt32.write(value.tokensBefore, into: &buf)
-        FfiConverterUInt32.write(value.tokensAfter, into: &buf)
-        FfiConverterSequenceUInt32.write(value.droppedMessages, into: &buf)
-        FfiConverterSequenceUInt32.write(value.shrunkMessages, into: &buf)
+        FfiConverterTypeSdkCount.write(value.tokensBefore, into: &buf)
+        FfiConverterTypeSdkCount.write(value.tokensAfter, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.droppedMessages, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.shrunkMessages, into: &buf)
     }
 }
 
@@ -2102,7 +2102,7 @@ public struct GenerationOptions: Equatable, Hashable {
     /**
      * Keeps the k most probable tokens; 0 keeps all. Default 50.
      */
-    public var topK: UInt32?
+    public var topK: SdkCount?
     /**
      * Keeps tokens of at least this share of the best one's probability. Default 0.
      */
@@ -2114,11 +2114,11 @@ public struct GenerationOptions: Equatable, Hashable {
     /**
      * Fixes the draws. Default: drawn anew, and reported with the reply.
      */
-    public var rngSeed: UInt64?
+    public var rngSeed: SdkLong?
     /**
      * Tokens of reply at most. Default: until the model ends or the context is full.
      */
-    public var maxTokens: UInt32?
+    public var maxTokens: SdkCount?
     /**
      * Texts that end the reply; they are not part of it.
      */
@@ -2146,7 +2146,7 @@ public struct GenerationOptions: Equatable, Hashable {
     /**
      * Milliseconds after which the reply is cancelled. Default: never.
      */
-    public var timeoutMilliseconds: UInt64?
+    public var timeoutMilliseconds: SdkLong?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -2168,7 +2168,7 @@ public struct GenerationOptions: Equatable, Hashable {
          */topP: Float? = nil,
         /**
          * Keeps the k most probable tokens; 0 keeps all. Default 50.
-         */topK: UInt32? = nil,
+         */topK: SdkCount? = nil,
         /**
          * Keeps tokens of at least this share of the best one's probability. Default 0.
          */minP: Float? = nil,
@@ -2177,10 +2177,10 @@ public struct GenerationOptions: Equatable, Hashable {
          */repetitionPenalty: Float? = nil,
         /**
          * Fixes the draws. Default: drawn anew, and reported with the reply.
-         */rngSeed: UInt64? = nil,
+         */rngSeed: SdkLong? = nil,
         /**
          * Tokens of reply at most. Default: until the model ends or the context is full.
-         */maxTokens: UInt32? = nil,
+         */maxTokens: SdkCount? = nil,
         /**
          * Texts that end the reply; they are not part of it.
          */stopSequences: [String] = [],
@@ -2201,7 +2201,7 @@ public struct GenerationOptions: Equatable, Hashable {
          */contextPolicy: ContextPolicy? = nil,
         /**
          * Milliseconds after which the reply is cancelled. Default: never.
-         */timeoutMilliseconds: UInt64? = nil) {
+         */timeoutMilliseconds: SdkLong? = nil) {
         self.functionCallParser = functionCallParser
         self.parserStrictness = parserStrictness
         self.rejectedCallText = rejectedCallText
@@ -2242,18 +2242,18 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 rejectedCallText: FfiConverterOptionTypeRejectedCallText.read(from: &buf),
                 temperature: FfiConverterOptionFloat.read(from: &buf),
                 topP: FfiConverterOptionFloat.read(from: &buf),
-                topK: FfiConverterOptionUInt32.read(from: &buf),
+                topK: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 minP: FfiConverterOptionFloat.read(from: &buf),
                 repetitionPenalty: FfiConverterOptionFloat.read(from: &buf),
-                rngSeed: FfiConverterOptionUInt64.read(from: &buf),
-                maxTokens: FfiConverterOptionUInt32.read(from: &buf),
+                rngSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                maxTokens: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 stopSequences: FfiConverterSequenceString.read(from: &buf),
                 enableThinking: FfiConverterBool.read(from: &buf),
                 inlineThinkingTags: FfiConverterBool.read(from: &buf),
                 onCancel: FfiConverterOptionTypeOnCancel.read(from: &buf),
                 onBusy: FfiConverterOptionTypeOnBusy.read(from: &buf),
                 contextPolicy: FfiConverterOptionTypeContextPolicy.read(from: &buf),
-                timeoutMilliseconds: FfiConverterOptionUInt64.read(from: &buf)
+                timeoutMilliseconds: FfiConverterOptionTypeSdkLong.read(from: &buf)
         )
     }
 
@@ -2263,18 +2263,18 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeRejectedCallText.write(value.rejectedCallText, into: &buf)
         FfiConverterOptionFloat.write(value.temperature, into: &buf)
         FfiConverterOptionFloat.write(value.topP, into: &buf)
-        FfiConverterOptionUInt32.write(value.topK, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.topK, into: &buf)
         FfiConverterOptionFloat.write(value.minP, into: &buf)
         FfiConverterOptionFloat.write(value.repetitionPenalty, into: &buf)
-        FfiConverterOptionUInt64.write(value.rngSeed, into: &buf)
-        FfiConverterOptionUInt32.write(value.maxTokens, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.rngSeed, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.maxTokens, into: &buf)
         FfiConverterSequenceString.write(value.stopSequences, into: &buf)
         FfiConverterBool.write(value.enableThinking, into: &buf)
         FfiConverterBool.write(value.inlineThinkingTags, into: &buf)
         FfiConverterOptionTypeOnCancel.write(value.onCancel, into: &buf)
         FfiConverterOptionTypeOnBusy.write(value.onBusy, into: &buf)
         FfiConverterOptionTypeContextPolicy.write(value.contextPolicy, into: &buf)
-        FfiConverterOptionUInt64.write(value.timeoutMilliseconds, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.timeoutMilliseconds, into: &buf)
     }
 }
 
@@ -2301,27 +2301,27 @@ public struct GenerationStats: Equatable, Hashable {
     /**
      * Tokens of the prompt.
      */
-    public var promptTokens: UInt32
+    public var promptTokens: SdkCount
     /**
      * Those of them that did not have to be read, because a sequence before had read them.
      */
-    public var cachedPromptTokens: UInt32
+    public var cachedPromptTokens: SdkCount
     /**
      * Tokens that the model wrote, those of calls and reasoning included.
      */
-    public var completionTokens: UInt32
+    public var completionTokens: SdkCount
     /**
      * Those of them that are reasoning.
      */
-    public var reasoningTokens: UInt32
+    public var reasoningTokens: SdkCount
     /**
      * Those of them that are blocks of calls.
      */
-    public var callTokens: UInt32
+    public var callTokens: SdkCount
     /**
      * Tokens of prompt and reply together.
      */
-    public var totalTokens: UInt32
+    public var totalTokens: SdkCount
     /**
      * From the request to its turn.
      */
@@ -2345,7 +2345,7 @@ public struct GenerationStats: Equatable, Hashable {
     /**
      * The seed that was used.
      */
-    public var seed: UInt64
+    public var seed: SdkLong
     /**
      * The sampling values that were used.
      */
@@ -2353,29 +2353,29 @@ public struct GenerationStats: Equatable, Hashable {
     /**
      * Tokens that the context can hold.
      */
-    public var contextSize: UInt32
+    public var contextSize: SdkCount
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
          * Tokens of the prompt.
-         */promptTokens: UInt32,
+         */promptTokens: SdkCount,
         /**
          * Those of them that did not have to be read, because a sequence before had read them.
-         */cachedPromptTokens: UInt32,
+         */cachedPromptTokens: SdkCount,
         /**
          * Tokens that the model wrote, those of calls and reasoning included.
-         */completionTokens: UInt32,
+         */completionTokens: SdkCount,
         /**
          * Those of them that are reasoning.
-         */reasoningTokens: UInt32,
+         */reasoningTokens: SdkCount,
         /**
          * Those of them that are blocks of calls.
-         */callTokens: UInt32,
+         */callTokens: SdkCount,
         /**
          * Tokens of prompt and reply together.
-         */totalTokens: UInt32,
+         */totalTokens: SdkCount,
         /**
          * From the request to its turn.
          */queueTime: Double,
@@ -2393,13 +2393,13 @@ public struct GenerationStats: Equatable, Hashable {
          */tokensPerSecond: Double,
         /**
          * The seed that was used.
-         */seed: UInt64,
+         */seed: SdkLong,
         /**
          * The sampling values that were used.
          */sampling: Sampling,
         /**
          * Tokens that the context can hold.
-         */contextSize: UInt32) {
+         */contextSize: SdkCount) {
         self.promptTokens = promptTokens
         self.cachedPromptTokens = cachedPromptTokens
         self.completionTokens = completionTokens
@@ -2432,38 +2432,38 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> GenerationStats {
         return
             try GenerationStats(
-                promptTokens: FfiConverterUInt32.read(from: &buf),
-                cachedPromptTokens: FfiConverterUInt32.read(from: &buf),
-                completionTokens: FfiConverterUInt32.read(from: &buf),
-                reasoningTokens: FfiConverterUInt32.read(from: &buf),
-                callTokens: FfiConverterUInt32.read(from: &buf),
-                totalTokens: FfiConverterUInt32.read(from: &buf),
+                promptTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                cachedPromptTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                completionTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                reasoningTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                callTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                totalTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 queueTime: FfiConverterDouble.read(from: &buf),
                 timeToFirstToken: FfiConverterDouble.read(from: &buf),
                 prefillTime: FfiConverterDouble.read(from: &buf),
                 decodeTime: FfiConverterDouble.read(from: &buf),
                 tokensPerSecond: FfiConverterDouble.read(from: &buf),
-                seed: FfiConverterUInt64.read(from: &buf),
+                seed: FfiConverterTypeSdkLong.read(from: &buf),
                 sampling: FfiConverterTypeSampling.read(from: &buf),
-                contextSize: FfiConverterUInt32.read(from: &buf)
+                contextSize: FfiConverterTypeSdkCount.read(from: &buf)
         )
     }
 
     public static func write(_ value: GenerationStats, into buf: inout [UInt8]) {
-        FfiConverterUInt32.write(value.promptTokens, into: &buf)
-        FfiConverterUInt32.write(value.cachedPromptTokens, into: &buf)
-        FfiConverterUInt32.write(value.completionTokens, into: &buf)
-        FfiConverterUInt32.write(value.reasoningTokens, into: &buf)
-        FfiConverterUInt32.write(value.callTokens, into: &buf)
-        FfiConverterUInt32.write(value.totalTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.promptTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.cachedPromptTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.completionTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.reasoningTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.callTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.totalTokens, into: &buf)
         FfiConverterDouble.write(value.queueTime, into: &buf)
         FfiConverterDouble.write(value.timeToFirstToken, into: &buf)
         FfiConverterDouble.write(value.prefillTime, into: &buf)
         FfiConverterDouble.write(value.decodeTime, into: &buf)
         FfiConverterDouble.write(value.tokensPerSecond, into: &buf)
-        FfiConverterUInt64.write(value.seed, into: &buf)
+        FfiConverterTypeSdkLong.write(value.seed, into: &buf)
         FfiConverterTypeSampling.write(value.sampling, into: &buf)
-        FfiConverterUInt32.write(value.contextSize, into: &buf)
+        FfiConverterTypeSdkCount.write(value.contextSize, into: &buf)
     }
 }
 
@@ -2490,7 +2490,7 @@ public struct LoadOptions: Equatable, Hashable {
     /**
      * Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
      */
-    public var contextSize: UInt32?
+    public var contextSize: SdkCount?
     /**
      * A chat template in place of the model's own.
      */
@@ -2502,22 +2502,22 @@ public struct LoadOptions: Equatable, Hashable {
     /**
      * From which the seeds of replies follow that have none of their own.
      */
-    public var randomSeed: UInt64?
+    public var randomSeed: SdkLong?
     /**
      * Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
      */
-    public var cacheBytes: UInt64?
+    public var cacheBytes: SdkLong?
     /**
      * How many of them are kept; 0 keeps none. Default 256.
      */
-    public var cacheEntries: UInt32?
+    public var cacheEntries: SdkCount?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
          * Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
-         */contextSize: UInt32? = nil,
+         */contextSize: SdkCount? = nil,
         /**
          * A chat template in place of the model's own.
          */chatTemplate: String? = nil,
@@ -2526,13 +2526,13 @@ public struct LoadOptions: Equatable, Hashable {
          */generationDefaults: SamplingDefaults? = nil,
         /**
          * From which the seeds of replies follow that have none of their own.
-         */randomSeed: UInt64? = nil,
+         */randomSeed: SdkLong? = nil,
         /**
          * Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
-         */cacheBytes: UInt64? = nil,
+         */cacheBytes: SdkLong? = nil,
         /**
          * How many of them are kept; 0 keeps none. Default 256.
-         */cacheEntries: UInt32? = nil) {
+         */cacheEntries: SdkCount? = nil) {
         self.contextSize = contextSize
         self.chatTemplate = chatTemplate
         self.generationDefaults = generationDefaults
@@ -2557,22 +2557,22 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> LoadOptions {
         return
             try LoadOptions(
-                contextSize: FfiConverterOptionUInt32.read(from: &buf),
+                contextSize: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
-                randomSeed: FfiConverterOptionUInt64.read(from: &buf),
-                cacheBytes: FfiConverterOptionUInt64.read(from: &buf),
-                cacheEntries: FfiConverterOptionUInt32.read(from: &buf)
+                randomSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
+                cacheEntries: FfiConverterOptionTypeSdkCount.read(from: &buf)
         )
     }
 
     public static func write(_ value: LoadOptions, into buf: inout [UInt8]) {
-        FfiConverterOptionUInt32.write(value.contextSize, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
-        FfiConverterOptionUInt64.write(value.randomSeed, into: &buf)
-        FfiConverterOptionUInt64.write(value.cacheBytes, into: &buf)
-        FfiConverterOptionUInt32.write(value.cacheEntries, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.randomSeed, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.cacheEntries, into: &buf)
     }
 }
 
@@ -2607,19 +2607,19 @@ public struct ModelInfo: Equatable, Hashable {
     /**
      * Weights, each counted once.
      */
-    public var parameters: UInt64
+    public var parameters: SdkLong
     /**
      * Layers of either kind.
      */
-    public var layers: UInt32
+    public var layers: SdkCount
     /**
      * Tokens that the model was made to hold in view.
      */
-    public var contextSize: UInt32
+    public var contextSize: SdkCount
     /**
      * Tokens of its vocabulary.
      */
-    public var vocabularySize: UInt32
+    public var vocabularySize: SdkCount
     /**
      * Types of the weights, the one with the most bytes first.
      */
@@ -2635,7 +2635,7 @@ public struct ModelInfo: Equatable, Hashable {
     /**
      * Bytes of memory that it takes with its whole context, estimated.
      */
-    public var memoryEstimate: UInt64
+    public var memoryEstimate: SdkLong
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -2648,16 +2648,16 @@ public struct ModelInfo: Equatable, Hashable {
          */architecture: String,
         /**
          * Weights, each counted once.
-         */parameters: UInt64,
+         */parameters: SdkLong,
         /**
          * Layers of either kind.
-         */layers: UInt32,
+         */layers: SdkCount,
         /**
          * Tokens that the model was made to hold in view.
-         */contextSize: UInt32,
+         */contextSize: SdkCount,
         /**
          * Tokens of its vocabulary.
-         */vocabularySize: UInt32,
+         */vocabularySize: SdkCount,
         /**
          * Types of the weights, the one with the most bytes first.
          */quantisation: [String],
@@ -2669,7 +2669,7 @@ public struct ModelInfo: Equatable, Hashable {
          */supportsReasoning: Bool,
         /**
          * Bytes of memory that it takes with its whole context, estimated.
-         */memoryEstimate: UInt64) {
+         */memoryEstimate: SdkLong) {
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -2700,28 +2700,28 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
             try ModelInfo(
                 name: FfiConverterOptionString.read(from: &buf),
                 architecture: FfiConverterString.read(from: &buf),
-                parameters: FfiConverterUInt64.read(from: &buf),
-                layers: FfiConverterUInt32.read(from: &buf),
-                contextSize: FfiConverterUInt32.read(from: &buf),
-                vocabularySize: FfiConverterUInt32.read(from: &buf),
+                parameters: FfiConverterTypeSdkLong.read(from: &buf),
+                layers: FfiConverterTypeSdkCount.read(from: &buf),
+                contextSize: FfiConverterTypeSdkCount.read(from: &buf),
+                vocabularySize: FfiConverterTypeSdkCount.read(from: &buf),
                 quantisation: FfiConverterSequenceString.read(from: &buf),
                 supportsFunctionCalling: FfiConverterBool.read(from: &buf),
                 supportsReasoning: FfiConverterBool.read(from: &buf),
-                memoryEstimate: FfiConverterUInt64.read(from: &buf)
+                memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf)
         )
     }
 
     public static func write(_ value: ModelInfo, into buf: inout [UInt8]) {
         FfiConverterOptionString.write(value.name, into: &buf)
         FfiConverterString.write(value.architecture, into: &buf)
-        FfiConverterUInt64.write(value.parameters, into: &buf)
-        FfiConverterUInt32.write(value.layers, into: &buf)
-        FfiConverterUInt32.write(value.contextSize, into: &buf)
-        FfiConverterUInt32.write(value.vocabularySize, into: &buf)
+        FfiConverterTypeSdkLong.write(value.parameters, into: &buf)
+        FfiConverterTypeSdkCount.write(value.layers, into: &buf)
+        FfiConverterTypeSdkCount.write(value.contextSize, into: &buf)
+        FfiConverterTypeSdkCount.write(value.vocabularySize, into: &buf)
         FfiConverterSequenceString.write(value.quantisation, into: &buf)
         FfiConverterBool.write(value.supportsFunctionCalling, into: &buf)
         FfiConverterBool.write(value.supportsReasoning, into: &buf)
-        FfiConverterUInt64.write(value.memoryEstimate, into: &buf)
+        FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
     }
 }
 
@@ -2748,28 +2748,28 @@ public struct PromptReport: Equatable, Hashable {
     /**
      * Messages left out for want of room.
      */
-    public var droppedMessages: [UInt32]
+    public var droppedMessages: [SdkCount]
     /**
      * Results of functions that were cut short for want of room.
      */
-    public var shrunkMessages: [UInt32]
+    public var shrunkMessages: [SdkCount]
     /**
      * Assistant messages that are followed by more or fewer results than they made calls.
      */
-    public var miscountedResults: [UInt32]
+    public var miscountedResults: [SdkCount]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
     public init(
         /**
          * Messages left out for want of room.
-         */droppedMessages: [UInt32],
+         */droppedMessages: [SdkCount],
         /**
          * Results of functions that were cut short for want of room.
-         */shrunkMessages: [UInt32],
+         */shrunkMessages: [SdkCount],
         /**
          * Assistant messages that are followed by more or fewer results than they made calls.
-         */miscountedResults: [UInt32]) {
+         */miscountedResults: [SdkCount]) {
         self.droppedMessages = droppedMessages
         self.shrunkMessages = shrunkMessages
         self.miscountedResults = miscountedResults
@@ -2791,16 +2791,16 @@ public struct FfiConverterTypePromptReport: FfiConverterRustBuffer {
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PromptReport {
         return
             try PromptReport(
-                droppedMessages: FfiConverterSequenceUInt32.read(from: &buf),
-                shrunkMessages: FfiConverterSequenceUInt32.read(from: &buf),
-                miscountedResults: FfiConverterSequenceUInt32.read(from: &buf)
+                droppedMessages: FfiConverterSequenceTypeSdkCount.read(from: &buf),
+                shrunkMessages: FfiConverterSequenceTypeSdkCount.read(from: &buf),
+                miscountedResults: FfiConverterSequenceTypeSdkCount.read(from: &buf)
         )
     }
 
     public static func write(_ value: PromptReport, into buf: inout [UInt8]) {
-        FfiConverterSequenceUInt32.write(value.droppedMessages, into: &buf)
-        FfiConverterSequenceUInt32.write(value.shrunkMessages, into: &buf)
-        FfiConverterSequenceUInt32.write(value.miscountedResults, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.droppedMessages, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.shrunkMessages, into: &buf)
+        FfiConverterSequenceTypeSdkCount.write(value.miscountedResults, into: &buf)
     }
 }
 
@@ -2839,7 +2839,7 @@ public struct RejectedCall: Equatable, Hashable {
     /**
      * Where it starts in its block, in bytes.
      */
-    public var byteOffset: UInt64
+    public var byteOffset: SdkLong
     /**
      * The call as it could be read nevertheless; an app may accept it deliberately.
      */
@@ -2863,7 +2863,7 @@ public struct RejectedCall: Equatable, Hashable {
          */rawText: String,
         /**
          * Where it starts in its block, in bytes.
-         */byteOffset: UInt64,
+         */byteOffset: SdkLong,
         /**
          * The call as it could be read nevertheless; an app may accept it deliberately.
          */candidate: SdkFunctionCall?,
@@ -2897,7 +2897,7 @@ public struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
                 reason: FfiConverterString.read(from: &buf),
                 name: FfiConverterOptionString.read(from: &buf),
                 rawText: FfiConverterString.read(from: &buf),
-                byteOffset: FfiConverterUInt64.read(from: &buf),
+                byteOffset: FfiConverterTypeSdkLong.read(from: &buf),
                 candidate: FfiConverterOptionTypeSdkFunctionCall.read(from: &buf),
                 explanation: FfiConverterString.read(from: &buf)
         )
@@ -2907,7 +2907,7 @@ public struct FfiConverterTypeRejectedCall: FfiConverterRustBuffer {
         FfiConverterString.write(value.reason, into: &buf)
         FfiConverterOptionString.write(value.name, into: &buf)
         FfiConverterString.write(value.rawText, into: &buf)
-        FfiConverterUInt64.write(value.byteOffset, into: &buf)
+        FfiConverterTypeSdkLong.write(value.byteOffset, into: &buf)
         FfiConverterOptionTypeSdkFunctionCall.write(value.candidate, into: &buf)
         FfiConverterString.write(value.explanation, into: &buf)
     }
@@ -2935,13 +2935,13 @@ public func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuf
 public struct Sampling: Equatable, Hashable {
     public var temperature: Float
     public var topP: Float
-    public var topK: UInt32
+    public var topK: SdkCount
     public var minP: Float
     public var repetitionPenalty: Float
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
-    public init(temperature: Float, topP: Float, topK: UInt32, minP: Float, repetitionPenalty: Float) {
+    public init(temperature: Float, topP: Float, topK: SdkCount, minP: Float, repetitionPenalty: Float) {
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -2967,7 +2967,7 @@ public struct FfiConverterTypeSampling: FfiConverterRustBuffer {
             try Sampling(
                 temperature: FfiConverterFloat.read(from: &buf),
                 topP: FfiConverterFloat.read(from: &buf),
-                topK: FfiConverterUInt32.read(from: &buf),
+                topK: FfiConverterTypeSdkCount.read(from: &buf),
                 minP: FfiConverterFloat.read(from: &buf),
                 repetitionPenalty: FfiConverterFloat.read(from: &buf)
         )
@@ -2976,7 +2976,7 @@ public struct FfiConverterTypeSampling: FfiConverterRustBuffer {
     public static func write(_ value: Sampling, into buf: inout [UInt8]) {
         FfiConverterFloat.write(value.temperature, into: &buf)
         FfiConverterFloat.write(value.topP, into: &buf)
-        FfiConverterUInt32.write(value.topK, into: &buf)
+        FfiConverterTypeSdkCount.write(value.topK, into: &buf)
         FfiConverterFloat.write(value.minP, into: &buf)
         FfiConverterFloat.write(value.repetitionPenalty, into: &buf)
     }
@@ -3004,13 +3004,13 @@ public func FfiConverterTypeSampling_lower(_ value: Sampling) -> RustBuffer {
 public struct SamplingDefaults: Equatable, Hashable {
     public var temperature: Float?
     public var topP: Float?
-    public var topK: UInt32?
+    public var topK: SdkCount?
     public var minP: Float?
     public var repetitionPenalty: Float?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
-    public init(temperature: Float? = nil, topP: Float? = nil, topK: UInt32? = nil, minP: Float? = nil, repetitionPenalty: Float? = nil) {
+    public init(temperature: Float? = nil, topP: Float? = nil, topK: SdkCount? = nil, minP: Float? = nil, repetitionPenalty: Float? = nil) {
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -3036,7 +3036,7 @@ public struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
             try SamplingDefaults(
                 temperature: FfiConverterOptionFloat.read(from: &buf),
                 topP: FfiConverterOptionFloat.read(from: &buf),
-                topK: FfiConverterOptionUInt32.read(from: &buf),
+                topK: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 minP: FfiConverterOptionFloat.read(from: &buf),
                 repetitionPenalty: FfiConverterOptionFloat.read(from: &buf)
         )
@@ -3045,7 +3045,7 @@ public struct FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer {
     public static func write(_ value: SamplingDefaults, into buf: inout [UInt8]) {
         FfiConverterOptionFloat.write(value.temperature, into: &buf)
         FfiConverterOptionFloat.write(value.topP, into: &buf)
-        FfiConverterOptionUInt32.write(value.topK, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.topK, into: &buf)
         FfiConverterOptionFloat.write(value.minP, into: &buf)
         FfiConverterOptionFloat.write(value.repetitionPenalty, into: &buf)
     }
@@ -3923,7 +3923,7 @@ public enum MessageResponse: Equatable, Hashable {
          */samples: [Float],
         /**
          * Samples per second.
-         */sampleRate: UInt32
+         */sampleRate: SdkCount
     )
     /**
      * Calls that the model wants made: one event for each block that it wrote.
@@ -3985,7 +3985,7 @@ public struct FfiConverterTypeMessageResponse: FfiConverterRustBuffer {
         case 2: return .reasoningChunk(reasoning: try FfiConverterString.read(from: &buf)
         )
 
-        case 3: return .audioSample(samples: try FfiConverterSequenceFloat.read(from: &buf), sampleRate: try FfiConverterUInt32.read(from: &buf)
+        case 3: return .audioSample(samples: try FfiConverterSequenceFloat.read(from: &buf), sampleRate: try FfiConverterTypeSdkCount.read(from: &buf)
         )
 
         case 4: return .functionCalls(functionCalls: try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
@@ -4018,7 +4018,7 @@ public struct FfiConverterTypeMessageResponse: FfiConverterRustBuffer {
         case let .audioSample(samples,sampleRate):
             writeInt(&buf, Int32(3))
             FfiConverterSequenceFloat.write(samples, into: &buf)
-            FfiConverterUInt32.write(sampleRate, into: &buf)
+            FfiConverterTypeSdkCount.write(sampleRate, into: &buf)
 
 
         case let .functionCalls(functionCalls):
@@ -4345,7 +4345,7 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     /**
      * The prompt leaves no room in the context for one token of reply.
      */
-    case PromptExceedsContext(reason: String, needed: UInt64, available: UInt64
+    case PromptExceedsContext(reason: String, needed: SdkCount, available: SdkCount
     )
     /**
      * An option is out of its range; the option is named.
@@ -4448,8 +4448,8 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
             )
         case 7: return .PromptExceedsContext(
             reason: try FfiConverterString.read(from: &buf),
-            needed: try FfiConverterUInt64.read(from: &buf),
-            available: try FfiConverterUInt64.read(from: &buf)
+            needed: try FfiConverterTypeSdkCount.read(from: &buf),
+            available: try FfiConverterTypeSdkCount.read(from: &buf)
             )
         case 8: return .InvalidOption(
             reason: try FfiConverterString.read(from: &buf),
@@ -4525,8 +4525,8 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
         case let .PromptExceedsContext(reason,needed,available):
             writeInt(&buf, Int32(7))
             FfiConverterString.write(reason, into: &buf)
-            FfiConverterUInt64.write(needed, into: &buf)
-            FfiConverterUInt64.write(available, into: &buf)
+            FfiConverterTypeSdkCount.write(needed, into: &buf)
+            FfiConverterTypeSdkCount.write(available, into: &buf)
 
 
         case let .InvalidOption(reason,option):
@@ -4942,54 +4942,6 @@ public func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionUInt32: FfiConverterRustBuffer {
-    typealias SwiftType = UInt32?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterUInt32.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterUInt32.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-fileprivate struct FfiConverterOptionUInt64: FfiConverterRustBuffer {
-    typealias SwiftType = UInt64?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterUInt64.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterUInt64.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
 fileprivate struct FfiConverterOptionFloat: FfiConverterRustBuffer {
     typealias SwiftType = Float?
 
@@ -5398,6 +5350,54 @@ fileprivate struct FfiConverterOptionSequenceTypeSdkFunctionCall: FfiConverterRu
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeSdkCount: FfiConverterRustBuffer {
+    typealias SwiftType = SdkCount?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSdkCount.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSdkCount.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeSdkLong: FfiConverterRustBuffer {
+    typealias SwiftType = SdkLong?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeSdkLong.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeSdkLong.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceUInt32: FfiConverterRustBuffer {
     typealias SwiftType = [UInt32]
 
@@ -5698,6 +5698,31 @@ fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustB
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeSdkCount: FfiConverterRustBuffer {
+    typealias SwiftType = [SdkCount]
+
+    public static func write(_ value: [SdkCount], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeSdkCount.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkCount] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [SdkCount]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeSdkCount.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterDictionaryStringTypeSdkFunctionParameterType: FfiConverterRustBuffer {
     public static func write(_ value: [String: SdkFunctionParameterType], into buf: inout [UInt8]) {
         let len = Int32(value.count)
@@ -5765,6 +5790,86 @@ public func FfiConverterTypeJsonObject_lift(_ value: RustBuffer) throws -> JsonO
 #endif
 public func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer {
     return FfiConverterTypeJsonObject.lower(value)
+}
+
+
+
+public typealias SdkCount = UInt32
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSdkCount: FfiConverter {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
+        return try FfiConverterUInt32.read(from: &buf)
+    }
+
+    public static func write(_ value: SdkCount, into buf: inout [UInt8]) {
+        return FfiConverterUInt32.write(value, into: &buf)
+    }
+
+    public static func lift(_ value: UInt32) throws -> SdkCount {
+        return try FfiConverterUInt32.lift(value)
+    }
+
+    public static func lower(_ value: SdkCount) -> UInt32 {
+        return FfiConverterUInt32.lower(value)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSdkCount_lift(_ value: UInt32) throws -> SdkCount {
+    return try FfiConverterTypeSdkCount.lift(value)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSdkCount_lower(_ value: SdkCount) -> UInt32 {
+    return FfiConverterTypeSdkCount.lower(value)
+}
+
+
+
+public typealias SdkLong = UInt64
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeSdkLong: FfiConverter {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkLong {
+        return try FfiConverterUInt64.read(from: &buf)
+    }
+
+    public static func write(_ value: SdkLong, into buf: inout [UInt8]) {
+        return FfiConverterUInt64.write(value, into: &buf)
+    }
+
+    public static func lift(_ value: UInt64) throws -> SdkLong {
+        return try FfiConverterUInt64.lift(value)
+    }
+
+    public static func lower(_ value: SdkLong) -> UInt64 {
+        return FfiConverterUInt64.lower(value)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSdkLong_lift(_ value: UInt64) throws -> SdkLong {
+    return try FfiConverterTypeSdkLong.lift(value)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeSdkLong_lower(_ value: SdkLong) -> UInt64 {
+    return FfiConverterTypeSdkLong.lower(value)
 }
 
 private let UNIFFI_RUST_FUTURE_POLL_READY: Int8 = 0
@@ -5972,7 +6077,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 3163) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 48533) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_register_function() != 64596) {
@@ -5993,7 +6098,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_start_response() != 22953) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_truncate() != 42571) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_truncate() != 53127) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 58675) {
@@ -6005,7 +6110,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 13017) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 54045) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 42854) {

@@ -1,0 +1,36 @@
+//! Whole numbers that are never negative. They have names of their own, so that a language whose apps count with signed
+//! numbers can take them as those (`uniffi.toml`).
+
+/// How many there are: tokens, messages, layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SdkCount(pub u32);
+
+uniffi::custom_newtype!(SdkCount, u32);
+
+/// A number of 64 bits: bytes, weights, milliseconds, seeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SdkLong(pub u64);
+
+uniffi::custom_newtype!(SdkLong, u64);
+
+impl SdkCount {
+    /// A size of 32 bits, which every device can hold.
+    pub(crate) fn size(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl SdkLong {
+    pub(crate) fn size(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Counts of tokens and messages stay far below 2^32.
+pub(crate) fn count(number: usize) -> SdkCount {
+    SdkCount(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn counts(numbers: Vec<usize>) -> Vec<SdkCount> {
+    numbers.into_iter().map(count).collect()
+}
