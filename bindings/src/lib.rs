@@ -27,7 +27,7 @@ pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
 pub use number::{SdkCount, SdkLong};
 pub use options::{
-    ContextPolicy, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, RejectedCallText,
+    ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, RejectedCallText,
     SamplingDefaults, Strictness,
 };
 pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};

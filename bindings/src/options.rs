@@ -122,6 +122,15 @@ pub enum ContextPolicy {
     },
 }
 
+/// What a model computes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Device {
+    /// The processor.
+    Cpu,
+    /// The GPU of an Apple device.
+    Metal,
+}
+
 /// Sampling values in place of those that a model's files recommend.
 #[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
 #[expect(missing_docs, reason = "as in GenerationOptions")]
@@ -144,6 +153,9 @@ pub struct LoadOptions {
     /// Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
     #[uniffi(default)]
     pub context_size: Option<SdkCount>,
+    /// What computes. Default: the CPU.
+    #[uniffi(default)]
+    pub device: Option<Device>,
     /// A chat template in place of the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
@@ -212,6 +224,10 @@ impl From<LoadOptions> for core::LoadOptions {
         let sampling = options.generation_defaults.unwrap_or_default();
         Self {
             context_size: options.context_size.map(SdkCount::size),
+            device: options.device.map_or_else(Default::default, |device| match device {
+                Device::Cpu => core::Device::Cpu,
+                Device::Metal => core::Device::Metal,
+            }),
             chat_template: options.chat_template,
             generation_defaults: core::SamplingDefaults {
                 temperature: sampling.temperature,

@@ -122,6 +122,8 @@ pub struct LoadOptions {
     /// Tokens that a prompt and its reply can have together; more than the model was made for is cut to that. Default:
     /// what the model was made for, at most 8,192.
     pub context_size: Option<usize>,
+    /// What computes. Default: the CPU.
+    pub device: Device,
     /// A chat template in place of the model's own.
     pub chat_template: Option<String>,
     /// Sampling values in place of those that the model's files recommend; they stand behind the options of a reply.
@@ -139,6 +141,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             context_size: None,
+            device: Device::default(),
             chat_template: None,
             generation_defaults: SamplingDefaults::default(),
             random_seed: None,
@@ -159,6 +162,18 @@ impl LoadOptions {
         }
         self.generation_defaults.check()
     }
+}
+
+/// What a model computes on.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// The GPU of an Apple device. Needs a build with the feature `metal`; without one, loading ends with
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
+    Metal,
 }
 
 /// How a model family writes its function calls.

@@ -81,7 +81,7 @@ impl ModelRunner {
         options: LoadOptions,
         mut progress: impl FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Self> {
-        Self::from_weights(&Weights::open(model)?, options, &mut progress)
+        Self::from_weights(Weights::open(model)?, options, &mut progress)
     }
 
     /// Loads a GGUF file that is held in memory, for example one embedded in the program.
@@ -89,14 +89,15 @@ impl ModelRunner {
     /// # Errors
     /// As [`load_with`](Self::load_with).
     pub fn load_from_bytes(bytes: impl Into<Cow<'static, [u8]>>, options: LoadOptions) -> Result<Self> {
-        Self::from_weights(&Weights::from_bytes(bytes.into())?, options, &mut |_| ControlFlow::Continue(()))
+        Self::from_weights(Weights::from_bytes(bytes.into())?, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    fn from_weights(weights: &Weights, options: LoadOptions, progress: Progress<'_>) -> Result<Self> {
+    fn from_weights(mut weights: Weights, options: LoadOptions, progress: Progress<'_>) -> Result<Self> {
         options.check()?;
-        let mut info = ModelInfo::of_weights(weights)?;
-        let (tokenizer, template) = Tokenizer::load(weights)?;
-        info.set_tokenizer(weights, &tokenizer)?;
+        weights.put_on(options.device)?;
+        let mut info = ModelInfo::of_weights(&weights)?;
+        let (tokenizer, template) = Tokenizer::load(&weights)?;
+        info.set_tokenizer(&weights, &tokenizer)?;
         let renderer = |source: String| {
             let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
             let renderer = PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)?;
@@ -104,7 +105,7 @@ impl ModelRunner {
             Ok::<_, SdkError>(renderer)
         };
         let renderer = options.chat_template.clone().or(template).map(renderer).transpose()?;
-        let model = Model::load(weights, progress)?;
+        let model = Model::load(&weights, progress)?;
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
             return Err(SdkError::new(

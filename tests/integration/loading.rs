@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use causerie::{
-    ChatMessage, Completion, ErrorKind, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, SamplingDefaults,
+    ChatMessage, Completion, Device, ErrorKind, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
+    SamplingDefaults,
 };
 
 use crate::fixture;
@@ -28,6 +29,15 @@ fn a_context_is_as_large_as_asked_for_where_the_model_can() {
     let options = LoadOptions { context_size: Some(0), ..Default::default() };
     let err = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::InvalidOption("context_size"));
+}
+
+#[test]
+fn a_device_that_this_build_lacks_is_refused() {
+    for model in ["models/lfm2-f32.gguf", "models/lfm2-hf"] {
+        let options = LoadOptions { device: Device::Metal, ..Default::default() };
+        let err = ModelRunner::load_with(&fixture(model), options).unwrap_err();
+        assert_eq!(err.kind(), ErrorKind::InvalidOption("device"));
+    }
 }
 
 #[test]

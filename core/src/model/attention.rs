@@ -120,7 +120,7 @@ impl Attention {
         let scale = 1.0 / (head_dim as f64).sqrt();
         let scores = pages.iter().map(|(k, _)| q.matmul(&k.transpose(1, 2)?)).collect::<TensorResult<Vec<_>>>()?;
         let mut scores = (joined(scores)? * scale)?; // (kv_heads, group * time, span)
-        if let Some(mask) = self.mask(time, span)? {
+        if let Some(mask) = self.mask(time, span, x.device())? {
             let masked = scores.reshape((n_queries, time, span))?.broadcast_add(&mask)?;
             scores = masked.reshape((n_keys, group * time, span))?;
         }
@@ -131,7 +131,7 @@ impl Attention {
 
     /// 0 where the token of a row may see the token of a column, else minus infinity: `(time, span)`, both up to the last
     /// token. `None` where all may see all.
-    fn mask(&self, time: usize, span: usize) -> TensorResult<Option<Tensor>> {
+    fn mask(&self, time: usize, span: usize, device: &Device) -> TensorResult<Option<Tensor>> {
         let window = self.window.unwrap_or(usize::MAX);
         if time == 1 && span <= window {
             return Ok(None);
@@ -140,7 +140,7 @@ impl Attention {
         let sees = |row: usize, column: usize| column <= past + row && past + row - column < window;
         let value = |row: usize, column: usize| if sees(row, column) { 0.0 } else { f32::NEG_INFINITY };
         let mask: Vec<f32> = (0..time).flat_map(|row| (0..span).map(move |column| value(row, column))).collect();
-        Tensor::from_vec(mask, (time, span), &Device::Cpu).map(Some)
+        Tensor::from_vec(mask, (time, span), device).map(Some)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use candle_core::quantized::QMatMul;
-use candle_core::{Device, Module, Result as TensorResult, Tensor};
+use candle_core::{Module, Result as TensorResult, Tensor};
 use candle_nn::ops::rms_norm;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -58,7 +58,7 @@ impl Decoder {
 
     /// Reads tokens and returns what the last layer makes of them, `(time, hidden)`.
     pub(crate) fn read(&self, ids: &[u32], state: &mut State) -> TensorResult<Tensor> {
-        let ids = Tensor::new(ids, &Device::Cpu)?;
+        let ids = Tensor::new(ids, self.output_norm.device())?;
         let mut x = self.embedding.embedding(&ids)?; // (time, hidden)
         for (layer, layer_state) in self.layers.iter().zip(&mut state.layers) {
             x = layer.forward(&x, state.n_tokens, layer_state)?;

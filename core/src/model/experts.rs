@@ -2,7 +2,7 @@
 //!
 //! `s = sigmoid(router x)`; the experts with the largest `s + bias` are taken, and weighted by their `s` without it.
 
-use candle_core::{Device, Result as TensorResult, Tensor};
+use candle_core::{Result as TensorResult, Tensor};
 use candle_nn::ops::sigmoid;
 
 use crate::error::Result;
@@ -73,8 +73,8 @@ impl Experts {
             if tokens.is_empty() {
                 continue;
             }
-            let weights = Tensor::from_slice(&weights, (weights.len(), 1), &Device::Cpu)?;
-            let tokens = Tensor::new(tokens, &Device::Cpu)?;
+            let weights = Tensor::from_slice(&weights, (weights.len(), 1), x.device())?;
+            let tokens = Tensor::new(tokens, x.device())?;
             let y = expert.forward(&x.index_select(&tokens, 0)?)?.broadcast_mul(&weights)?;
             sum = sum.index_add(&tokens, &y, 0)?;
         }

@@ -52,7 +52,7 @@ fn layer(rest: &mut &[u8], n_tokens: usize, like: &LayerState) -> Option<LayerSt
     match like {
         LayerState::Inputs(like) => {
             let is_fine = kind == CONVOLUTION && like.dims() == sizes;
-            is_fine.then(|| floats(rest, &sizes).map(LayerState::Inputs))?
+            is_fine.then(|| floats(rest, &sizes, like.device()).map(LayerState::Inputs))?
         }
         LayerState::KeyValues(like) => {
             let (keys, _) = like.joined().ok()?;
@@ -60,7 +60,7 @@ fn layer(rest: &mut &[u8], n_tokens: usize, like: &LayerState) -> Option<LayerSt
                 return None;
             }
             let shape = [sizes[0], n_tokens, sizes[1]];
-            let (keys, values) = (floats(rest, &shape)?, floats(rest, &shape)?);
+            let (keys, values) = (floats(rest, &shape, keys.device())?, floats(rest, &shape, keys.device())?);
             let mut past = KeyValues::default();
             past.append(&keys, &values).ok()?;
             Some(LayerState::KeyValues(past))
@@ -90,10 +90,10 @@ fn size(rest: &mut &[u8]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(*take(rest)?)).ok()
 }
 
-fn floats(rest: &mut &[u8], shape: &[usize]) -> Option<Tensor> {
+fn floats(rest: &mut &[u8], shape: &[usize], device: &Device) -> Option<Tensor> {
     let n_bytes = shape.iter().try_fold(size_of::<f32>(), |product, size| product.checked_mul(*size))?;
     let (taken, behind) = rest.split_at_checked(n_bytes)?;
     *rest = behind;
     let (chunks, _) = taken.as_chunks::<4>();
-    Tensor::from_vec(chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(), shape, &Device::Cpu).ok()
+    Tensor::from_vec(chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(), shape, device).ok()
 }

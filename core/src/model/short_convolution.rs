@@ -2,7 +2,7 @@
 //!
 //! `[B; C; X] = in_proj(x)`, `u = B * X`, `v_t = Σ_k w_k * u_(t - window + 1 + k)`, `y = out_proj(C * v)`.
 
-use candle_core::{DType, Device, Result as TensorResult, Tensor};
+use candle_core::{DType, Result as TensorResult, Tensor};
 
 use crate::error::Result;
 use crate::model::layer::LayerWeights;
@@ -31,7 +31,7 @@ impl ShortConvolution {
         let failed = |err| wrong(format!("cannot load tensor {name}")).caused_by(err);
         let shape = weights.shape("shortconv.conv").unwrap_or_default();
         let taps = weights.weights.floats(&name, shape)?.reshape((hidden, window));
-        let start = Tensor::zeros((window - 1, hidden), DType::F32, &Device::Cpu);
+        let start = Tensor::zeros((window - 1, hidden), DType::F32, weights.weights.device());
         Ok(Self {
             in_proj: weights.linear("shortconv.in_proj", 3 * hidden, hidden)?,
             taps: taps.and_then(|taps| taps.t()?.contiguous()).map_err(failed)?,

@@ -24,6 +24,8 @@ pub(crate) struct Folder {
     tensors: HashMap<String, Entry>,
     /// Tensors of types that are not supported. Some are no weights, so only those asked for are an error.
     unread: HashMap<String, Dtype>,
+    /// Where tensors are put.
+    pub(super) device: Device,
 }
 
 struct Entry {
@@ -37,8 +39,14 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let config = read_json(&path.join("config.json"))?
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
-        let mut folder =
-            Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new(), unread: HashMap::new() };
+        let mut folder = Self {
+            path: path.to_owned(),
+            config,
+            files: Vec::new(),
+            tensors: HashMap::new(),
+            unread: HashMap::new(),
+            device: Device::Cpu,
+        };
         for file in weight_files(path)? {
             folder.add(&file)?;
         }
@@ -112,7 +120,7 @@ impl Folder {
         let entry = self.tensors.get(name).ok_or_else(missing)?;
         let bytes = &self.files[entry.file].bytes()[entry.bytes.clone()];
         let floats = floats_from_bytes(entry.dtype, bytes).ok_or_else(missing)?;
-        Tensor::from_vec(floats, entry.shape.as_slice(), &Device::Cpu).map_err(loading(name))
+        Tensor::from_vec(floats, entry.shape.as_slice(), &self.device).map_err(loading(name))
     }
 
     pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {

@@ -7,11 +7,11 @@ mod tensors;
 
 use std::borrow::Cow;
 
-use candle_core::Tensor;
 use candle_core::quantized::QMatMul;
+use candle_core::{Device, Tensor};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::options::SamplingDefaults;
+use crate::options::{self, SamplingDefaults};
 
 pub(crate) use folder::Folder;
 pub(crate) use gguf::GgufFile;
@@ -33,6 +33,33 @@ impl Weights {
     /// Opens a GGUF file held in memory.
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
         GgufFile::from_bytes(bytes).map(Self::Gguf)
+    }
+
+    /// Has tensors put where they are computed with.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] when this build, or this machine, has no such device.
+    pub(crate) fn put_on(&mut self, device: options::Device) -> Result<()> {
+        let device = match device {
+            options::Device::Cpu => Device::Cpu,
+            options::Device::Metal => Device::new_metal(0).map_err(|err| {
+                let message = "device is Metal, which this build or this machine does not have";
+                SdkError::new(ErrorKind::InvalidOption("device"), message).caused_by(err)
+            })?,
+        };
+        match self {
+            Self::Gguf(file) => file.device = device,
+            Self::Folder(folder) => folder.device = device,
+        }
+        Ok(())
+    }
+
+    /// Where tensors are put.
+    pub(crate) fn device(&self) -> &Device {
+        match self {
+            Self::Gguf(file) => &file.device,
+            Self::Folder(folder) => &folder.device,
+        }
     }
 
     /// The shape of a tensor, outermost first; `None` when there is no such tensor.

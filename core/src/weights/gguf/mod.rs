@@ -20,6 +20,8 @@ use header::{Cursor, Header, TensorEntry, ValueType, broken, width};
 pub(crate) struct GgufFile {
     content: Content,
     header: Header,
+    /// Where tensors are put.
+    pub(in crate::weights) device: Device,
 }
 
 enum Content {
@@ -51,7 +53,7 @@ impl GgufFile {
 
     fn read(content: Content) -> Result<Self> {
         let header = Header::read(content.bytes())?;
-        Ok(Self { content, header })
+        Ok(Self { content, header, device: Device::Cpu })
     }
 
     /// A whole number of any width, if the key is there.
@@ -157,15 +159,17 @@ impl GgufFile {
     pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
         let (tensor, bytes) = self.tensor(name)?;
         match floats_from_bytes(tensor.dtype, bytes) {
-            Some(floats) => Tensor::from_vec(floats, tensor.shape.as_slice(), &Device::Cpu).map_err(loading(name)),
-            None => blocks(name, tensor.dtype, &tensor.shape, bytes)?.dequantize(&Device::Cpu).map_err(loading(name)),
+            Some(floats) => Tensor::from_vec(floats, tensor.shape.as_slice(), &self.device).map_err(loading(name)),
+            None => {
+                self.blocks(name, tensor.dtype, &tensor.shape, bytes)?.dequantize(&self.device).map_err(loading(name))
+            }
         }
     }
 
     /// A matrix, quantised as it stands in the file.
     pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
         let (tensor, bytes) = self.tensor(name)?;
-        matrix(name, tensor.dtype, &tensor.shape, bytes)
+        self.matrix_from(name, tensor.dtype, &tensor.shape, bytes)
     }
 
     /// One matrix of a stack whose shape is checked: `(matrices, outputs, inputs)`.
@@ -175,36 +179,36 @@ impl GgufFile {
             return Err(broken(format!("tensor {name} has shape {:?}, expected {shape:?}", tensor.shape)));
         }
         let size = bytes.len() / shape[0]; // whole: rows divide into blocks
-        matrix(name, tensor.dtype, &shape[1..], &bytes[index * size..(index + 1) * size])
+        self.matrix_from(name, tensor.dtype, &shape[1..], &bytes[index * size..(index + 1) * size])
     }
 
     fn tensor(&self, name: &str) -> Result<(&TensorEntry, &[u8])> {
         let tensor = self.header.tensors.get(name).ok_or_else(|| broken(format!("tensor {name} is missing")))?;
         Ok((tensor, &self.content.bytes()[tensor.bytes.clone()]))
     }
-}
 
-fn matrix(name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QMatMul> {
-    if let Some(floats) = floats_from_bytes(dtype, bytes) {
-        return Tensor::from_vec(floats, shape, &Device::Cpu).map(QMatMul::Tensor).map_err(loading(name));
+    fn matrix_from(&self, name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QMatMul> {
+        if let Some(floats) = floats_from_bytes(dtype, bytes) {
+            return Tensor::from_vec(floats, shape, &self.device).map(QMatMul::Tensor).map_err(loading(name));
+        }
+        let blocks = self.blocks(name, dtype, shape, bytes)?;
+        if !has_products(dtype, shape) {
+            return blocks.dequantize(&self.device).map(QMatMul::Tensor).map_err(loading(name));
+        }
+        QMatMul::from_qtensor(blocks).map_err(loading(name))
     }
-    let blocks = blocks(name, dtype, shape, bytes)?;
-    if !has_products(dtype, shape) {
-        return blocks.dequantize(&Device::Cpu).map(QMatMul::Tensor).map_err(loading(name));
-    }
-    QMatMul::from_qtensor(blocks).map_err(loading(name))
-}
 
-fn blocks(name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QTensor> {
-    // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
-    let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
-    let bytes = if is_aligned(bytes) { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
-    if !is_aligned(&bytes) {
-        return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
+    fn blocks(&self, name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QTensor> {
+        // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
+        let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
+        let bytes = if is_aligned(bytes) { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
+        if !is_aligned(&bytes) {
+            return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
+        }
+        QStorage::from_data(bytes, &self.device, dtype)
+            .and_then(|storage| QTensor::new(storage, shape))
+            .map_err(loading(name))
     }
-    QStorage::from_data(bytes, &Device::Cpu, dtype)
-        .and_then(|storage| QTensor::new(storage, shape))
-        .map_err(loading(name))
 }
 
 fn read_integer(value_type: ValueType, cursor: &mut Cursor<'_>) -> Result<Option<i64>> {
