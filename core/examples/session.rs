@@ -1,0 +1,28 @@
+//! A conversation that goes on after the process has ended: run it twice.
+//!
+//! `cargo run --release -p causerie --example session`
+
+use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, SdkError};
+
+fn main() -> Result<(), SdkError> {
+    let runner = ModelRunner::load("models/demo.gguf")?;
+    let path = std::env::temp_dir().join("causerie-example.session");
+    let conversation = match path.exists() {
+        true => runner.restore_session(&path)?,
+        false => runner.create_conversation("You are a helpful assistant."),
+    };
+    for event in conversation.generate_response(ChatMessage::user("Hello!"), GenerationOptions::default()) {
+        match event? {
+            MessageResponse::Chunk(text) => print!("{text}"),
+            MessageResponse::Complete(completion) => {
+                let stats = completion.stats;
+                println!("\n{} of {} tokens read before", stats.cached_prompt_tokens, stats.prompt_tokens);
+            }
+            _ => {}
+        }
+    }
+    // With what the model has read, so that it need not read it again.
+    conversation.save_session(&path, true)?;
+    println!("{} messages saved in {}", conversation.history().len(), path.display());
+    Ok(())
+}
