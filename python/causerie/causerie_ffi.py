@@ -4033,6 +4033,80 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSampling.write(value.sampling, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.context_size, buf)
 
+
+
+
+
+
+class Device(enum.Enum):
+    """
+    What a model computes on.
+"""
+
+    CPU = 0
+    """
+    The processor.
+"""
+
+    METAL = 1
+    """
+    The GPU of an Apple device.
+"""
+
+
+
+class _UniffiFfiConverterTypeDevice(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return Device.CPU
+        if variant == 2:
+            return Device.METAL
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == Device.CPU:
+            return
+        if value == Device.METAL:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == Device.CPU:
+            buf.write_i32(1)
+        if value == Device.METAL:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeDevice(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeDevice.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeDevice.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeDevice.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 @dataclass
 class SamplingDefaults:
     """
@@ -4120,8 +4194,9 @@ class LoadOptions:
     """
     How a model is loaded.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, chat_template:typing.Optional[str] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, chat_template:typing.Optional[str] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
         self.context_size = context_size
+        self.device = device
         self.chat_template = chat_template
         self.generation_defaults = generation_defaults
         self.random_seed = random_seed
@@ -4132,9 +4207,11 @@ class LoadOptions:
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, chat_template={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.chat_template, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
+        return "LoadOptions(context_size={}, device={}, chat_template={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.chat_template, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
     def __eq__(self, other):
         if self.context_size != other.context_size:
+            return False
+        if self.device != other.device:
             return False
         if self.chat_template != other.chat_template:
             return False
@@ -4153,6 +4230,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
     def read(buf):
         return LoadOptions(
             context_size=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            device=_UniffiFfiConverterOptionalTypeDevice.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             random_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
@@ -4163,6 +4241,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
     @staticmethod
     def check_lower(value):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.context_size)
+        _UniffiFfiConverterOptionalTypeDevice.check_lower(value.device)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.random_seed)
@@ -4172,6 +4251,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
     @staticmethod
     def write(value, buf):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.context_size, buf)
+        _UniffiFfiConverterOptionalTypeDevice.write(value.device, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.random_seed, buf)
@@ -6576,6 +6656,7 @@ __all__ = [
     "OnCancel",
     "OnBusy",
     "ContextPolicy",
+    "Device",
     "FinishReason",
     "MessageResponse",
     "SdkError",

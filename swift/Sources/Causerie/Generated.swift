@@ -2492,6 +2492,10 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var contextSize: SdkCount?
     /**
+     * What computes. Default: the CPU.
+     */
+    public var device: Device?
+    /**
      * A chat template in place of the model's own.
      */
     public var chatTemplate: String?
@@ -2519,6 +2523,9 @@ public struct LoadOptions: Equatable, Hashable {
          * Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
          */contextSize: SdkCount? = nil,
         /**
+         * What computes. Default: the CPU.
+         */device: Device? = nil,
+        /**
          * A chat template in place of the model's own.
          */chatTemplate: String? = nil,
         /**
@@ -2534,6 +2541,7 @@ public struct LoadOptions: Equatable, Hashable {
          * How many of them are kept; 0 keeps none. Default 256.
          */cacheEntries: SdkCount? = nil) {
         self.contextSize = contextSize
+        self.device = device
         self.chatTemplate = chatTemplate
         self.generationDefaults = generationDefaults
         self.randomSeed = randomSeed
@@ -2558,6 +2566,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         return
             try LoadOptions(
                 contextSize: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                device: FfiConverterOptionTypeDevice.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
                 randomSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
@@ -2568,6 +2577,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
 
     public static func write(_ value: LoadOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
+        FfiConverterOptionTypeDevice.write(value.device, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.randomSeed, into: &buf)
@@ -3708,6 +3718,81 @@ public func FfiConverterTypeContextPolicy_lift(_ buf: RustBuffer) throws -> Cont
 #endif
 public func FfiConverterTypeContextPolicy_lower(_ value: ContextPolicy) -> RustBuffer {
     return FfiConverterTypeContextPolicy.lower(value)
+}
+
+
+
+/**
+ * What a model computes on.
+ */
+
+public enum Device: Equatable, Hashable {
+
+    /**
+     * The processor.
+     */
+    case cpu
+    /**
+     * The GPU of an Apple device.
+     */
+    case metal
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Device: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeDevice: FfiConverterRustBuffer {
+    typealias SwiftType = Device
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Device {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .cpu
+
+        case 2: return .metal
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: Device, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .cpu:
+            writeInt(&buf, Int32(1))
+
+
+        case .metal:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDevice_lift(_ buf: RustBuffer) throws -> Device {
+    return try FfiConverterTypeDevice.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeDevice_lower(_ value: Device) -> RustBuffer {
+    return FfiConverterTypeDevice.lower(value)
 }
 
 
@@ -5102,6 +5187,30 @@ fileprivate struct FfiConverterOptionTypeContextPolicy: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeContextPolicy.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeDevice: FfiConverterRustBuffer {
+    typealias SwiftType = Device?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeDevice.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeDevice.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

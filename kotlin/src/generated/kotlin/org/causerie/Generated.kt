@@ -3920,6 +3920,11 @@ data class LoadOptions (
     val `contextSize`: SdkCount? = null
     ,
     /**
+     * What computes. Default: the CPU.
+     */
+    val `device`: Device? = null
+    ,
+    /**
      * A chat template in place of the model's own.
      */
     val `chatTemplate`: kotlin.String? = null
@@ -3960,6 +3965,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
     override fun read(buf: ByteBuffer): LoadOptions {
         return LoadOptions(
             FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalTypeDevice.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
@@ -3970,6 +3976,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
 
     override fun allocationSize(value: LoadOptions) = (
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`contextSize`) +
+            FfiConverterOptionalTypeDevice.allocationSize(value.`device`) +
             FfiConverterOptionalString.allocationSize(value.`chatTemplate`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`randomSeed`) +
@@ -3979,6 +3986,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
 
     override fun write(value: LoadOptions, buf: ByteBuffer) {
             FfiConverterOptionalTypeSdkCount.write(value.`contextSize`, buf)
+            FfiConverterOptionalTypeDevice.write(value.`device`, buf)
             FfiConverterOptionalString.write(value.`chatTemplate`, buf)
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`randomSeed`, buf)
@@ -4865,6 +4873,51 @@ public object FfiConverterTypeContextPolicy : FfiConverterRustBuffer<ContextPoli
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
+ * What a model computes on.
+ */
+
+enum class Device {
+
+    /**
+     * The processor.
+     */
+    CPU,
+    /**
+     * The GPU of an Apple device.
+     */
+    METAL;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeDevice: FfiConverterRustBuffer<Device> {
+    override fun read(buf: ByteBuffer) = try {
+
+        Device.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: Device) = 4UL
+
+    override fun write(value: Device, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -6401,6 +6454,38 @@ public object FfiConverterOptionalTypeContextPolicy: FfiConverterRustBuffer<Cont
         } else {
             buf.put(1)
             FfiConverterTypeContextPolicy.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeDevice: FfiConverterRustBuffer<Device?> {
+    override fun read(buf: ByteBuffer): Device? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeDevice.read(buf)
+    }
+
+    override fun allocationSize(value: Device?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeDevice.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Device?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeDevice.write(value, buf)
         }
     }
 }
