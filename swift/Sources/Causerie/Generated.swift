@@ -1581,12 +1581,12 @@ public protocol ResponseStreamProtocol: AnyObject, Sendable {
     /**
      * The next event; none after the last one.
      */
-    func next() async throws  -> MessageResponse?
+    func nextRaw() async throws  -> RawMessageResponse?
 
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-    func nextBlocking() throws  -> MessageResponse?
+    func nextRawBlocking() throws  -> RawMessageResponse?
 
 }
 /**
@@ -1672,7 +1672,7 @@ open func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) 
     /**
      * The next event; none after the last one.
      */
-open func next()async throws  -> MessageResponse?  {
+open func nextRaw()async throws  -> RawMessageResponse?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1683,7 +1683,7 @@ open func next()async throws  -> MessageResponse?  {
             pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
             completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
             freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterOptionTypeMessageResponse.lift,
+            liftFunc: FfiConverterOptionTypeRawMessageResponse.lift,
             errorHandler: FfiConverterTypeSdkError_lift
         )
 }
@@ -1691,8 +1691,8 @@ open func next()async throws  -> MessageResponse?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-open func nextBlocking()throws  -> MessageResponse?  {
-    return try  FfiConverterOptionTypeMessageResponse.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+open func nextRawBlocking()throws  -> RawMessageResponse?  {
+    return try  FfiConverterOptionTypeRawMessageResponse.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_next_blocking(
             self.uniffiCloneHandle(),uniffiCallStatus
@@ -3978,6 +3978,7 @@ public func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser
 
 
 /**
+<<<<<<< HEAD
  * One event of a reply. After `Complete`, or after one error, nothing follows.
  */
 
@@ -4145,6 +4146,8 @@ public func FfiConverterTypeMessageResponse_lower(_ value: MessageResponse) -> R
 
 
 /**
+=======
+>>>>>>> 4c84e3e (Add the Swift package: the thin layer, its tests, its example, and the scripts around it)
  * What a conversation does with a request while another reply of it is being written.
  */
 
@@ -4300,6 +4303,173 @@ public func FfiConverterTypeOnCancel_lift(_ buf: RustBuffer) throws -> OnCancel 
 #endif
 public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
     return FfiConverterTypeOnCancel.lower(value)
+}
+
+
+
+/**
+ * One event of a reply. After `Complete`, or after one error, nothing follows.
+ */
+
+public enum RawMessageResponse: Equatable, Hashable {
+
+    /**
+     * Text, in whole characters.
+     */
+    case chunk(
+        /**
+         * The text.
+         */text: String
+    )
+    /**
+     * Text of the model's reasoning, in whole characters.
+     */
+    case reasoningChunk(
+        /**
+         * The text.
+         */reasoning: String
+    )
+    /**
+     * Sound.
+     */
+    case audioSample(
+        /**
+         * Mono samples in -1.0..=1.0.
+         */samples: [Float],
+        /**
+         * Samples per second.
+         */sampleRate: SdkCount
+    )
+    /**
+     * Calls that the model wants made: one event for each block that it wrote.
+     */
+    case functionCalls(
+        /**
+         * The calls, in order.
+         */functionCalls: [SdkFunctionCall]
+    )
+    /**
+     * Call text that could not be delivered as calls.
+     */
+    case functionCallsRejected(
+        /**
+         * What was refused, in order.
+         */rejectedCalls: [RejectedCall]
+    )
+    /**
+     * The end.
+     */
+    case complete(
+        /**
+         * The assembled reply, as it stands in the history.
+         */fullMessage: ChatMessage,
+        /**
+         * Why it ended.
+         */finishReason: FinishReason,
+        /**
+         * Counts and times.
+         */stats: GenerationStats,
+        /**
+         * What the prompt left out of the history, and whether the results in it match the calls.
+         */prompt: PromptReport
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RawMessageResponse: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
+    typealias SwiftType = RawMessageResponse
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawMessageResponse {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .chunk(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .reasoningChunk(reasoning: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .audioSample(samples: try FfiConverterSequenceFloat.read(from: &buf), sampleRate: try FfiConverterTypeSdkCount.read(from: &buf)
+        )
+
+        case 4: return .functionCalls(functionCalls: try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
+        )
+
+        case 5: return .functionCallsRejected(rejectedCalls: try FfiConverterSequenceTypeRejectedCall.read(from: &buf)
+        )
+
+        case 6: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: RawMessageResponse, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .chunk(text):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .reasoningChunk(reasoning):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(reasoning, into: &buf)
+
+
+        case let .audioSample(samples,sampleRate):
+            writeInt(&buf, Int32(3))
+            FfiConverterSequenceFloat.write(samples, into: &buf)
+            FfiConverterTypeSdkCount.write(sampleRate, into: &buf)
+
+
+        case let .functionCalls(functionCalls):
+            writeInt(&buf, Int32(4))
+            FfiConverterSequenceTypeSdkFunctionCall.write(functionCalls, into: &buf)
+
+
+        case let .functionCallsRejected(rejectedCalls):
+            writeInt(&buf, Int32(5))
+            FfiConverterSequenceTypeRejectedCall.write(rejectedCalls, into: &buf)
+
+
+        case let .complete(fullMessage,finishReason,stats,prompt):
+            writeInt(&buf, Int32(6))
+            FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
+            FfiConverterTypeFinishReason.write(finishReason, into: &buf)
+            FfiConverterTypeGenerationStats.write(stats, into: &buf)
+            FfiConverterTypePromptReport.write(prompt, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawMessageResponse_lift(_ buf: RustBuffer) throws -> RawMessageResponse {
+    return try FfiConverterTypeRawMessageResponse.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRawMessageResponse_lower(_ value: RawMessageResponse) -> RustBuffer {
+    return FfiConverterTypeRawMessageResponse.lower(value)
 }
 
 
@@ -5243,30 +5413,6 @@ fileprivate struct FfiConverterOptionTypeFunctionCallParser: FfiConverterRustBuf
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypeMessageResponse: FfiConverterRustBuffer {
-    typealias SwiftType = MessageResponse?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypeMessageResponse.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypeMessageResponse.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
 fileprivate struct FfiConverterOptionTypeOnBusy: FfiConverterRustBuffer {
     typealias SwiftType = OnBusy?
 
@@ -5307,6 +5453,30 @@ fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeOnCancel.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeRawMessageResponse: FfiConverterRustBuffer {
+    typealias SwiftType = RawMessageResponse?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeRawMessageResponse.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeRawMessageResponse.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -5903,12 +6073,19 @@ public func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer 
 
 
 
+<<<<<<< HEAD
 public typealias SdkCount = UInt32
+=======
+
+
+public typealias SdkCount = Int
+>>>>>>> 4c84e3e (Add the Swift package: the thin layer, its tests, its example, and the scripts around it)
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSdkCount: FfiConverter {
+<<<<<<< HEAD
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
         return try FfiConverterUInt32.read(from: &buf)
     }
@@ -5923,6 +6100,27 @@ public struct FfiConverterTypeSdkCount: FfiConverter {
 
     public static func lower(_ value: SdkCount) -> UInt32 {
         return FfiConverterUInt32.lower(value)
+=======
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
+        let builtinValue = try FfiConverterUInt32.read(from: &buf)
+        return Int(builtinValue)
+    }
+
+    public static func write(_ value: SdkCount, into buf: inout [UInt8]) {
+        let builtinValue = UInt32(clamping: value)
+        return FfiConverterUInt32.write(builtinValue, into: &buf)
+    }
+
+    public static func lift(_ value: UInt32) throws -> SdkCount {
+        let builtinValue = try FfiConverterUInt32.lift(value)
+        return Int(builtinValue)
+    }
+
+    public static func lower(_ value: SdkCount) -> UInt32 {
+        let builtinValue = UInt32(clamping: value)
+        return FfiConverterUInt32.lower(builtinValue)
+>>>>>>> 4c84e3e (Add the Swift package: the thin layer, its tests, its example, and the scripts around it)
     }
 }
 
@@ -6100,7 +6298,7 @@ public func messagesToJson(messages: [ChatMessage]) -> String  {
  * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
  * its own, and ends soon after nobody waits for it any more.
  */
-public func loadModel(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> ModelRunner  {
+public func loadModelWatched(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> ModelRunner  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {

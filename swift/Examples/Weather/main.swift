@@ -1,0 +1,62 @@
+// The specification's flow of a function call: `swift run weather "Check the weather in Oslo"`
+// The demo model decides what to call, with what, and how to answer; the weather itself is made up here.
+import Causerie
+import Foundation
+
+let checkWeather = SdkFunction(
+    name: "check_weather",
+    functionDescription: "Check the weather in a city.",
+    parameters: [
+        SdkFunctionParameter(
+            name: "city",
+            type: SdkStr(enumValues: nil, description: nil),
+            parameterDescription: "City.",
+            optional: false)
+    ])
+
+/// What the app does for a call: it checks the arguments, runs the function, and gives its result as JSON text.
+func result(of call: SdkFunctionCall) -> String {
+    guard call.name == checkWeather.name, let city = call.arguments["city"] as? String else {
+        return #"{"error": "unknown function or missing city"}"#
+    }
+    let weather: [String: Any?] = ["city": city, "sky": "sunny", "temperature": 21]
+    return (try? SdkJsonObject(weather).json) ?? "{}"
+}
+
+/// Prints a reply as it is written, and gives the calls in it.
+func show(_ reply: ResponseStream) async throws -> [SdkFunctionCall] {
+    var calls: [SdkFunctionCall] = []
+    for try await response in reply {
+        switch response {
+        case .chunk(let text):
+            print(text, terminator: "")
+            fflush(nil)
+        case .functionCalls(let functionCalls):
+            calls += functionCalls
+        case .complete(let completion):
+            print(calls.isEmpty ? "\n[\(completion.stats.completionTokens) tokens]" : "[\(calls.count) call]")
+        default:
+            break
+        }
+    }
+    return calls
+}
+
+let model = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../models/demo.gguf").standardized
+let runner = try await loadModel(url: model)
+let options = GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 100)
+
+let conversation = runner.createConversation(systemPrompt: "You are a small assistant on this device.")
+try conversation.registerFunction(function: checkWeather)
+let question = CommandLine.arguments.dropFirst().first ?? "Check the weather in Oslo"
+print("> \(question)")
+let message = ChatMessage(role: .user, textContent: question)
+let calls = try await show(conversation.generateResponse(message: message, generationOptions: options))
+
+if let call = calls.first {
+    let answer = ChatMessage(role: .tool, textContent: result(of: call))
+    print("\(call.rawText) -> \(answer.text)")
+    // A conversation made from the history and the result goes on from there, functions included.
+    let next = conversation.modelRunner.createConversationFromHistory(history: conversation.history + [answer])
+    _ = try await show(next.continueResponse(generationOptions: options))
+}

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import Causerie
+
+let hi = ChatMessage(role: .user, textContent: "Hi")
+
+let weather = SdkFunction(
+    name: "check_weather",
+    functionDescription: "Check the weather in a city.",
+    parameters: [
+        SdkFunctionParameter(
+            name: "city", type: SdkStr(enumValues: nil, description: nil), parameterDescription: "City.", optional: false)
+    ])
+
+/// What a test needed and did not see.
+struct Missing: Error {}
+
+/// A conversation with a model that gives these replies, each the JSON text of its steps.
+func scripted(_ replies: String...) throws -> Conversation {
+    try loadScriptedModel(script: #"{"replies": [\#(replies.joined(separator: ", "))]}"#).createConversation()
+}
+
+/// Reads a reply to its end, and gives its text.
+func text(of reply: ResponseStream) async throws -> String {
+    var text = ""
+    for try await event in reply {
+        if case .chunk(let chunk) = event { text += chunk }
+    }
+    return text
+}
+
+/// Reads a reply to its end, without a loop.
+func completion(of reply: ResponseStream) async throws -> Completion {
+    while let event = try await reply.next() {
+        if case .complete(let completion) = event { return completion }
+    }
+    throw Missing()
+}

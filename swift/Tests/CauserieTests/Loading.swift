@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+@Suite struct Loading {
+    private let demo = repository.appendingPathComponent("models/demo.gguf")
+
+    @Test func tellsHowFarItIs() async throws {
+        let told = Told()
+        let runner = try await loadModel(url: demo, options: LoadOptions().with(\.contextSize, 512)) { fraction in
+            told.add(fraction)
+            return true
+        }
+        #expect(told.fractions == told.fractions.sorted())
+        #expect(told.fractions.last == 1)
+        #expect(runner.contextSize() == 512)
+        #expect(runner.info().architecture == "lfm2")
+    }
+
+    @Test func isCancelledByTheApp() async {
+        await #expect { try await loadModel(url: demo) { _ in false } } throws: {
+            ($0 as? SdkError)?.kind == "LoadCancelled"
+        }
+    }
+
+    @Test func throwsWhatTheAppThrows() async {
+        await #expect(throws: Missing.self) { try await loadModel(url: demo) { _ in throw Missing() } }
+    }
+
+    @Test func survivesAnAppThatThrows() async {
+        await #expect { try await loadModelWatched(path: demo.path, options: LoadOptions(), progress: Thrower()) }
+            throws: { ($0 as? SdkError)?.kind == "Internal" }
+    }
+
+    @Test func isCancelledWithItsTask() async {
+        let (begun, report) = AsyncStream<Void>.makeStream()
+        let gate = DispatchSemaphore(value: 0)
+        let task = Task {
+            try await loadModel(url: demo) { _ in
+                report.yield()
+                // Holds the thread that loads until the task is cancelled.
+                gate.wait()
+                gate.signal()
+                return true
+            }
+        }
+        for await _ in begun { break }
+        task.cancel()
+        gate.signal()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func failsWithTypedErrors() async throws {
+        await #expect { try await loadModel(path: "/nowhere/model.gguf") } throws: {
+            ($0 as? SdkError)?.kind == "ModelNotFound" && $0.localizedDescription.contains("/nowhere/model.gguf")
+        }
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).gguf")
+        try Data("GGUF, but not really".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        await #expect { try await loadModel(url: file) } throws: { ($0 as? SdkError)?.kind == "ModelLoad" }
+        #expect { try loadScriptedModel(script: "{") } throws: { ($0 as? SdkError)?.kind == "Serialization" }
+    }
+}
+
+private final class Thrower: LoadProgress {
+    func proceed(fraction: Float) throws -> Bool { throw Missing() }
+}
+
+private final class Told: @unchecked Sendable {
+    private let lock = NSLock()
+    private var all: [Float] = []
+
+    var fractions: [Float] { lock.withLock { all } }
+
+    func add(_ fraction: Float) { lock.withLock { all.append(fraction) } }
+}

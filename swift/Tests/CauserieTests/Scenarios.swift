@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+/// The scenarios of `tests/fixtures/scenarios`, played through the calls of an app; their form is told in the README
+/// beside them.
+@Suite struct Scenarios {
+    static let folder = repository.appendingPathComponent("tests/fixtures/scenarios")
+    static let names = try! FileManager.default.contentsOfDirectory(atPath: folder.path)
+        .filter { $0.hasSuffix(".json") }.sorted()
+
+    @Test func areFound() {
+        #expect(Self.names.count >= 20)
+    }
+
+    @Test(arguments: names)
+    func givesItsTrace(_ name: String) async throws {
+        let text = try String(contentsOf: Self.folder.appendingPathComponent(name), encoding: .utf8)
+        let scenario = try JsonReader.value(from: text)
+        let player = try await Player(scenario)
+        try await player.play(scenario["steps"]?.items ?? [])
+    }
+}
+
+/// Plays the steps of a scenario.
+private final class Player {
+    private let runner: ModelRunner
+    private var conversation: Conversation
+    private let options: GenerationOptions
+    private let counts: Bool
+
+    init(_ scenario: JsonValue) async throws {
+        if let script = scenario["script"] {
+            runner = try loadScriptedModel(script: script.text)
+        } else {
+            let model = try #require(scenario["model"]?.string)
+            runner = try await loadModel(url: repository.appendingPathComponent("models/\(model).gguf"))
+        }
+        counts = scenario["script"] != nil
+        conversation = runner.createConversation(systemPrompt: scenario["system"]?.string)
+        if let functions = scenario["functions"] {
+            try conversation.registerFunctions(functions: functionsFromJson(text: functions.text))
+        }
+        options = try GenerationOptions().changed(by: scenario["options"])
+    }
+
+    func play(_ steps: [JsonValue]) async throws {
+        for (index, step) in steps.enumerated() {
+            let seen: JsonValue
+            let expected: JsonValue
+            if let trace = step["trace"] {
+                (seen, expected) = (.array(try await reply(to: step)), trace)
+            } else if let history = step["history"] {
+                (seen, expected) = (try JsonReader.value(from: messagesToJson(messages: conversation.history)), history)
+            } else {
+                (seen, expected) = (try change(by: step), step["error"] ?? .null)
+            }
+            let (left, right) = (seen.sorted.text, expected.sorted.text)
+            // By bytes: to Swift, an "é" equals an "e" with an accent.
+            #expect(left.utf8.elementsEqual(right.utf8), "step \(index)\n  is     \(left)\n  should \(right)")
+        }
+    }
+
+    /// A step without a reply; gives the name of its error.
+    private func change(by step: JsonValue) throws -> JsonValue {
+        do {
+            if let message = step["append"] {
+                try conversation.appendToHistory(message: ChatMessage(message))
+            } else if let tool = step["register"] {
+                let functions = try functionsFromJson(text: JsonValue.array([tool]).text)
+                try conversation.registerFunction(function: functions[0])
+            } else if let name = step["unregister"]?.string {
+                _ = try conversation.unregisterFunction(name: name)
+            } else if step["remove_last"] != nil {
+                _ = try conversation.removeLastMessage()
+            } else if case .integer(let count)? = step["truncate"] {
+                try conversation.truncate(messageCount: count)
+            } else if let place = step["reopen"]?.string {
+                conversation = try reopened(from: place)
+            } else {
+                Issue.record("no such step: \(step.text)")
+            }
+            return .null
+        } catch let error as SdkError {
+            return .string(error.kind)
+        }
+    }
+
+    private func reopened(from place: String) throws -> Conversation {
+        let history = conversation.history
+        switch place {
+        case "history":
+            return runner.createConversationFromHistory(history: history)
+        case "json":
+            let text = messagesToJson(messages: history)
+            return runner.createConversationFromHistory(history: try messagesFromJson(text: text))
+        case "fork":
+            return conversation.fork()
+        default:
+            #expect(place == "session")
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).session")
+            defer { try? FileManager.default.removeItem(at: file) }
+            try conversation.saveSession(path: file.path, includeCache: true)
+            return try runner.restoreSession(path: file.path)
+        }
+    }
+
+    /// The events of a reply.
+    private func reply(to step: JsonValue) async throws -> [JsonValue] {
+        let options = try options.changed(by: step["options"])
+        let stream =
+            if let message = step["send"] {
+                conversation.generateResponse(message: try ChatMessage(message), generationOptions: options)
+            } else {
+                conversation.continueResponse(generationOptions: options)
+            }
+        var trace = Trace(counts: counts)
+        var cancelAt = step["cancel_at"]?.string
+        let leaveAt = step["leave_at"]?.string
+        do {
+            if leaveAt == "" { return [] }
+            for try await event in try await cancelled(stream, at: &cancelAt, step, trace) {
+                trace.add(event)
+                if trace.text == leaveAt { break }
+                _ = try await cancelled(stream, at: &cancelAt, step, trace)
+            }
+        } catch let error as SdkError {
+            trace.add(error)
+        }
+        return trace.events
+    }
+
+    /// Cancels the reply when its text so far is the one at which to.
+    private func cancelled(
+        _ stream: ResponseStream, at cancelAt: inout String?, _ step: JsonValue, _ trace: Trace
+    ) async throws -> ResponseStream {
+        if cancelAt == trace.text {
+            cancelAt = nil
+            try await play(step["meanwhile"]?.items ?? [])
+            stream.cancel()
+        }
+        return stream
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+/// The folder of the whole project.
+let repository = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../..").standardized
+
+/// What was seen of a reply, in the form of the scenarios.
+struct Trace {
+    private(set) var events: [JsonValue] = []
+    /// All text so far.
+    private(set) var text = ""
+    private let counts: Bool
+
+    init(counts: Bool) {
+        self.counts = counts
+    }
+
+    mutating func add(_ event: MessageResponse) {
+        switch event {
+        case .chunk(let chunk):
+            text += chunk
+            join("text", chunk)
+        case .reasoningChunk(let chunk): join("reasoning", chunk)
+        case .functionCalls(let calls): events.append(.object([("calls", .array(calls.map(\.event)))]))
+        case .functionCallsRejected(let calls): events.append(.object([("rejected", .array(calls.map(\.event)))]))
+        case .complete(let completion): add(completion)
+        case .audioSample: Issue.record("no scenario has sound")
+        }
+    }
+
+    mutating func add(_ error: SdkError) {
+        events.append(.object([("error", .string(error.kind)), ("reason", .string(error.localizedDescription))]))
+    }
+
+    private mutating func join(_ name: String, _ chunk: String) {
+        if case .object(let entries)? = events.last, entries[0].name == name, let before = entries[0].value.string {
+            events[events.count - 1] = .object([(name, .string(before + chunk))])
+        } else {
+            events.append(.object([(name, .string(chunk))]))
+        }
+    }
+
+    private mutating func add(_ completion: Completion) {
+        let message = try? JsonReader.value(from: messagesToJson(messages: [completion.fullMessage]))
+        var entries: [(name: String, value: JsonValue)] = [
+            ("complete", .string(completion.finishReason.name)), ("message", message?.items?.first ?? .null),
+        ]
+        if counts {
+            entries.append(("prompt_tokens", .integer(completion.stats.promptTokens)))
+            entries.append(("cached_prompt_tokens", .integer(completion.stats.cachedPromptTokens)))
+            entries.append(("completion_tokens", .integer(completion.stats.completionTokens)))
+        }
+        events.append(.object(entries))
+    }
+}
+
+extension SdkFunctionCall {
+    /// The arguments go through Swift's own types, as an app sees them.
+    fileprivate var event: JsonValue {
+        var entries: [(name: String, value: JsonValue)] = [
+            ("name", .string(name)),
+            ("arguments", (try? JsonValue(arguments, at: "")) ?? .null),
+            ("call_id", .string(callId)),
+            ("raw_text", .string(rawText)),
+        ]
+        if !repairs.isEmpty { entries.append(("repairs", .array(repairs.map(JsonValue.string)))) }
+        if !diagnostics.isEmpty {
+            entries.append(("diagnostics", .array(diagnostics.map { JsonValue.string($0.code) })))
+        }
+        return .object(entries)
+    }
+}
+
+extension RejectedCall {
+    fileprivate var event: JsonValue {
+        var entries: [(name: String, value: JsonValue)] = [("reason", .string(reason)), ("raw_text", .string(rawText))]
+        if let name { entries.append(("name", .string(name))) }
+        return .object(entries)
+    }
+}
+
+extension FinishReason {
+    fileprivate var name: String {
+        switch self {
+        case .stop: "stop"
+        case .toolCalls: "tool_calls"
+        case .maxTokens: "max_tokens"
+        case .exceedContext: "exceed_context"
+        case .interrupted: "interrupted"
+        }
+    }
+}
+
+extension SdkError {
+    /// The name of its case.
+    var kind: String {
+        Mirror(reflecting: self).children.first?.label ?? "\(self)"
+    }
+}
+
+extension JsonValue {
+    subscript(name: String) -> JsonValue? {
+        guard case .object(let entries) = self else { return nil }
+        return entries.first { $0.name == name }?.value
+    }
+
+    var string: String? {
+        if case .string(let string) = self { string } else { nil }
+    }
+
+    var items: [JsonValue]? {
+        if case .array(let items) = self { items } else { nil }
+    }
+}
+
+extension ChatMessage {
+    /// A chat-completions message.
+    init(_ message: JsonValue) throws {
+        self = try messagesFromJson(text: JsonValue.array([message]).text)[0]
+    }
+}
