@@ -3978,176 +3978,6 @@ public func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser
 
 
 /**
-<<<<<<< HEAD
- * One event of a reply. After `Complete`, or after one error, nothing follows.
- */
-
-public enum MessageResponse: Equatable, Hashable {
-
-    /**
-     * Text, in whole characters.
-     */
-    case chunk(
-        /**
-         * The text.
-         */text: String
-    )
-    /**
-     * Text of the model's reasoning, in whole characters.
-     */
-    case reasoningChunk(
-        /**
-         * The text.
-         */reasoning: String
-    )
-    /**
-     * Sound.
-     */
-    case audioSample(
-        /**
-         * Mono samples in -1.0..=1.0.
-         */samples: [Float],
-        /**
-         * Samples per second.
-         */sampleRate: SdkCount
-    )
-    /**
-     * Calls that the model wants made: one event for each block that it wrote.
-     */
-    case functionCalls(
-        /**
-         * The calls, in order.
-         */functionCalls: [SdkFunctionCall]
-    )
-    /**
-     * Call text that could not be delivered as calls.
-     */
-    case functionCallsRejected(
-        /**
-         * What was refused, in order.
-         */rejectedCalls: [RejectedCall]
-    )
-    /**
-     * The end.
-     */
-    case complete(
-        /**
-         * The assembled reply, as it stands in the history.
-         */fullMessage: ChatMessage,
-        /**
-         * Why it ended.
-         */finishReason: FinishReason,
-        /**
-         * Counts and times.
-         */stats: GenerationStats,
-        /**
-         * What the prompt left out of the history, and whether the results in it match the calls.
-         */prompt: PromptReport
-    )
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension MessageResponse: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeMessageResponse: FfiConverterRustBuffer {
-    typealias SwiftType = MessageResponse
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> MessageResponse {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .chunk(text: try FfiConverterString.read(from: &buf)
-        )
-
-        case 2: return .reasoningChunk(reasoning: try FfiConverterString.read(from: &buf)
-        )
-
-        case 3: return .audioSample(samples: try FfiConverterSequenceFloat.read(from: &buf), sampleRate: try FfiConverterTypeSdkCount.read(from: &buf)
-        )
-
-        case 4: return .functionCalls(functionCalls: try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
-        )
-
-        case 5: return .functionCallsRejected(rejectedCalls: try FfiConverterSequenceTypeRejectedCall.read(from: &buf)
-        )
-
-        case 6: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf)
-        )
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: MessageResponse, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case let .chunk(text):
-            writeInt(&buf, Int32(1))
-            FfiConverterString.write(text, into: &buf)
-
-
-        case let .reasoningChunk(reasoning):
-            writeInt(&buf, Int32(2))
-            FfiConverterString.write(reasoning, into: &buf)
-
-
-        case let .audioSample(samples,sampleRate):
-            writeInt(&buf, Int32(3))
-            FfiConverterSequenceFloat.write(samples, into: &buf)
-            FfiConverterTypeSdkCount.write(sampleRate, into: &buf)
-
-
-        case let .functionCalls(functionCalls):
-            writeInt(&buf, Int32(4))
-            FfiConverterSequenceTypeSdkFunctionCall.write(functionCalls, into: &buf)
-
-
-        case let .functionCallsRejected(rejectedCalls):
-            writeInt(&buf, Int32(5))
-            FfiConverterSequenceTypeRejectedCall.write(rejectedCalls, into: &buf)
-
-
-        case let .complete(fullMessage,finishReason,stats,prompt):
-            writeInt(&buf, Int32(6))
-            FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
-            FfiConverterTypeFinishReason.write(finishReason, into: &buf)
-            FfiConverterTypeGenerationStats.write(stats, into: &buf)
-            FfiConverterTypePromptReport.write(prompt, into: &buf)
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeMessageResponse_lift(_ buf: RustBuffer) throws -> MessageResponse {
-    return try FfiConverterTypeMessageResponse.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeMessageResponse_lower(_ value: MessageResponse) -> RustBuffer {
-    return FfiConverterTypeMessageResponse.lower(value)
-}
-
-
-
-/**
-=======
->>>>>>> 4c84e3e (Add the Swift package: the thin layer, its tests, its example, and the scripts around it)
  * What a conversation does with a request while another reply of it is being written.
  */
 
@@ -6073,34 +5903,14 @@ public func FfiConverterTypeJsonObject_lower(_ value: JsonObject) -> RustBuffer 
 
 
 
-<<<<<<< HEAD
-public typealias SdkCount = UInt32
-=======
 
 
 public typealias SdkCount = Int
->>>>>>> 4c84e3e (Add the Swift package: the thin layer, its tests, its example, and the scripts around it)
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
 public struct FfiConverterTypeSdkCount: FfiConverter {
-<<<<<<< HEAD
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
-        return try FfiConverterUInt32.read(from: &buf)
-    }
-
-    public static func write(_ value: SdkCount, into buf: inout [UInt8]) {
-        return FfiConverterUInt32.write(value, into: &buf)
-    }
-
-    public static func lift(_ value: UInt32) throws -> SdkCount {
-        return try FfiConverterUInt32.lift(value)
-    }
-
-    public static func lower(_ value: SdkCount) -> UInt32 {
-        return FfiConverterUInt32.lower(value)
-=======
 
     public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SdkCount {
         let builtinValue = try FfiConverterUInt32.read(from: &buf)
@@ -6108,7 +5918,7 @@ public struct FfiConverterTypeSdkCount: FfiConverter {
     }
 
     public static func write(_ value: SdkCount, into buf: inout [UInt8]) {
-        let builtinValue = UInt32(clamping: value)
+        let builtinValue = limit(value)
         return FfiConverterUInt32.write(builtinValue, into: &buf)
     }
 
@@ -6118,9 +5928,8 @@ public struct FfiConverterTypeSdkCount: FfiConverter {
     }
 
     public static func lower(_ value: SdkCount) -> UInt32 {
-        let builtinValue = UInt32(clamping: value)
+        let builtinValue = limit(value)
         return FfiConverterUInt32.lower(builtinValue)
->>>>>>> 4c84e3e (Add the Swift package: the thin layer, its tests, its example, and the scripts around it)
     }
 }
 

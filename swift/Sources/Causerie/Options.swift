@@ -26,3 +26,8 @@ extension LoadOptions {
         return options
     }
 }
+
+/// A limit as the engine takes it: a negative one is none.
+func limit(_ count: Int) -> UInt32 {
+    count < 0 ? .max : UInt32(clamping: count)
+}

@@ -99,11 +99,14 @@ import Testing
         }
     }
 
-    @Test func takesNumbersBelowZeroForZero() async throws {
-        let conversation = try scripted(#"["a"]"#)
+    @Test func takesALimitBelowZeroForNone() async throws {
+        let conversation = try scripted(#"["a", "b"]"#)
         let options = GenerationOptions().with(\.maxTokens, -1)
-        await #expect { try await text(of: conversation.generateResponse(message: hi, generationOptions: options)) }
-            throws: { ($0 as? SdkError) == .InvalidOption(reason: "max_tokens is 0, expected 1 or more", option: "max_tokens") }
+        #expect(try await text(of: conversation.generateResponse(message: hi, generationOptions: options)) == "ab")
+        try conversation.truncate(messageCount: -1)
+        #expect(conversation.history.count == 2)
+        try conversation.truncate(messageCount: Int.max)
+        #expect(conversation.history.count == 2)
     }
 
     @Test func holdsPartsOfAMessage() {
