@@ -32,6 +32,9 @@ pub struct SdkFunctionParameter {
     /// Whether a call may leave it out.
     #[uniffi(default = false)]
     pub optional: bool,
+    /// The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+    #[uniffi(default)]
+    pub schema: Option<JsonObject>,
 }
 
 /// The type of a parameter, translated to JSON Schema for the model. A description counts only where the type is nested.
@@ -207,6 +210,7 @@ impl From<SdkFunction> for core::SdkFunction {
             parameter_type: parameter.parameter_type.into(),
             description: parameter.description,
             optional: parameter.optional,
+            schema: parameter.schema.map(|schema| core::Value::Object(schema.0)),
         });
         Self { name: function.name, description: function.description, parameters: parameters.collect() }
     }
@@ -219,39 +223,55 @@ impl From<core::SdkFunction> for SdkFunction {
             parameter_type: parameter.parameter_type.into(),
             description: parameter.description,
             optional: parameter.optional,
+            schema: parameter.schema.and_then(|schema| match schema {
+                core::Value::Object(entries) => Some(JsonObject(entries)),
+                _ => None, // imports keep objects only
+            }),
         });
         Self { name: function.name, description: function.description, parameters: parameters.collect() }
     }
 }
 
+/// Levels of a type that are converted: one more than a function may have, so that its check refuses what is deeper, and
+/// no conversion takes more stack than that. What reads a type at the border recurses before this, in UniFFI's own code.
+const LEVELS: usize = 33;
+
 /// Both enums have the same variants, so one text turns either into the other.
 macro_rules! convert_types {
-    ($from:ty => $to:ident) => {
+    ($from:ty => $to:ident, $convert:ident) => {
         impl From<$from> for $to {
             fn from(parameter_type: $from) -> Self {
-                type From = $from;
-                match parameter_type {
-                    From::SdkStr { enum_values, description } => Self::SdkStr { enum_values, description },
-                    From::SdkNum { enum_values, description } => Self::SdkNum { enum_values, description },
-                    From::SdkInt { enum_values, description } => Self::SdkInt { enum_values, description },
-                    From::SdkBool { description } => Self::SdkBool { description },
-                    From::SdkArr { item_type, description } => {
-                        Self::SdkArr { item_type: Box::new((*item_type).into()), description }
-                    }
-                    From::SdkObj { properties, required, description } => {
-                        let properties = properties.into_iter().map(|(name, property)| (name, property.into()));
-                        Self::SdkObj { properties: properties.collect(), required, description }
-                    }
-                    From::SdkNull => Self::SdkNull,
+                $convert(parameter_type, LEVELS)
+            }
+        }
+
+        fn $convert(parameter_type: $from, n_levels: usize) -> $to {
+            type From = $from;
+            if n_levels == 0 {
+                return $to::SdkNull;
+            }
+            match parameter_type {
+                From::SdkStr { enum_values, description } => $to::SdkStr { enum_values, description },
+                From::SdkNum { enum_values, description } => $to::SdkNum { enum_values, description },
+                From::SdkInt { enum_values, description } => $to::SdkInt { enum_values, description },
+                From::SdkBool { description } => $to::SdkBool { description },
+                From::SdkArr { item_type, description } => {
+                    $to::SdkArr { item_type: Box::new($convert(*item_type, n_levels - 1)), description }
                 }
+                From::SdkObj { properties, required, description } => {
+                    let properties =
+                        properties.into_iter().map(|(name, property)| (name, $convert(property, n_levels - 1)));
+                    $to::SdkObj { properties: properties.collect(), required, description }
+                }
+                From::SdkNull => $to::SdkNull,
             }
         }
     };
 }
 
 use core::SdkFunctionParameterType as CoreType;
-convert_types!(CoreType => SdkFunctionParameterType);
-convert_types!(SdkFunctionParameterType => CoreType);
+convert_types!(CoreType => SdkFunctionParameterType, from_core);
+convert_types!(SdkFunctionParameterType => CoreType, into_core);
 
 impl From<SdkFunctionCall> for core::SdkFunctionCall {
     fn from(call: SdkFunctionCall) -> Self {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use causerie as core;
 
+use crate::json::JsonObject;
 use crate::number::{SdkCount, SdkLong};
 
 /// How one reply is generated. What is absent takes the model's own default, else that of the specification.
@@ -47,6 +48,12 @@ pub struct GenerationOptions {
     /// Delivers reasoning within the text, between `<think>` and `</think>`.
     #[uniffi(default = false)]
     pub inline_thinking_tags: bool,
+    /// Variables for the chat template besides those that all of them know, for what a newer one takes.
+    #[uniffi(default)]
+    pub template_variables: Option<JsonObject>,
+    /// Ends the reply behind its first block of calls.
+    #[uniffi(default = false)]
+    pub stop_after_tool_calls: bool,
     /// What stays of a cancelled reply. Default: what was written.
     #[uniffi(default)]
     pub on_cancel: Option<OnCancel>,
@@ -131,6 +138,15 @@ pub enum Device {
     Metal,
 }
 
+/// The form of the entries in the tool list that a model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ToolListForm {
+    /// `{"name", "description", "parameters"}`.
+    Bare,
+    /// `{"type": "function", "function": {…}}`.
+    Wrapped,
+}
+
 /// Sampling values in place of those that a model's files recommend.
 #[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
 #[expect(missing_docs, reason = "as in GenerationOptions")]
@@ -159,6 +175,9 @@ pub struct LoadOptions {
     /// A chat template in place of the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
+    /// The form in which the chat template is handed functions. Default: what its family is used to.
+    #[uniffi(default)]
+    pub tool_list_form: Option<ToolListForm>,
     /// Sampling values in place of those that the model's files recommend.
     #[uniffi(default)]
     pub generation_defaults: Option<SamplingDefaults>,
@@ -199,6 +218,8 @@ impl From<GenerationOptions> for core::GenerationOptions {
             }),
             enable_thinking: options.enable_thinking,
             inline_thinking_tags: options.inline_thinking_tags,
+            template_variables: options.template_variables.map(|variables| variables.0).unwrap_or_default(),
+            stop_after_tool_calls: options.stop_after_tool_calls,
             on_cancel: options.on_cancel.map_or_else(Default::default, |on_cancel| match on_cancel {
                 OnCancel::KeepPartial => core::OnCancel::KeepPartial,
                 OnCancel::DropPartial => core::OnCancel::DropPartial,
@@ -229,6 +250,10 @@ impl From<LoadOptions> for core::LoadOptions {
                 Device::Metal => core::Device::Metal,
             }),
             chat_template: options.chat_template,
+            tool_list_form: options.tool_list_form.map(|form| match form {
+                ToolListForm::Bare => core::ToolListForm::Bare,
+                ToolListForm::Wrapped => core::ToolListForm::Wrapped,
+            }),
             generation_defaults: core::SamplingDefaults {
                 temperature: sampling.temperature,
                 top_p: sampling.top_p,

@@ -25,6 +25,8 @@ fn plain() -> GenerationOptions {
         stop_sequences: Vec::new(),
         enable_thinking: false,
         inline_thinking_tags: false,
+        template_variables: None,
+        stop_after_tool_calls: false,
         on_cancel: None,
         on_busy: None,
         context_policy: None,
@@ -81,6 +83,7 @@ fn a_call_crosses_and_is_validated() {
         parameter_type: SdkFunctionParameterType::SdkInt { enum_values: None, description: None },
         description: String::new(),
         optional: false,
+        schema: None,
     };
     let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters: vec![a] };
     conversation.register_function(function.clone()).unwrap();
@@ -141,4 +144,22 @@ fn a_disabled_parser_gives_the_text_as_it_is() {
         })
         .collect();
     assert_eq!(text, "<|tool_call_start|>[f()]");
+}
+
+#[test]
+fn types_that_nest_too_deep_are_refused_whatever_their_depth() {
+    let conversation = scripted(r#"{"replies": []}"#);
+    for depth in [33, 2_000] {
+        let mut parameter_type = SdkFunctionParameterType::SdkNull;
+        for _ in 1..depth {
+            parameter_type =
+                SdkFunctionParameterType::SdkArr { item_type: Box::new(parameter_type), description: None };
+        }
+        let (name, description) = ("a".to_owned(), String::new());
+        let parameters =
+            vec![SdkFunctionParameter { name, parameter_type, description, optional: false, schema: None }];
+        let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters };
+        let refused = conversation.register_function(function);
+        assert!(matches!(refused, Err(SdkError::InvalidFunction { .. })), "{depth}: {refused:?}");
+    }
 }

@@ -23,7 +23,7 @@ pub enum ErrorKind {
     Busy,
     /// The prompt leaves no room in the context for one token of reply.
     PromptExceedsContext {
-        /// Tokens of the prompt.
+        /// Tokens of the prompt; of one many times too long, those that it has at least.
         needed: usize,
         /// Tokens that the context can hold.
         available: usize,

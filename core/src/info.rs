@@ -87,8 +87,8 @@ pub struct QuantisationShare {
 }
 
 /// What a loaded model takes in memory with one sequence, in bytes. An estimate: the tokenizer, the program itself, and
-/// states that are kept for later prompts come on top. While it is loading, so do the pages of the file, which the system
-/// takes back where it needs them.
+/// states that are kept for later prompts come on top. While it is loading, so does the largest of its weights as it
+/// stands in the file.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEstimate {
@@ -136,14 +136,11 @@ impl ModelInfo {
     fn of(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
         match Tokenizer::load(weights) {
-            Ok((tokenizer, template)) => {
+            Ok((tokenizer, templates)) => {
                 info.set_tokenizer(weights, &tokenizer)?;
-                if let Some(source) = template {
-                    let renderer = tokenizer.control_tokens().and_then(|control| {
-                        PromptRenderer::new(&source, control, tokenizer.bos_token(), tokenizer.eos_token(), false)
-                    });
-                    match renderer {
-                        Ok(renderer) => info.set_template(&source, &renderer),
+                if let Some(sources) = templates {
+                    match tokenizer.renderer(&sources, None) {
+                        Ok(renderer) => info.set_template(&sources.chat, &renderer),
                         Err(err) => info.problems.push(err.to_string()),
                     }
                 }

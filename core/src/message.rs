@@ -65,7 +65,7 @@ pub struct ChatMessage {
     /// On a tool message, the call that it answers. Results answer calls in order whatever is said here; it is kept for
     /// those who read the history elsewhere.
     pub tool_call_id: Option<String>,
-    /// The name of who speaks, or of the function that was called. It is kept and exported; prompts do not show it.
+    /// The name of who speaks, or of the function that was called. Chat templates see it; few show it.
     pub name: Option<String>,
     /// Fields of an imported message that causerie does not know; they are exported again.
     pub extra: Arguments,

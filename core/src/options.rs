@@ -3,6 +3,11 @@
 use std::time::Duration;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::Arguments;
+
+/// Variables of chat templates that are set from messages and other options.
+const TEMPLATE_VARIABLES: [&str; 7] =
+    ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "enable_thinking", "strftime_now"];
 
 /// How one reply is generated. A field left `None` takes the model's own default, else the one named here.
 ///
@@ -38,6 +43,8 @@ pub struct GenerationOptions {
     pub function_call_parser: Option<FunctionCallParser>,
     /// What becomes of calls that had to be mended to be read. Default: they are delivered.
     pub parser_strictness: Strictness,
+    /// What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+    pub positional_arguments: PositionalArguments,
     /// What becomes of the text of calls that are rejected. Default: it is text where no call was delivered.
     pub rejected_call_text: RejectedCallText,
     /// Whether functions are called. Default: as the model likes.
@@ -61,6 +68,11 @@ pub struct GenerationOptions {
     pub enable_thinking: bool,
     /// Delivers reasoning within the text of the chunks, between `<think>` and `</think>`. Default false.
     pub inline_thinking_tags: bool,
+    /// Variables for the chat template besides those that all of them know, for what a newer one takes: `{"style": "brief"}`.
+    /// Those that causerie sets itself are refused. Default: none.
+    pub template_variables: Arguments,
+    /// Ends the reply behind its first block of calls. Text behind calls is normal for some models. Default false.
+    pub stop_after_tool_calls: bool,
     /// What stays in the history of a reply that is cancelled. Default: what was written.
     pub on_cancel: OnCancel,
     /// What a conversation does while another reply of it is being written. Default: refuse.
@@ -126,6 +138,8 @@ pub struct LoadOptions {
     pub device: Device,
     /// A chat template in place of the model's own.
     pub chat_template: Option<String>,
+    /// The form in which the chat template is handed functions. Default: what its family is used to.
+    pub tool_list_form: Option<ToolListForm>,
     /// Sampling values in place of those that the model's files recommend; they stand behind the options of a reply.
     pub generation_defaults: SamplingDefaults,
     /// From which the seeds of replies follow that have none of their own, in the order of their requests. Default: none,
@@ -143,6 +157,7 @@ impl Default for LoadOptions {
             context_size: None,
             device: Device::default(),
             chat_template: None,
+            tool_list_form: None,
             generation_defaults: SamplingDefaults::default(),
             random_seed: None,
             cache_bytes: 512 << 20,
@@ -174,6 +189,15 @@ pub enum Device {
     /// The GPU of an Apple device. Needs a build with the feature `metal`; without one, loading ends with
     /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
     Metal,
+}
+
+/// The form of the entries in the tool list that a model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolListForm {
+    /// `{"name", "description", "parameters"}`, as LFM2 is shown them.
+    Bare,
+    /// `{"type": "function", "function": {…}}`, as chat completions have them.
+    Wrapped,
 }
 
 /// How a model family writes its function calls.
@@ -231,6 +255,17 @@ pub enum Strictness {
     Recover,
     /// They are rejected, with the mended call as candidate.
     Strict,
+}
+
+/// What becomes of Python arguments without names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PositionalArguments {
+    /// Their call is rejected.
+    #[default]
+    Reject,
+    /// They take the names of the function's parameters, in their order, with the repair
+    /// [`PositionalMapped`](crate::Repair::PositionalMapped). Calls of functions that were not offered are rejected.
+    MapByOrder,
 }
 
 /// What becomes of the text of a block of calls that could not be delivered, besides its rejection.
@@ -315,6 +350,7 @@ impl Default for GenerationOptions {
             stop_sequences: Vec::new(),
             function_call_parser: Some(FunctionCallParser::default()),
             parser_strictness: Strictness::default(),
+            positional_arguments: PositionalArguments::default(),
             rejected_call_text: RejectedCallText::default(),
             tool_choice: ToolChoice::default(),
             parallel_tool_calls: true,
@@ -323,6 +359,8 @@ impl Default for GenerationOptions {
             json_schema_constraint: None,
             enable_thinking: false,
             inline_thinking_tags: false,
+            template_variables: Arguments::new(),
+            stop_after_tool_calls: false,
             on_cancel: OnCancel::default(),
             on_busy: OnBusy::default(),
             context_policy: ContextPolicy::default(),
@@ -347,6 +385,9 @@ impl GenerationOptions {
         in_range("repetition_penalty", self.repetition_penalty, |x| x.is_finite() && 0.0 < x, "above 0")?;
         if self.max_tokens == Some(0) {
             return Err(out_of_range("max_tokens", 0, "1 or more"));
+        }
+        if let Some(name) = self.template_variables.keys().find(|name| TEMPLATE_VARIABLES.contains(&name.as_str())) {
+            return Err(out_of_range("template_variables", name, "variables that causerie does not set itself"));
         }
         if self.stop_sequences.iter().any(String::is_empty) {
             return Err(out_of_range("stop_sequences", "\"\"", "texts that are not empty"));
@@ -393,6 +434,13 @@ mod tests {
             (GenerationOptions { repetition_penalty: Some(0.0), ..base() }, "repetition_penalty"),
             (GenerationOptions { max_tokens: Some(0), ..base() }, "max_tokens"),
             (GenerationOptions { stop_sequences: vec![String::new()], ..base() }, "stop_sequences"),
+            (
+                GenerationOptions {
+                    template_variables: Arguments::from([("messages".to_owned(), true.into())]),
+                    ..base()
+                },
+                "template_variables",
+            ),
         ] {
             assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption(field));
         }

@@ -17,7 +17,7 @@ use crate::info::ModelInfo;
 use crate::message::ChatMessage;
 use crate::model::{Model, Progress};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
-use crate::prompt::{ControlTokens, Frame, PromptRenderer, joined};
+use crate::prompt::{ControlTokens, Frame, TemplateSources, joined};
 use crate::response::PromptReport;
 use crate::tokenizer::{TokenText, Tokenizer};
 use crate::weights::Weights;
@@ -55,7 +55,8 @@ struct Inner {
 }
 
 impl ModelRunner {
-    /// Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
+    /// Loads a model: a GGUF file or a Hugging Face folder, by its path or as a `file://` URL, or `<namespace>/<name>` in
+    /// the local cache.
     ///
     /// # Errors
     /// [`ErrorKind::ModelNotFound`] when there is nothing at the place, [`ErrorKind::ModelLoad`] for files that are
@@ -96,16 +97,17 @@ impl ModelRunner {
         options.check()?;
         weights.put_on(options.device)?;
         let mut info = ModelInfo::of_weights(&weights)?;
-        let (tokenizer, template) = Tokenizer::load(&weights)?;
+        let (tokenizer, templates) = Tokenizer::load(&weights)?;
         info.set_tokenizer(&weights, &tokenizer)?;
-        let renderer = |source: String| {
-            let (bos_token, eos_token) = (tokenizer.bos_token(), tokenizer.eos_token());
-            let renderer = PromptRenderer::new(&source, tokenizer.control_tokens()?, bos_token, eos_token, false)?;
-            info.set_template(&source, &renderer);
+        let renderer = |sources: TemplateSources| {
+            let renderer = tokenizer.renderer(&sources, options.tool_list_form)?;
+            info.set_template(&sources.chat, &renderer);
             Ok::<_, SdkError>(renderer)
         };
-        let renderer = options.chat_template.clone().or(template).map(renderer).transpose()?;
+        let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);
+        let renderer = templates.map(renderer).transpose()?;
         let model = Model::load(&weights, progress)?;
+        weights.check_unchanged()?;
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
             return Err(SdkError::new(
@@ -139,7 +141,10 @@ impl ModelRunner {
         let (runner, prompt) = (self.clone(), prompt.into());
         ResponseStream::new(move |outlet| {
             let tokens = match prompt {
-                Prompt::Text(text) => runner.tokenize(&text)?,
+                Prompt::Text(text) => {
+                    runner.loaded()?.check_length(text.len())?;
+                    runner.tokenize(&text)?
+                }
                 Prompt::Tokens(tokens) => tokens,
             };
             let (mut tokens, asked) = (Some(tokens), options.clone());
@@ -187,7 +192,7 @@ impl ModelRunner {
     /// # Errors
     /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
-        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), now: &Zoned::now() };
+        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), variables: None, now: &Zoned::now() };
         Ok(joined(&self.loaded()?.render(messages, &frame)?))
     }
 
@@ -213,7 +218,7 @@ impl ModelRunner {
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
-        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), now: &Zoned::now() };
+        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), variables: None, now: &Zoned::now() };
         let loaded = self.loaded()?;
         loaded.tokenizer.encode_with_bos(&loaded.render(messages, &frame)?)
     }

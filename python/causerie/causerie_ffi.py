@@ -2764,22 +2764,48 @@ class _UniffiFfiConverterBoolean:
     def write(cls, value, buf):
         buf.write_u8(value)
 
+class _UniffiFfiConverterOptionalTypeJsonObject(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeJsonObject.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeJsonObject.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeJsonObject.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 @dataclass
 class SdkFunctionParameter:
     """
     A parameter of a function.
 """
-    def __init__(self, *, name:str, type:"SdkFunctionParameterType", description:str, optional:bool = False):
+    def __init__(self, *, name:str, type:"SdkFunctionParameterType", description:str, optional:bool = False, schema:typing.Optional[JsonObject] = None):
         self.name = name
         self.type = type
         self.description = description
         self.optional = optional
+        self.schema = schema
 
 
 
 
     def __str__(self):
-        return "SdkFunctionParameter(name={}, type={}, description={}, optional={})".format(self.name, self.type, self.description, self.optional)
+        return "SdkFunctionParameter(name={}, type={}, description={}, optional={}, schema={})".format(self.name, self.type, self.description, self.optional, self.schema)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -2788,6 +2814,8 @@ class SdkFunctionParameter:
         if self.description != other.description:
             return False
         if self.optional != other.optional:
+            return False
+        if self.schema != other.schema:
             return False
         return True
 
@@ -2799,6 +2827,7 @@ class _UniffiFfiConverterTypeSdkFunctionParameter(_UniffiConverterRustBuffer):
             type=_UniffiFfiConverterTypeSdkFunctionParameterType.read(buf),
             description=_UniffiFfiConverterString.read(buf),
             optional=_UniffiFfiConverterBoolean.read(buf),
+            schema=_UniffiFfiConverterOptionalTypeJsonObject.read(buf),
         )
 
     @staticmethod
@@ -2807,6 +2836,7 @@ class _UniffiFfiConverterTypeSdkFunctionParameter(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkFunctionParameterType.check_lower(value.type)
         _UniffiFfiConverterString.check_lower(value.description)
         _UniffiFfiConverterBoolean.check_lower(value.optional)
+        _UniffiFfiConverterOptionalTypeJsonObject.check_lower(value.schema)
 
     @staticmethod
     def write(value, buf):
@@ -2814,6 +2844,7 @@ class _UniffiFfiConverterTypeSdkFunctionParameter(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkFunctionParameterType.write(value.type, buf)
         _UniffiFfiConverterString.write(value.description, buf)
         _UniffiFfiConverterBoolean.write(value.optional, buf)
+        _UniffiFfiConverterOptionalTypeJsonObject.write(value.schema, buf)
 
 class _UniffiFfiConverterSequenceTypeSdkFunctionParameter(_UniffiConverterRustBuffer):
     @classmethod
@@ -3738,7 +3769,7 @@ class GenerationOptions:
     """
     How one reply is generated. What is absent takes the model's own default, else that of the specification.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.rejected_call_text = rejected_call_text
@@ -3755,6 +3786,8 @@ class GenerationOptions:
             self.stop_sequences = stop_sequences
         self.enable_thinking = enable_thinking
         self.inline_thinking_tags = inline_thinking_tags
+        self.template_variables = template_variables
+        self.stop_after_tool_calls = stop_after_tool_calls
         self.on_cancel = on_cancel
         self.on_busy = on_busy
         self.context_policy = context_policy
@@ -3764,7 +3797,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, enable_thinking={}, inline_thinking_tags={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.enable_thinking, self.inline_thinking_tags, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -3791,6 +3824,10 @@ class GenerationOptions:
         if self.enable_thinking != other.enable_thinking:
             return False
         if self.inline_thinking_tags != other.inline_thinking_tags:
+            return False
+        if self.template_variables != other.template_variables:
+            return False
+        if self.stop_after_tool_calls != other.stop_after_tool_calls:
             return False
         if self.on_cancel != other.on_cancel:
             return False
@@ -3819,6 +3856,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             stop_sequences=_UniffiFfiConverterSequenceString.read(buf),
             enable_thinking=_UniffiFfiConverterBoolean.read(buf),
             inline_thinking_tags=_UniffiFfiConverterBoolean.read(buf),
+            template_variables=_UniffiFfiConverterOptionalTypeJsonObject.read(buf),
+            stop_after_tool_calls=_UniffiFfiConverterBoolean.read(buf),
             on_cancel=_UniffiFfiConverterOptionalTypeOnCancel.read(buf),
             on_busy=_UniffiFfiConverterOptionalTypeOnBusy.read(buf),
             context_policy=_UniffiFfiConverterOptionalTypeContextPolicy.read(buf),
@@ -3840,6 +3879,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceString.check_lower(value.stop_sequences)
         _UniffiFfiConverterBoolean.check_lower(value.enable_thinking)
         _UniffiFfiConverterBoolean.check_lower(value.inline_thinking_tags)
+        _UniffiFfiConverterOptionalTypeJsonObject.check_lower(value.template_variables)
+        _UniffiFfiConverterBoolean.check_lower(value.stop_after_tool_calls)
         _UniffiFfiConverterOptionalTypeOnCancel.check_lower(value.on_cancel)
         _UniffiFfiConverterOptionalTypeOnBusy.check_lower(value.on_busy)
         _UniffiFfiConverterOptionalTypeContextPolicy.check_lower(value.context_policy)
@@ -3860,6 +3901,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceString.write(value.stop_sequences, buf)
         _UniffiFfiConverterBoolean.write(value.enable_thinking, buf)
         _UniffiFfiConverterBoolean.write(value.inline_thinking_tags, buf)
+        _UniffiFfiConverterOptionalTypeJsonObject.write(value.template_variables, buf)
+        _UniffiFfiConverterBoolean.write(value.stop_after_tool_calls, buf)
         _UniffiFfiConverterOptionalTypeOnCancel.write(value.on_cancel, buf)
         _UniffiFfiConverterOptionalTypeOnBusy.write(value.on_busy, buf)
         _UniffiFfiConverterOptionalTypeContextPolicy.write(value.context_policy, buf)
@@ -4107,6 +4150,80 @@ class _UniffiFfiConverterOptionalTypeDevice(_UniffiConverterRustBuffer):
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
+
+
+
+
+
+class ToolListForm(enum.Enum):
+    """
+    The form of the entries in the tool list that a model reads.
+"""
+
+    BARE = 0
+    """
+    `{"name", "description", "parameters"}`.
+"""
+
+    WRAPPED = 1
+    """
+    `{"type": "function", "function": {…}}`.
+"""
+
+
+
+class _UniffiFfiConverterTypeToolListForm(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return ToolListForm.BARE
+        if variant == 2:
+            return ToolListForm.WRAPPED
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == ToolListForm.BARE:
+            return
+        if value == ToolListForm.WRAPPED:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == ToolListForm.BARE:
+            buf.write_i32(1)
+        if value == ToolListForm.WRAPPED:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeToolListForm(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeToolListForm.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeToolListForm.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeToolListForm.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 @dataclass
 class SamplingDefaults:
     """
@@ -4194,10 +4311,11 @@ class LoadOptions:
     """
     How a model is loaded.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, chat_template:typing.Optional[str] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
         self.context_size = context_size
         self.device = device
         self.chat_template = chat_template
+        self.tool_list_form = tool_list_form
         self.generation_defaults = generation_defaults
         self.random_seed = random_seed
         self.cache_bytes = cache_bytes
@@ -4207,13 +4325,15 @@ class LoadOptions:
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, chat_template={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.chat_template, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
+        return "LoadOptions(context_size={}, device={}, chat_template={}, tool_list_form={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.chat_template, self.tool_list_form, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
         if self.device != other.device:
             return False
         if self.chat_template != other.chat_template:
+            return False
+        if self.tool_list_form != other.tool_list_form:
             return False
         if self.generation_defaults != other.generation_defaults:
             return False
@@ -4232,6 +4352,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             context_size=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             device=_UniffiFfiConverterOptionalTypeDevice.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
+            tool_list_form=_UniffiFfiConverterOptionalTypeToolListForm.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             random_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
@@ -4243,6 +4364,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.context_size)
         _UniffiFfiConverterOptionalTypeDevice.check_lower(value.device)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
+        _UniffiFfiConverterOptionalTypeToolListForm.check_lower(value.tool_list_form)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.random_seed)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
@@ -4253,6 +4375,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.context_size, buf)
         _UniffiFfiConverterOptionalTypeDevice.write(value.device, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
+        _UniffiFfiConverterOptionalTypeToolListForm.write(value.tool_list_form, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.random_seed, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
@@ -6657,6 +6780,7 @@ __all__ = [
     "OnBusy",
     "ContextPolicy",
     "Device",
+    "ToolListForm",
     "FinishReason",
     "MessageResponse",
     "SdkError",

@@ -264,6 +264,9 @@ pub(crate) struct InspectSchema {
     /// Functions (chat-completions `tools`, or bare entries), as a JSON array.
     #[arg(long, value_name = "FILE")]
     pub(crate) functions: PathBuf,
+    /// Print one JSON array, as chat-completions `tools`.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -131,6 +131,10 @@ fn inspect_shows_what_the_engine_sees() {
     let mut command = causerie("inspect-schema");
     let output = command.args(["inspect", "schema", "--functions"]).arg(folder.join("tools.json")).output().unwrap();
     assert_eq!(text(&output.stdout), format!("{schema}\n"));
+    let mut command = causerie("inspect-schema");
+    let output =
+        command.args(["inspect", "schema", "--json", "--functions"]).arg(folder.join("tools.json")).output().unwrap();
+    assert_eq!(text(&output.stdout), format!("[{{\"type\": \"function\", \"function\": {schema}}}]\n"));
     let mut command = causerie("inspect-prompt");
     command.args(["inspect", "prompt", "--messages"]).arg(folder.join("messages.json"));
     let output = command.arg("--functions").arg(folder.join("tools.json")).output().unwrap();

@@ -121,7 +121,7 @@ def llama3_divisors(family):
         yield 1 / ((1 - share) / scaling["factor"] + share)
 
 
-def add_metadata(writer, family, vocabulary, template, quantisation):
+def add_metadata(writer, family, quantisation):
     config = family.config
     writer.add_name(f"tiny random {family.name}")
     writer.add_file_type(gguf_file.FILE_TYPES[quantisation])
@@ -150,12 +150,12 @@ def add_metadata(writer, family, vocabulary, template, quantisation):
         writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
     for method, value in family.metadata:
         getattr(writer, method)(value)
-    gguf_file.add_vocabulary(writer, vocabulary, template)
 
 
-def write_gguf(path, family, vocabulary, template, weights, quantisation):
+def write_gguf(path, family, add_vocabulary, weights, quantisation):
     writer = gguf.GGUFWriter(path, family.architecture)
-    add_metadata(writer, family, vocabulary, template, quantisation)
+    add_metadata(writer, family, quantisation)
+    add_vocabulary(writer)
     stacks = {}
     for name, values in weights.items():
         values = reordered(family, name, values, permuted)
@@ -203,13 +203,14 @@ def write_family(family, vocabulary, template, folder, records):
         weights = random_weights(family, shapes(family, Path(scratch)))
     write_folder(folder / family.name, family, weights)
     model = reference_model(family, weights) if family.oracle else loaded(folder / family.name)
-    write_gguf(folder / f"{family.name}-f32.gguf", family, vocabulary, template, weights, Type.F32)
-    logits.write(records / f"{family.name}.json", logits.reference(family.name, model, family.seed))
+    add_vocabulary = lambda writer: gguf_file.add_vocabulary(writer, vocabulary, template)
+    write_gguf(folder / f"{family.name}-f32.gguf", family, add_vocabulary, weights, Type.F32)
+    logits.write(records / f"{family.name}.json", logits.reference(family.name, model, logits.prompt(family.seed)))
 
     path = folder / f"{family.name}-{family.quantisation.name.lower()}.gguf"
-    write_gguf(path, family, vocabulary, template, weights, family.quantisation)
+    write_gguf(path, family, add_vocabulary, weights, family.quantisation)
     model = reference_model(family, read_gguf(path, family, weights))
-    logits.write(records / f"{path.stem}.json", logits.reference(path.name, model, family.seed))
+    logits.write(records / f"{path.stem}.json", logits.reference(path.name, model, logits.prompt(family.seed)))
 
 
 def write_families(vocabulary, template, folder, records):

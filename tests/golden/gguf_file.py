@@ -9,7 +9,8 @@ from vocabulary import BOS, EOS, PAD, SIZE
 from weights import deviation, gguf_name
 
 FILE_TYPES = {
-    Type.F32: 0, Type.F16: 1, Type.Q4_0: 2, Type.Q4_1: 3, Type.Q8_0: 7, Type.Q5_0: 8, Type.Q5_1: 9, Type.Q4_K: 15,
+    Type.F32: 0, Type.F16: 1, Type.Q4_0: 2, Type.Q4_1: 3, Type.Q8_0: 7, Type.Q5_0: 8, Type.Q5_1: 9,
+    Type.Q2_K: 10, Type.Q4_K: 15,
     Type.Q5_K: 17, Type.Q6_K: 18, Type.BF16: 32,
 }
 NORMAL, CONTROL = 1, 3
@@ -47,9 +48,12 @@ def add_vocabulary(writer, vocabulary, template):
 
 
 def add_matrix(writer, name, values, quantisation, random):
-    if quantisation in (Type.Q4_K, Type.Q5_K, Type.Q6_K):
-        # As published Q4_K_M and Q5_K_M files: the embedding and the output matrix are Q6_K.
-        quantisation = Type.Q6_K if "embed_tokens" in name or "lm_head" in name else quantisation
+    if quantisation in (Type.Q2_K, Type.Q4_K, Type.Q5_K, Type.Q6_K):
+        # As in published files: the embedding and the output matrix are Q6_K, and what matters most in Q2_K is Q3_K.
+        if "embed_tokens" in name or "lm_head" in name:
+            quantisation = Type.Q6_K
+        elif quantisation == Type.Q2_K and ("v_proj" in name or "w2" in name or "out_proj" in name):
+            quantisation = Type.Q3_K
         raw = random_blocks(random, *values.shape, quantisation, deviation(name, values.shape))
     else:
         raw = gguf.quants.quantize(values, quantisation)

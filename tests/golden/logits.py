@@ -8,8 +8,11 @@ import torch
 from vocabulary import BOS, CONTROL, SIZE
 
 N_PROMPT, N_GREEDY = 37, 64
-# Positions whose whole row is kept: while the convolutions fill, mid-prompt, at the turn, at the end.
-KEPT = [0, 2, 18, N_PROMPT - 1, N_PROMPT, N_PROMPT + N_GREEDY - 1]
+
+
+def kept(n_prompt):
+    """Positions whose whole row is kept: while the convolutions fill, mid-prompt, at the turn, at the end."""
+    return [0, 2, n_prompt // 2, n_prompt - 1, n_prompt, n_prompt + N_GREEDY - 1]
 
 
 def prompt(seed):
@@ -33,9 +36,8 @@ def greedy(model, prompt):
 
 
 @torch.no_grad()
-def reference(name, model, seed):
+def reference(name, model, ids):
     """The golden record of a model. The whole sequence in one pass and token by token must agree."""
-    ids = prompt(seed)
     reply, margins, cached = greedy(model, ids)
     logits = model(torch.tensor([ids + reply]), use_cache=False).logits[0]
     deviation = float((logits - cached).abs().max())
@@ -51,7 +53,7 @@ def reference(name, model, seed):
         "best": rows.argmax(1).tolist(),
         "largest": [round(value, 6) for value in rows.max(1).tolist()],
         "sum": [round(value, 4) for value in rows.sum(1).tolist()],
-        "rows": [{"position": at, "logits": [round(value, 6) for value in rows[at].tolist()]} for at in KEPT],
+        "rows": [{"position": at, "logits": [round(value, 6) for value in rows[at].tolist()]} for at in kept(len(ids))],
     }
 
 

@@ -7,8 +7,9 @@ from transformers import Lfm2ForCausalLM
 import checkpoint
 import family_files
 import gguf_file
+import llama2
 import logits
-from shapes import SHARDED, SMALL, WIDE_Q4_K, WIDE_Q5_K, WIDE_Q6_K
+from shapes import SHARDED, SMALL, WIDE_Q2_K, WIDE_Q4_K, WIDE_Q5_K, WIDE_Q6_K
 from vocabulary import train
 from weights import model_of, random_weights
 
@@ -18,6 +19,7 @@ GGUF = [
     ("lfm2-bf16", SMALL, Type.BF16, "token_embd_norm"),
     ("lfm2-q8_0", SMALL, Type.Q8_0, "token_embd_norm"),
     ("lfm2-q4_0", SMALL, Type.Q4_0, "token_embd_norm"),
+    ("lfm2-q2_k", WIDE_Q2_K, Type.Q2_K, "token_embd_norm"),  # and Q3_K
     ("lfm2-q4_k", WIDE_Q4_K, Type.Q4_K, "token_embd_norm"),
     ("lfm2-q5_k", WIDE_Q5_K, Type.Q5_K, "output_norm"),  # the name in older files
     ("lfm2-q6_k", WIDE_Q6_K, Type.Q6_K, "token_embd_norm"),
@@ -34,12 +36,13 @@ def write_models(fixtures, golden):
         path = folder / f"{name}.gguf"
         gguf_file.write(path, shape, vocabulary, template, weights, quantisation, output_norm)
         model = model_of(shape, gguf_file.read(path, weights))
-        logits.write(records / f"{name}.json", logits.reference(path.name, model, shape.seed))
+        logits.write(records / f"{name}.json", logits.reference(path.name, model, logits.prompt(shape.seed)))
     for name, shape, write in [
         ("lfm2-hf", SMALL, checkpoint.write_single),
         ("lfm2-hf-sharded", SHARDED, checkpoint.write_sharded),
     ]:
         write(folder / name, shape, vocabulary, template, random_weights(shape))
         model = Lfm2ForCausalLM.from_pretrained(folder / name, dtype=torch.float32, attn_implementation="eager").eval()
-        logits.write(records / f"{name}.json", logits.reference(name, model, shape.seed))
+        logits.write(records / f"{name}.json", logits.reference(name, model, logits.prompt(shape.seed)))
     family_files.write_families(vocabulary, template, folder, records)
+    llama2.write(fixtures, records)

@@ -22,9 +22,9 @@ class FixedClock:
 # Templates that are shown functions bare; all others get them as chat completions has them.
 BARE = {"demo", "features", "lfm2-a", "lfm2-b", "lfm2-c", "lfm2-d"}
 # Templates that print no calls of their own: the calls are written into the content, as the model writes them.
-WITHOUT_CALLS = {"lfm2-b", "smollm-2", "smollm-3"}
+WITHOUT_CALLS = {"lfm2-b", "llama-2", "smollm-2", "smollm-3"}
 # Templates that know nothing of functions: those are listed in the system message.
-WITHOUT_TOOLS = {"smollm-2"}
+WITHOUT_TOOLS = {"llama-2", "smollm-2"}
 # Templates that put quotes around text as it is: text in need of escapes is handed over as a literal that prints itself.
 WITH_LITERALS = {"lfm2-c", "lfm2-d"}
 # Templates that want ids of calls and results.
@@ -81,6 +81,8 @@ def conversation_view(name, conversation):
         if isinstance(content, list) and all(part["type"] == "text" for part in content):
             content = "".join(part["text"] for part in content)
         view = {"role": message["role"]}
+        if message.get("name"):
+            view["name"] = message["name"]
         if message.get("tool_calls"):
             calls = [call_view(name, call["function"]) for call in message["tool_calls"]]
             if name in WITH_IDS:
@@ -107,17 +109,19 @@ def call_view(name, function):
     return {"type": "function", "function": {"name": function["name"], "arguments": arguments}}
 
 
-def tool_view(name, tool):
+def tool_view(tool, is_bare):
     function = {key: tool["function"][key] for key in ("name", "description", "parameters")}
-    return function if name in BARE else {"type": "function", "function": function}
+    return function if is_bare else {"type": "function", "function": function}
 
 
-def render(name, template, conversation):
+def render(name, template, conversation, enable_thinking=False, has_other_form=False):
+    is_bare = (name in BARE) != has_other_form
     try:
         rendered, _ = chat_template_utils.render_jinja_template(
             conversations=[conversation_view(name, conversation)],
-            tools=[tool_view(name, tool) for tool in conversation.get("tools", []) if name not in WITHOUT_TOOLS] or None,
+            tools=[tool_view(tool, is_bare) for tool in conversation.get("tools", []) if name not in WITHOUT_TOOLS] or None,
             chat_template=template, add_generation_prompt=True, bos_token=CONTROL[BOS], eos_token=CONTROL[EOS],
+            enable_thinking=enable_thinking,
         )
         return {"text": rendered[0]}
     except jinja2.TemplateError as err:
@@ -140,5 +144,10 @@ def write_prompts(fixtures, golden, root):
             "clock": CLOCK.isoformat(),
             "prompts": {stem: render(name, template, conversation) for stem, conversation in conversations.items()},
         }
+        if "enable_thinking" in template:
+            thinking = {stem: render(name, template, conversation, True) for stem, conversation in conversations.items()}
+            record["thinking"] = thinking
+        if name not in WITHOUT_TOOLS:
+            record["other_form"] = {"tools": render(name, template, conversations["tools"], has_other_form=True)}
         (golden / "prompts").mkdir(exist_ok=True)
         (golden / "prompts" / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")

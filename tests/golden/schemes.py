@@ -132,8 +132,7 @@ def sentence_piece_tokenizers():
         yield name, with_added(tokenizer, ["<unk>", *CONTROL[1:]], True), metadata
 
 
-def write_gguf(path, metadata):
-    writer = gguf.GGUFWriter(path, "llama")
+def add_metadata(writer, metadata):
     for key, value in metadata.items():
         key = f"tokenizer.ggml.{key}"
         if isinstance(value, bool):
@@ -146,6 +145,11 @@ def write_gguf(path, metadata):
             writer.add_array(key, value)
     writer.add_bos_token_id(BOS)
     writer.add_eos_token_id(EOS)
+
+
+def write_gguf(path, metadata):
+    writer = gguf.GGUFWriter(path, "llama")
+    add_metadata(writer, metadata)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()

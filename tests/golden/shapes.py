@@ -45,6 +45,7 @@ SMALL = Shape(64, 96, 4, 2, (C, C, A, C, A), 1e6, True, seed=7)
 # what a folder may hold besides: its own output matrix, attention first, one query head to a KV head, head_dim 32
 SHARDED = Shape(64, 192, 2, 2, (A, C, C, A, C), 5e6, False, seed=1)
 # rows of 256, as the K-quants need; head_dim 32, four query heads to a KV head
+WIDE_Q2_K = Shape(256, 256, 8, 2, (C, A), 1e7, True, seed=14)
 WIDE_Q4_K = Shape(256, 256, 8, 2, (C, A), 1e7, True, seed=31)
 WIDE_Q5_K = Shape(256, 256, 8, 2, (C, A), 1e7, False, seed=1)
 WIDE_Q6_K = Shape(256, 256, 8, 2, (C, A), 1e7, True, seed=20)

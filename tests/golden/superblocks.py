@@ -30,6 +30,14 @@ def random_blocks(random, rows, columns, quantisation, deviation):
         scales = random.integers(40, 128, (n, 16)).astype(np.int8) * random.choice(np.array([-1, 1], np.int8), (n, 16))
         # 18.5: the deviation of 0..63, evenly drawn; 87: that of the scales
         blocks = [noise(128), noise(64), scales.view(np.uint8), f16(spread / (18.5 * 87))]
+    elif quantisation == Type.Q2_K:
+        scales = random.integers(5, 15, (n, 16)).astype(np.uint8)
+        minima = (scales + random.integers(-1, 2, (n, 16))).astype(np.uint8)
+        step = spread / (1.12 * 10)  # 1.12: the deviation of 0..3; 10: the mean of the scales
+        blocks = [scales | minima << 4, noise(64), f16(step), f16(step * 1.5)]
+    elif quantisation == Type.Q3_K:
+        # 2.3: the deviation of -4..3; 18.5: that of the scales, -32..31
+        blocks = [noise(32), noise(64), noise(12), f16(spread / (2.3 * 18.5))]
     else:
         levels = {Type.Q4_K: 16, Type.Q5_K: 32}[quantisation]
         scales = random.integers(20, 62, (n, 8)).astype(np.uint8)

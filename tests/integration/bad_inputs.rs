@@ -1,8 +1,9 @@
 //! Schemas, templates and prompts that are too deep, too large, or meant to do harm: each has a defined end.
 
 use causerie::{
-    ChatMessage, ErrorKind, GenerationOptions, MessageResponse, ModelRunner, Prompt, Role, SdkError, SdkFunction,
-    functions_from_json, fuzzing, messages_from_json,
+    Arguments, ChatMessage, ContextPolicy, ErrorKind, GenerationOptions, MessageResponse, ModelRunner, Prompt, Role,
+    SdkError, SdkFunction, SdkFunctionCall, function_schema, functions_from_json, fuzzing, messages_from_json,
+    validate,
 };
 
 use crate::fixture;
@@ -47,8 +48,13 @@ fn schemas_refer_to_nothing_outside_of_them() {
         r#"{"type": "string", "pattern": "(a{1,1000}){1,1000}"}"#,
         r#"{"anyOf": [{"type": "string"}]}"#,
     ] {
+        // It is shown to the model as it stands, and followed nowhere.
         let functions = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}}}}}]"#);
-        assert_eq!(kind(functions_from_json(&functions)), ErrorKind::Serialization, "{schema}");
+        let functions = functions_from_json(&functions).unwrap();
+        assert!(function_schema(&functions[0]).to_string().contains(schema));
+        let arguments = Arguments::from([("a".to_owned(), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!".into())]);
+        let call = SdkFunctionCall { name: "f".to_owned(), arguments, ..Default::default() };
+        assert!(validate(&call, &functions[0]).is_ok(), "{schema}");
     }
 }
 
@@ -123,6 +129,41 @@ fn histories_of_any_length_and_shape_have_a_prompt_or_an_error() {
         let options = GenerationOptions { max_tokens: Some(1), ..Default::default() };
         assert_eq!(conversation.continue_response(options).filter(is_end).count(), 1);
     }
+}
+
+#[test]
+fn a_prompt_far_too_long_is_refused_before_it_is_cut_into_tokens() {
+    let runner = runner();
+    let options = || GenerationOptions { max_tokens: Some(1), ..Default::default() };
+    let slide =
+        || GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options() };
+    for n_megabytes in [10, 100] {
+        let text = "many words ".repeat((n_megabytes << 20) / 11);
+        let is_refused =
+            |kind| matches!(kind, ErrorKind::PromptExceedsContext { needed, available: 4096 } if 4096 <= needed);
+        let conversation = runner.create_conversation_from_history(vec![ChatMessage::user(text.as_str())]);
+        for options in [options(), slide()] {
+            assert!(is_refused(kind(conversation.continue_response(options).last().unwrap())));
+        }
+        // Sliding leaves it out where it is not the last turn.
+        conversation.append_to_history(ChatMessage::assistant("Ah.")).unwrap();
+        let answered = conversation.generate_response(ChatMessage::user("So?"), slide()).last().unwrap();
+        let Ok(MessageResponse::Complete(completion)) = answered else { panic!("it is left out: {answered:?}") };
+        assert_eq!(completion.prompt.dropped_messages, [0, 1]);
+        assert!(is_refused(kind(runner.complete(text, options()).last().unwrap())));
+    }
+}
+
+#[test]
+fn a_history_of_a_hundred_thousand_messages_has_a_defined_end() {
+    let runner = runner();
+    let turn = |i: usize| [ChatMessage::user(format!("Number {i}?")), ChatMessage::assistant("Yes.")];
+    let history: Vec<ChatMessage> = (0..50_000).flat_map(turn).collect();
+    let conversation = runner.create_conversation_from_history(history);
+    let options = GenerationOptions { max_tokens: Some(1), ..Default::default() };
+    let refused = kind(conversation.continue_response(options).last().unwrap());
+    assert!(matches!(refused, ErrorKind::InvalidMessage | ErrorKind::PromptExceedsContext { .. }), "{refused:?}");
+    assert_eq!(conversation.history().len(), 100_000);
 }
 
 fn is_end(event: &Result<MessageResponse, SdkError>) -> bool {

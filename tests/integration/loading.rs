@@ -1,13 +1,16 @@
 //! How a model is loaded.
 
+use std::fs;
 use std::ops::ControlFlow;
+use std::time::SystemTime;
 
 use causerie::{
     ChatMessage, Completion, Device, ErrorKind, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
-    SamplingDefaults,
+    SamplingDefaults, SdkFunction, ToolListForm,
 };
+use serde::Deserialize;
 
-use crate::fixture;
+use crate::{fixture, repository};
 
 fn load(options: LoadOptions) -> ModelRunner {
     ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap()
@@ -37,6 +40,95 @@ fn a_device_that_this_build_lacks_is_refused() {
         let options = LoadOptions { device: Device::Metal, ..Default::default() };
         let err = ModelRunner::load_with(&fixture(model), options).unwrap_err();
         assert_eq!(err.kind(), ErrorKind::InvalidOption("device"));
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_loaded_is_an_error() {
+    let folder = std::env::temp_dir().join(format!("causerie-{}-changing", std::process::id()));
+    let hf = folder.join("hf");
+    fs::create_dir_all(&hf).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        fs::copy(fixture(&format!("models/lfm2-hf/{file}")), hf.join(file)).unwrap();
+    }
+    fs::copy(fixture("models/lfm2-q4_0.gguf"), folder.join("model.gguf")).unwrap();
+    for (model, weights) in [(hf.clone(), "hf/model.safetensors"), (folder.join("model.gguf"), "model.gguf")] {
+        let load = |change: &dyn Fn(&fs::File)| {
+            let file = fs::File::options().write(true).open(folder.join(weights)).unwrap();
+            let watch = |progress| {
+                if progress == 0.0 {
+                    change(&file);
+                }
+                ControlFlow::Continue(())
+            };
+            ModelRunner::load_watched(model.to_str().unwrap(), LoadOptions::default(), watch)
+        };
+        load(&|_| ()).unwrap();
+        let touched = load(&|file| file.set_modified(SystemTime::UNIX_EPOCH).unwrap()).unwrap_err();
+        assert_eq!(touched.message(), "the model's files changed while they were loaded", "{weights}");
+        let cut = load(&|file| file.set_len(file.metadata().unwrap().len() / 2).unwrap()).unwrap_err();
+        assert_eq!(cut.kind(), ErrorKind::ModelLoad);
+        assert!(cut.message().starts_with("cannot read tensor"), "{weights}: {cut}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn functions_are_listed_in_the_form_asked_for() {
+    let prompt = |tool_list_form| {
+        let runner = load(LoadOptions { tool_list_form, ..Default::default() });
+        let offering = ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]);
+        runner.render_prompt(&[offering], false).unwrap().contains(r#"{"type": "function", "function": {"name": "f""#)
+    };
+    assert!(prompt(Some(ToolListForm::Wrapped)) && !prompt(Some(ToolListForm::Bare)) && !prompt(None));
+}
+
+#[test]
+fn a_model_of_several_templates_has_one_for_functions() {
+    let folder = std::env::temp_dir().join(format!("causerie-{}-templates", std::process::id()));
+    fs::create_dir_all(folder.join("additional_chat_templates")).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        fs::copy(fixture(&format!("models/lfm2-hf/{file}")), folder.join(file)).unwrap();
+    }
+    let named = r#"{"chat_template": [{"name": "default", "template": "chat"},
+        {"name": "tool_use", "template": "{{ tools | tojson }}"}]}"#;
+    let check = || {
+        let runner = ModelRunner::load(folder.to_str().unwrap()).unwrap();
+        let offering = ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]);
+        let prompt = |messages: &[ChatMessage]| runner.render_prompt(messages, false).unwrap();
+        assert_eq!(prompt(&[ChatMessage::user("Hi")]), "chat");
+        assert!(prompt(&[offering]).contains(r#""name": "f""#) && runner.supports_function_calling());
+    };
+    fs::write(folder.join("tokenizer_config.json"), named).unwrap();
+    check();
+    fs::write(folder.join("tokenizer_config.json"), "{}").unwrap();
+    fs::write(folder.join("chat_template.jinja"), "chat").unwrap();
+    fs::write(folder.join("additional_chat_templates/tool_use.jinja"), "{{ tools | tojson }}").unwrap();
+    check();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Recorded by `scripts/golden`, from the tokenizers library and transformers.
+#[derive(Deserialize)]
+struct Golden {
+    text: String,
+    prompt: Vec<u32>,
+    reply: String,
+    greedy: Vec<u32>,
+}
+
+#[test]
+fn llama2_goes_from_text_to_text_as_in_transformers() {
+    let golden = fs::read(repository("tests/golden/logits/llama2.json")).unwrap();
+    let golden: Golden = serde_json::from_slice(&golden).unwrap();
+    for model in ["llama2", "llama2-f32.gguf"] {
+        let runner = ModelRunner::load(&fixture(&format!("models/{model}"))).unwrap();
+        assert_eq!(runner.tokenize(&golden.text).unwrap(), golden.prompt, "{model}");
+        let max_tokens = Some(golden.greedy.len());
+        let options = GenerationOptions { temperature: Some(0.0), max_tokens, ..Default::default() };
+        let last = runner.complete(golden.text.as_str(), options).last();
+        let Some(Ok(MessageResponse::Complete(completion))) = last else { panic!("the reply ends: {last:?}") };
+        assert_eq!(completion.full_message.text(), golden.reply, "{model}");
     }
 }
 

@@ -2,8 +2,9 @@
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
-    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ResponseStream,
-    Role, SdkError,
+    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse,
+    PositionalArguments, ResponseStream, Role, SdkError, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
+    SdkFunctionParameterType, Value,
 };
 
 fn options() -> GenerationOptions {
@@ -120,6 +121,50 @@ fn reasoning_is_shown_as_it_is_asked_for() {
         assert_eq!(completion.full_message.text(), "Yes.");
         assert_eq!(completion.stats.reasoning_tokens, 3);
     }
+}
+
+#[test]
+fn a_reply_ends_behind_its_calls_where_that_is_asked_for() {
+    let call = |name: &str| {
+        ScriptedReply::new().control("<|tool_call_start|>").text(format!("[{name}()]")).control("<|tool_call_end|>")
+    };
+    let conversation = conversation(call("f").text("and so on, for ever"));
+    let options = GenerationOptions { stop_after_tool_calls: true, ..options() };
+    let (events, end) = read(&mut ask(&conversation, options));
+    assert_eq!(joined(&events), ["1 calls"]);
+    let completion = end.unwrap();
+    assert_eq!((completion.finish_reason, completion.stats.completion_tokens), (FinishReason::ToolCalls, 3));
+}
+
+#[test]
+fn arguments_without_names_take_those_of_the_parameters_where_that_is_asked_for() {
+    let parameter = |name: &str| SdkFunctionParameter::new(name, SdkFunctionParameterType::string(), "");
+    let function = SdkFunction::new("f", "", vec![parameter("city"), parameter("unit")]);
+    let arguments = |body: &str, positional_arguments| {
+        let call = ScriptedReply::new().control("<|tool_call_start|>").text(body).control("<|tool_call_end|>");
+        let conversation = conversation(call);
+        conversation.register_function(function.clone()).unwrap();
+        let options = GenerationOptions { positional_arguments, ..options() };
+        let (_, end) = read(&mut ask(&conversation, options));
+        let calls = end.unwrap().full_message.function_calls.unwrap_or_default();
+        let code = |call: &SdkFunctionCall| call.repairs.iter().map(|repair| repair.code()).collect::<Vec<_>>();
+        calls.first().map(|call| (Value::Object(call.arguments.clone()).to_string(), code(call)))
+    };
+    let mapped = vec!["positional_mapped"];
+    for (body, expect) in [
+        ("[f('Oslo', unit='c')]", Some((r#"{"city": "Oslo", "unit": "c"}"#, mapped.clone()))),
+        ("[f('Oslo', ['c'])]", Some((r#"{"city": "Oslo", "unit": ["c"]}"#, mapped))),
+        ("[f(unit='c', city='Oslo')]", Some((r#"{"unit": "c", "city": "Oslo"}"#, vec![]))),
+        ("[f(unit='c', 'Oslo')]", None),
+        ("[f('Oslo', 'c', 'd')]", None),
+        ("[f('Oslo', city='Rome')]", None),
+        ("[f(oslo)]", None),
+        ("[g('Oslo')]", None),
+    ] {
+        let expect = expect.map(|(arguments, codes)| (arguments.to_owned(), codes));
+        assert_eq!(arguments(body, PositionalArguments::MapByOrder), expect, "{body}");
+    }
+    assert_eq!(arguments("[f('Oslo')]", PositionalArguments::Reject), None);
 }
 
 #[test]

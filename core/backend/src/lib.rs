@@ -1,7 +1,7 @@
-//! The floor of the machine: the only crate of causerie that may contain `unsafe`.
+//! The floor of the machine: the only crate of causerie that may contain `unsafe`, of which there is none yet.
 //!
-//! Today it holds mapped files; the native CPU kernels and their thread pool join it.
+//! Today it holds files of weights; the native CPU kernels and their thread pool join it.
 
-mod mapped_file;
+mod model_file;
 
-pub use mapped_file::MappedFile;
+pub use model_file::ModelFile;

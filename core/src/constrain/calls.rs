@@ -118,7 +118,11 @@ impl Writer {
                 let function = &function.name;
                 return Err(Fault::new(format!("parameter {name:?} of {function} cannot be spelled in a Python call")));
             }
-            let value = self.value(&parameter.parameter_type);
+            let value = match &parameter.schema {
+                // What no type expresses is left to the app's own checks.
+                Some(_) => self.any_value(),
+                None => self.value(&parameter.parameter_type),
+            };
             let name = if is_python { literal(&format!("{name}=")) } else { self.key(name) };
             members.push(Member { symbols: format!("{name} {value}"), is_required: !parameter.optional });
         }
@@ -180,6 +184,12 @@ impl Writer {
             more = self.rule(&next_more);
         }
         first
+    }
+
+    /// The symbol for values of any type.
+    fn any_value(&mut self) -> String {
+        self.has_free_maps = true;
+        "free".to_owned()
     }
 
     /// The symbol for values of a type.

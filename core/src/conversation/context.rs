@@ -6,11 +6,11 @@ use std::ops::Range;
 use jiff::Zoned;
 
 use crate::engine::{Guide, LoadedModel, Prepared};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
-use crate::message::{ChatMessage, Role};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
-use crate::prompt::{Frame, joined};
+use crate::prompt::{Frame, LONGEST_PROMPT, Segment, joined};
 use crate::response::PromptReport;
 
 /// Tokens that a prompt which leaves turns out keeps free for the reply, when no maximum is given.
@@ -19,9 +19,9 @@ const REPLY_ROOM: usize = 256;
 const SHRUNK_RESULT: usize = 64;
 
 /// What a prompt leaves out of a history.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextPlan {
-    /// Tokens of the whole history.
+    /// Tokens of the whole history; of one many times longer than the context, what it has at least.
     pub tokens_before: usize,
     /// Tokens of what the model would read.
     pub tokens_after: usize,
@@ -61,9 +61,35 @@ impl Window {
     }
 
     fn read(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
-        let enable_thinking = Some(self.options.enable_thinking || self.options.inline_thinking_tags);
-        let frame = Frame { add_generation_prompt: true, enable_thinking, now: &self.now };
+        self.read_up_to(loaded, messages, |_| Ok(()))
+    }
+
+    /// The prompt for messages that may be far too long for the context, which is found out before they are tokens.
+    fn read_bounded(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
+        let n_bytes = messages.iter().map(n_bytes).sum();
+        // Templates are not run on more than they can print.
+        if LONGEST_PROMPT < n_bytes {
+            loaded.check_length(n_bytes)?;
+        }
+        self.read_up_to(loaded, messages, |segments| {
+            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())
+        })
+    }
+
+    fn read_up_to(
+        &self,
+        loaded: &LoadedModel,
+        messages: &[ChatMessage],
+        check: impl Fn(&[Segment]) -> Result<()>,
+    ) -> Result<Prompt> {
+        let frame = Frame {
+            add_generation_prompt: true,
+            enable_thinking: Some(self.options.enable_thinking || self.options.inline_thinking_tags),
+            variables: Some(&self.options.template_variables),
+            now: &self.now,
+        };
         let segments = loaded.render(messages, &frame)?;
+        check(&segments)?;
         // Some templates begin the model's turn inside of its reasoning.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
         Ok(Prompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
@@ -71,24 +97,24 @@ impl Window {
 
     /// The prompt for what the policy keeps of a history.
     pub(super) fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(Prompt, ContextPlan)> {
-        let whole = self.read(loaded, history)?;
-        let tokens_before = whole.tokens.len();
-        let plan = |tokens_after, dropped_messages, shrunk_messages| ContextPlan {
-            tokens_before,
-            tokens_after,
-            dropped_messages,
-            shrunk_messages,
+        let unchanged = |whole: Prompt| {
+            let n_tokens = whole.tokens.len();
+            let plan = ContextPlan { tokens_before: n_tokens, tokens_after: n_tokens, ..ContextPlan::default() };
+            (whole, plan)
         };
         let ContextPolicy::Slide { shrink_tool_results } = self.options.context_policy else {
+            let whole = self.read_bounded(loaded, history)?;
             loaded.check_prompt(&whole.tokens)?;
-            return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));
+            return Ok(unchanged(whole));
         };
         // A reply may be allowed more than the context holds; half of it is left to the prompt.
         let room = self.options.max_tokens.unwrap_or(REPLY_ROOM).min(loaded.context_size / 2);
         let fits = |prompt: &Prompt| prompt.tokens.len().saturating_add(room) <= loaded.context_size;
-        if fits(&whole) {
-            return Ok((whole, plan(tokens_before, Vec::new(), Vec::new())));
-        }
+        let tokens_before = match self.read_bounded(loaded, history) {
+            Ok(whole) if fits(&whole) => return Ok(unchanged(whole)),
+            Ok(whole) => whole.tokens.len(),
+            Err(err) => too_long(err)?,
+        };
         let turns = turns(history);
         let droppable = &turns[..turns.len().saturating_sub(1)];
         let mut history = Cow::Borrowed(history);
@@ -99,20 +125,23 @@ impl Window {
         let without = |n_turns: usize| {
             let gone = dropped(droppable, n_turns);
             let kept = history.iter().enumerate().filter(|(at, _)| !gone.contains(at));
-            self.read(loaded, &kept.map(|(_, message)| message.clone()).collect::<Vec<_>>())
+            self.read_bounded(loaded, &kept.map(|(_, message)| message.clone()).collect::<Vec<_>>())
         };
         // Fewer turns make a shorter prompt, so the fewest to drop are found by halving.
         let (mut fewest, mut most) = (0, droppable.len());
         while fewest < most {
             let middle = usize::midpoint(fewest, most);
-            if fits(&without(middle)?) { most = middle } else { fewest = middle + 1 }
+            let is_enough = without(middle).map(|prompt| fits(&prompt)).or_else(|err| too_long(err).map(|_| false))?;
+            if is_enough { most = middle } else { fewest = middle + 1 }
         }
         let prompt = without(fewest)?;
         loaded.check_prompt(&prompt.tokens)?;
         let gone = dropped(droppable, fewest);
         shrunk.retain(|at| !gone.contains(at));
         let tokens_after = prompt.tokens.len();
-        Ok((prompt, plan(tokens_after, gone.collect(), shrunk)))
+        let plan =
+            ContextPlan { tokens_before, tokens_after, dropped_messages: gone.collect(), shrunk_messages: shrunk };
+        Ok((prompt, plan))
     }
 }
 
@@ -120,6 +149,20 @@ impl Window {
 pub(super) struct Prompt {
     tokens: Vec<u32>,
     in_reasoning: bool,
+}
+
+/// The tokens that a prompt has at least which is too long; any other error stays one.
+fn too_long(err: SdkError) -> Result<usize> {
+    match err.kind() {
+        ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
+        _ => Err(err),
+    }
+}
+
+/// Bytes of a message's text.
+fn n_bytes(message: &ChatMessage) -> usize {
+    let parts = message.content.iter();
+    parts.map(|part| if let ChatMessageContent::Text(text) = part { text.len() } else { 0 }).sum()
 }
 
 /// The turns of a history: each begins with a message of the user, and holds all up to the next one. The system message

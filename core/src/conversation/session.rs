@@ -114,7 +114,7 @@ impl ModelRunner {
 
 /// The tokens of a history, without the beginning of the model's turn.
 fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<Vec<u32>> {
-    let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), now };
+    let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), variables: None, now };
     loaded.tokenizer.encode_with_bos(&loaded.render(history, &frame)?)
 }
 

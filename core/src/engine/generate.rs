@@ -11,6 +11,7 @@ use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::State;
+use crate::options::PositionalArguments;
 use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::sample::{Sampler, random_seed};
@@ -39,6 +40,8 @@ pub(crate) struct Generation {
     tokens: Vec<u32>,
     max_tokens: usize,
     ignores_end: bool,
+    /// Whether arguments without names are taken.
+    maps_positional: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
     state: Option<State>,
     /// What may be written.
@@ -78,6 +81,7 @@ impl Generation {
             tokens: Vec::new(),
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
+            maps_positional: options.positional_arguments == PositionalArguments::MapByOrder,
             state: None,
             guide: Guide::default(),
             sampler: Sampler::new(request.sampling, seed),
@@ -224,6 +228,10 @@ impl Generation {
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
         self.guide = prepared.guide;
+        if self.maps_positional {
+            let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
+            self.parser = parser.positional_arguments_of(prepared.functions.clone());
+        }
         self.reply.compare_with(prepared.functions);
         if prepared.in_reasoning {
             let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));

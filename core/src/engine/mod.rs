@@ -69,6 +69,21 @@ impl LoadedModel {
         self.renderer.as_ref().ok_or_else(missing)?.render(messages, frame)
     }
 
+    /// Refuses a text that is far too long for the context before time and memory are spent on its tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PromptExceedsContext`] with the tokens that it has at least.
+    pub(crate) fn check_length(&self, n_bytes: usize) -> Result<()> {
+        let (needed, available) = (self.tokenizer.fewest_tokens(n_bytes), self.context_size);
+        if needed < available {
+            return Ok(());
+        }
+        Err(SdkError::new(
+            ErrorKind::PromptExceedsContext { needed, available },
+            format!("the prompt takes {needed} tokens or more, and the context holds {available} with the reply"),
+        ))
+    }
+
     /// Checks that the model can read a prompt and write one token at least.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ pub(crate) struct Reply {
     is_parallel: bool,
     stop: StopFinder,
     has_stopped: bool,
+    stops_after_calls: bool,
     shown_reasoning: ShownReasoning,
     /// Whether a `<think>` among the chunks has not been closed.
     is_tag_open: bool,
@@ -61,6 +62,7 @@ impl Reply {
             is_parallel: options.parallel_tool_calls,
             stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
+            stops_after_calls: options.stop_after_tool_calls,
             shown_reasoning,
             is_tag_open: false,
             events: VecDeque::new(),
@@ -72,7 +74,7 @@ impl Reply {
         self.functions = functions;
     }
 
-    /// Takes what the parser found. Behind a stop sequence nothing counts.
+    /// Takes what the parser found. Behind a stop nothing counts.
     pub(crate) fn push(&mut self, parsed: Parsed) {
         if self.has_stopped {
             return;
@@ -96,6 +98,7 @@ impl Reply {
                 }
                 self.calls.extend_from_slice(&calls);
                 self.events.push_back(MessageResponse::FunctionCalls(calls));
+                self.has_stopped = self.stops_after_calls;
             }
             Parsed::Rejected(rejected) => {
                 self.release();
@@ -166,7 +169,7 @@ impl Reply {
         }
     }
 
-    /// Whether a stop sequence was met.
+    /// Whether a stop sequence was met, or calls after which the reply is to end.
     pub(crate) fn has_stopped(&self) -> bool {
         self.has_stopped
     }

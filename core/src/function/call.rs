@@ -66,6 +66,8 @@ pub enum Repair {
     PythonLiterals,
     /// One tag held several calls.
     SeveralObjects,
+    /// Arguments without names took those of the function's parameters, in their order.
+    PositionalMapped,
 }
 
 /// Call text that could not be delivered as a call.
@@ -120,7 +122,7 @@ pub enum RejectionReason {
 
 impl Repair {
     /// Every repair.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -142,6 +144,7 @@ impl Repair {
         Self::TrailingComma,
         Self::PythonLiterals,
         Self::SeveralObjects,
+        Self::PositionalMapped,
     ];
 
     /// Its name in every language and in JSON.
@@ -168,6 +171,7 @@ impl Repair {
             Self::TrailingComma => "trailing_comma",
             Self::PythonLiterals => "python_literals",
             Self::SeveralObjects => "several_objects",
+            Self::PositionalMapped => "positional_mapped",
         }
     }
 }

@@ -49,6 +49,9 @@ pub struct SdkFunctionParameter {
     pub description: String,
     /// Whether a call may leave it out.
     pub optional: bool,
+    /// The JSON Schema of an imported parameter that no type expresses: it stands in the prompt in place of the type's, and
+    /// arguments are compared with it. The type is then the nearest one, or null where there is none.
+    pub schema: Option<Value>,
 }
 
 /// The type of a parameter, translated to JSON Schema for the model.
@@ -141,7 +144,7 @@ impl SdkFunctionParameter {
         parameter_type: SdkFunctionParameterType,
         description: impl Into<String>,
     ) -> Self {
-        Self { name: name.into(), parameter_type, description: description.into(), optional: false }
+        Self { name: name.into(), parameter_type, description: description.into(), optional: false, schema: None }
     }
 
     /// The same parameter, which a call may leave out.

@@ -17,8 +17,7 @@ use crate::schema::read_functions;
 /// write it.
 ///
 /// `content` is text, null, or a list of parts: `text`, `image_url` with a `data:` URL, `input_audio` of format `wav`.
-/// A call's `arguments` are JSON text of an object, whose whole numbers stay exact at any size, or an object, whose whole
-/// numbers stay exact within 64 bits. The system message may carry functions as `tools`. Fields that are not known are
+/// A call's `arguments` are an object, or JSON text of one; whole numbers stay exact at any size. The system message may carry functions as `tools`. Fields that are not known are
 /// kept in [`extra`](crate::ChatMessage::extra).
 ///
 /// # Errors
@@ -33,7 +32,45 @@ pub fn messages_from_json(text: &str) -> Result<Vec<ChatMessage>> {
     let json: Json = serde_json::from_str(text)
         .map_err(|err| SdkError::new(ErrorKind::Serialization, "messages are no valid JSON").caused_by(err))?;
     let entries = json.as_array().ok_or_else(|| wrong("messages", "expected an array"))?;
-    entries.iter().enumerate().map(|(i, entry)| read_message(entry, &format!("messages[{i}]"))).collect()
+    let messages = entries.iter().enumerate().map(|(i, entry)| read_message(entry, &format!("messages[{i}]")));
+    let mut messages = messages.collect::<Result<Vec<_>>>()?;
+    // serde_json rounds what exceeds 64 bits; where numbers can be so long, the text is read again.
+    if has_long_number(text)
+        && let Some(Value::Array(exact)) = read_json(text)
+    {
+        messages.iter_mut().zip(&exact).for_each(|(message, exact)| take_exact(message, exact));
+    }
+    Ok(messages)
+}
+
+/// Whether a number may exceed 64 bits.
+fn has_long_number(text: &str) -> bool {
+    const LONGEST: usize = 18; // decimal digits that always fit
+    let digits = |stretch: &[u8]| stretch[0].is_ascii_digit() && LONGEST < stretch.len();
+    text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).any(digits)
+}
+
+/// Takes values as they were written into a message that was read from the same JSON.
+fn take_exact(message: &mut ChatMessage, exact: &Value) {
+    for (key, value) in &mut message.extra {
+        if let Some(exact) = member(exact, key) {
+            value.clone_from(exact);
+        }
+    }
+    let Some(Value::Array(exact)) = member(exact, "tool_calls") else { return };
+    for (call, exact) in message.function_calls.iter_mut().flatten().zip(exact) {
+        let arguments = member(exact, "function").and_then(|function| member(function, "arguments"));
+        if let Some(Value::Object(arguments)) = arguments {
+            call.arguments.clone_from(arguments);
+        }
+    }
+}
+
+fn member<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(entries) => entries.get(key),
+        _ => None,
+    }
 }
 
 fn read_message(entry: &Json, place: &str) -> Result<ChatMessage> {
@@ -201,11 +238,14 @@ pub(super) mod tests {
     fn arguments_are_exact_in_both_spellings() {
         let text = r#"[{"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "function": {"name": "f", "arguments": "{\"n\": 123456789012345678901234567890}"}},
-            {"function": {"name": "g", "arguments": {"x": 1.0}}}]}]"#;
+            {"function": {"name": "g", "arguments": {"x": 1.0, "n": [-99999999999999999999]}}}],
+            "id": 123456789012345678901}]"#;
         let message = messages_from_json(text).unwrap().remove(0);
         let calls = message.function_calls.unwrap();
         assert_eq!(calls[0].arguments["n"].to_string(), "123456789012345678901234567890");
         assert_eq!(calls[1].arguments["x"], Value::Number(1.0));
+        assert_eq!(calls[1].arguments["n"].to_string(), "[-99999999999999999999]");
+        assert_eq!(message.extra["id"].to_string(), "123456789012345678901");
         assert_eq!([calls[0].call_id.as_str(), calls[1].call_id.as_str()], ["a", "call_1"]);
     }
 

@@ -22,12 +22,14 @@ mod render;
 mod repairs;
 mod work;
 
+use crate::function::{Arguments, SdkFunction, Value};
 use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
 use block::Block;
 use call_ids::CallIds;
 use echo::{Compared, Echo};
 use marker::{JSON_END, Marker, Start};
 use reading::{Ending, Reading};
+use repairs::Repairs;
 
 pub use event::{Note, Parsed, Piece, Place, ReplyEnd};
 pub use json::read_json;
@@ -69,6 +71,8 @@ pub(crate) const MOST_CALLS: usize = 128;
 pub struct ReplyParser {
     parser: Option<FunctionCallParser>,
     strictness: Strictness,
+    /// Functions by whose parameters arguments without names are named.
+    functions: Vec<SdkFunction>,
     rejected_text: RejectedCallText,
     state: State,
     /// The beginning of what may be a marker; holds no other.
@@ -96,6 +100,7 @@ impl ReplyParser {
         Self {
             parser,
             strictness: Strictness::default(),
+            functions: Vec::new(),
             rejected_text: RejectedCallText::default(),
             state: State::Text,
             held: String::new(),
@@ -108,6 +113,11 @@ impl ReplyParser {
     /// The same, with another strictness.
     pub fn strictness(self, strictness: Strictness) -> Self {
         Self { strictness, ..self }
+    }
+
+    /// The same, with arguments that have no names taking those of the parameters of these functions, in their order.
+    pub fn positional_arguments_of(self, functions: Vec<SdkFunction>) -> Self {
+        Self { functions, ..self }
     }
 
     /// The same, with another rule for the text of rejected calls.
@@ -166,7 +176,7 @@ impl ReplyParser {
             if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
                 return self.finish(end, emit);
             }
-            let reading = reading::read(parser, self.strictness, &block.body, ending);
+            let reading = reading::read(parser, self.strictness, &self.functions, &block.body, ending);
             self.emit_reading(reading, &block.body, end == ReplyEnd::Ended, emit);
         }
     }
@@ -339,7 +349,7 @@ impl ReplyParser {
         let State::Block(block) = std::mem::replace(&mut self.state, State::Text) else {
             return;
         };
-        let reading = reading::read(parser, self.strictness, &block.body, Ending::Closed);
+        let reading = reading::read(parser, self.strictness, &self.functions, &block.body, Ending::Closed);
         if reading.is_broken && self.replays_without_quotes(parser, &block, emit) {
             return self.push_text(parser, JSON_END.0, emit);
         }
@@ -357,7 +367,7 @@ impl ReplyParser {
         if self.replays_without_quotes(parser, &block, emit) {
             return self.meet(parser, Marker::BlockStart, spelling, emit);
         }
-        let reading = reading::read(parser, self.strictness, &block.body, Ending::Cut);
+        let reading = reading::read(parser, self.strictness, &self.functions, &block.body, Ending::Cut);
         self.emit_reading(reading, &block.body, true, emit);
         self.begin_block();
     }
@@ -420,6 +430,18 @@ impl ReplyParser {
             emit_text(&body[at..], emit);
         }
     }
+}
+
+/// The arguments in the text of a call, with numbers as texts, as the model wrote them; `None` for other texts. Arguments
+/// that were given as JSON text inside of the call keep their numbers.
+pub(crate) fn number_lexemes(raw_text: &str) -> Option<Arguments> {
+    let text = raw_text.trim_start();
+    if text.starts_with('{') { json::lexemes(text) } else { python::lexemes(text) }
+}
+
+/// The number that a lexeme stands for.
+pub(crate) fn number_of(lexeme: &str) -> Option<Value> {
+    python::number::read(lexeme, &mut Repairs::default()).ok()
 }
 
 fn emit_text(text: &str, emit: Emit<'_>) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
+use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall};
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::cursor::Cursor;
 use crate::parse::fault::Fault;
@@ -35,7 +35,13 @@ pub(super) struct Reading {
 }
 
 /// Reads the body of a block.
-pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &str, ending: Ending) -> Reading {
+pub(super) fn read(
+    parser: FunctionCallParser,
+    strictness: Strictness,
+    functions: &[SdkFunction],
+    body: &str,
+    ending: Ending,
+) -> Reading {
     let (inside, is_fenced) = fenced(body).map_or((0..body.len(), false), |inside| (inside, true));
     let text = &body[..inside.end];
     if text[inside.start..].trim().is_empty() {
@@ -43,7 +49,7 @@ pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &st
     }
     let notation = Notation::of(parser, &text[inside.start..]);
     let mut list = match notation {
-        Notation::Python => python::read(text, inside.start),
+        Notation::Python => python::read(text, inside.start, functions),
         Notation::Json | Notation::JsonInTags => json::read(text, inside.start),
     };
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {

@@ -4,7 +4,7 @@ use crate::function::{
     Arguments, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value,
 };
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::options::FunctionCallParser;
+use crate::options::{FunctionCallParser, ToolListForm};
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Segment, joined};
 
@@ -22,12 +22,20 @@ pub(super) struct Capabilities {
 /// How the functions of a conversation reach the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolForm {
-    /// As `tools`: `{"name", "description", "parameters"}`.
-    Bare,
-    /// As `tools`: `{"type": "function", "function": {…}}`.
-    Wrapped,
+    /// As the template's variable `tools`.
+    Given(ToolListForm),
     /// Listed at the end of the system message, since the template knows nothing of functions.
-    Inserted,
+    Inserted(ToolListForm),
+}
+
+impl ToolForm {
+    /// The same way, in the form that was chosen, if any.
+    pub(super) fn or_chosen(self, chosen: Option<ToolListForm>) -> Self {
+        match self {
+            Self::Given(found) => Self::Given(chosen.unwrap_or(found)),
+            Self::Inserted(found) => Self::Inserted(chosen.unwrap_or(found)),
+        }
+    }
 }
 
 /// How the calls of a message are handed to the template.
@@ -49,10 +57,9 @@ impl Capabilities {
     ) -> Self {
         let none = Self { tools: None, calls: None, images: true };
         // LFM2's families are shown functions bare, all others as chat completions have them.
-        let forms = match source.contains("List of tools") {
-            true => [ToolForm::Bare, ToolForm::Wrapped, ToolForm::Inserted],
-            false => [ToolForm::Wrapped, ToolForm::Bare, ToolForm::Inserted],
-        };
+        use ToolListForm::{Bare, Wrapped};
+        let [first, second] = if source.contains("List of tools") { [Bare, Wrapped] } else { [Wrapped, Bare] };
+        let forms = [ToolForm::Given(first), ToolForm::Given(second), ToolForm::Inserted(Bare)];
         let shows_tools = |form: &ToolForm| {
             let rendered = render(Self { tools: Some(*form), ..none }, &offer());
             rendered.is_some_and(|prompt| joined(&prompt).contains(TOOL))

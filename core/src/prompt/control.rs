@@ -11,6 +11,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use crate::error::{ErrorKind, Result, SdkError};
 
 /// The spellings of a vocabulary's control tokens.
+#[derive(Clone)]
 pub(crate) struct ControlTokens {
     spellings: HashSet<String>,
     /// Finds the longest at each place; `None` for a vocabulary without control tokens.
@@ -28,6 +29,13 @@ pub(crate) enum Segment {
     Text(String),
     /// The spelling of a control token.
     Control(String),
+}
+
+impl Segment {
+    pub(crate) fn text(&self) -> &str {
+        let (Self::Text(text) | Self::Control(text)) = self;
+        text
+    }
 }
 
 impl ControlTokens {

@@ -19,22 +19,39 @@ use jiff::Zoned;
 use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{SdkFunction, SdkFunctionCall, Value};
+use crate::function::{Arguments, SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::options::FunctionCallParser;
+use crate::options::{FunctionCallParser, ToolListForm};
 use crate::parse::{render_calls, render_json_calls};
-use crate::schema::function_schema;
+use crate::schema::{function_schema, tool_schema};
 
 pub(crate) use control::{ControlTokens, Segment};
+pub(crate) use template::LONGEST_PROMPT;
 
 use capabilities::{CallForm, Capabilities, ToolForm};
 use control::Marker;
 use python::{LargeInteger, Literal};
 use template::ChatTemplate;
 
+/// The chat templates that a model's files hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TemplateSources {
+    pub(crate) chat: String,
+    /// The one for conversations with functions, of models that have several.
+    pub(crate) tool_use: Option<String>,
+}
+
+impl From<String> for TemplateSources {
+    fn from(chat: String) -> Self {
+        Self { chat, tool_use: None }
+    }
+}
+
 /// Renders conversations for one model.
 pub(crate) struct PromptRenderer {
     template: ChatTemplate,
+    /// Renders conversations with functions instead.
+    tool_use: Option<Box<PromptRenderer>>,
     control: ControlTokens,
     bos_token: String,
     eos_token: String,
@@ -48,6 +65,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) add_generation_prompt: bool,
     /// The template's variable of that name; `None` leaves it undefined.
     pub(crate) enable_thinking: Option<bool>,
+    /// Other variables, by name.
+    pub(crate) variables: Option<&'a Arguments>,
     /// The time that the template sees.
     pub(crate) now: &'a Zoned,
 }
@@ -63,6 +82,7 @@ impl PromptRenderer {
     ) -> Result<Self> {
         let mut renderer = Self {
             template: ChatTemplate::compile(source)?,
+            tool_use: None,
             control,
             bos_token: bos_token.to_owned(),
             eos_token: eos_token.to_owned(),
@@ -70,16 +90,34 @@ impl PromptRenderer {
             takes_images: true,
         };
         renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
-            let frame = Frame { add_generation_prompt: false, enable_thinking: None, now: &Zoned::default() };
+            let now = Zoned::default();
+            let frame = Frame { add_generation_prompt: false, enable_thinking: None, variables: None, now: &now };
             renderer.render_as(assumed, messages, &frame).ok()
         });
         renderer.takes_images = takes_images;
         Ok(renderer)
     }
 
+    /// As [`new`](Self::new), with the template for conversations with functions where there is one. `form` is that of
+    /// the tool list; `None` finds it out.
+    pub(crate) fn of(
+        sources: &TemplateSources,
+        control: &ControlTokens,
+        [bos_token, eos_token]: [&str; 2],
+        form: Option<ToolListForm>,
+    ) -> Result<Self> {
+        let renderer = |source: &str| {
+            let mut renderer = Self::new(source, control.clone(), bos_token, eos_token, false)?;
+            renderer.capabilities.tools = renderer.capabilities.tools.map(|found| found.or_chosen(form));
+            Ok::<_, SdkError>(renderer)
+        };
+        let tool_use = sources.tool_use.as_deref().map(renderer).transpose()?;
+        Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
+    }
+
     /// Whether the model can be shown functions.
     pub(crate) fn offers_functions(&self) -> bool {
-        self.capabilities.tools.is_some()
+        self.tool_use.as_deref().unwrap_or(self).capabilities.tools.is_some()
     }
 
     /// How the model writes calls.
@@ -101,10 +139,15 @@ impl PromptRenderer {
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for images and audio that the model cannot take,
-    /// [`ErrorKind::FunctionCallingUnsupported`] for functions that cannot be offered, [`ErrorKind::InvalidMessage`]
-    /// for a conversation that the template refuses.
+    /// [`ErrorKind::FunctionCallingUnsupported`] for functions that cannot be offered, [`ErrorKind::InvalidFunction`] for
+    /// one that breaks a rule, [`ErrorKind::InvalidMessage`] for a conversation that the template refuses.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
-        self.render_as(self.capabilities, messages, frame)
+        match &self.tool_use {
+            Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => {
+                tool_use.render_as(tool_use.capabilities, messages, frame)
+            }
+            _ => self.render_as(self.capabilities, messages, frame),
+        }
     }
 
     fn render_as(
@@ -120,14 +163,19 @@ impl PromptRenderer {
                 "functions are registered, but the model's chat template does not offer them",
             ));
         }
-        let marker = Marker::new(&self.control, |candidate| holds(messages, candidate))?;
+        functions.iter().try_for_each(|function| function.check())?;
+        let others = Value::Object(frame.variables.cloned().unwrap_or_default());
+        let printed = others.to_string();
+        let marker = Marker::new(&self.control, |candidate| holds(messages, candidate) || printed.contains(candidate))?;
         let mut view = View { renderer: self, capabilities, marker: &marker, ids: CallIds::default() };
-        let (tools, system) = match capabilities.tools {
-            Some(ToolForm::Inserted) => (Vec::new(), with_tool_list(messages, &functions)),
+        let (tools, listing) = match capabilities.tools {
+            Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             form => (functions.iter().map(|function| view.tool(function, form)).collect(), None),
         };
-        let rest = if system.is_some() { messages.get(1..) } else { Some(messages) };
-        let messages = system.iter().chain(rest.unwrap_or_default());
+        let messages = messages.iter().enumerate().map(|(at, message)| match &listing {
+            Some((carrier, listing)) if *carrier == at => listing,
+            _ => message,
+        });
         let messages = messages.filter(|message| !only_carries_functions(message));
         let messages = messages.map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
         let variables = minijinja::context! {
@@ -141,6 +189,7 @@ impl PromptRenderer {
             Some(enable_thinking) => minijinja::context! { enable_thinking, ..variables },
             None => variables,
         };
+        let variables = minijinja::context! { ..variables, ..view.value(&others, false) };
         Ok(marker.split(&self.template.render(variables, frame.now)?))
     }
 }
@@ -155,10 +204,9 @@ struct View<'a> {
 
 impl View<'_> {
     fn tool(&self, function: &SdkFunction, form: Option<ToolForm>) -> TemplateValue {
-        let function = self.value(&function_schema(function), false);
         match form {
-            Some(ToolForm::Wrapped) => minijinja::context! { type => "function", function },
-            _ => function,
+            Some(ToolForm::Given(ToolListForm::Wrapped)) => self.value(&tool_schema(function), false),
+            _ => self.value(&function_schema(function), false),
         }
     }
 
@@ -167,6 +215,9 @@ impl View<'_> {
         let mut entries: IndexMap<&str, TemplateValue> = IndexMap::new();
         entries.insert("role", message.role.as_str().into());
         // Templates test whether a key is there, so absent things have no key.
+        if let Some(name) = message.name.as_deref().filter(|name| !name.is_empty()) {
+            entries.insert("name", self.marker.mark(name).as_ref().into());
+        }
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
             match self.capabilities.calls {
                 Some(form) => {
@@ -280,22 +331,26 @@ impl CallIds {
 pub(crate) fn joined(segments: &[Segment]) -> String {
     let mut text = String::new();
     for segment in segments {
-        let (Segment::Text(piece) | Segment::Control(piece)) = segment;
-        text.push_str(piece);
+        text.push_str(segment.text());
     }
     text
 }
 
-/// The system message with the functions listed at its end, as LFM2 has been shown them.
-fn with_tool_list(messages: &[ChatMessage], functions: &[&SdkFunction]) -> Option<ChatMessage> {
-    if functions.is_empty() {
-        return None;
-    }
-    // Functions stand in the system message, so there is one.
-    let text = messages.first()?.text();
-    let entries: Vec<String> = functions.iter().map(|function| function_schema(function).to_string()).collect();
+/// The message that carries functions, with these listed at its end as LFM2 has been shown them, and its place.
+fn with_tool_list(
+    messages: &[ChatMessage],
+    functions: &[&SdkFunction],
+    form: ToolListForm,
+) -> Option<(usize, ChatMessage)> {
+    let carrier = messages.iter().position(|message| !message.functions.is_empty())?;
+    let text = messages[carrier].text();
+    let entries = functions.iter().map(|function| match form {
+        ToolListForm::Bare => function_schema(function).to_string(),
+        ToolListForm::Wrapped => tool_schema(function).to_string(),
+    });
     let joint = if text.is_empty() { "" } else { "\n" };
-    Some(ChatMessage::system(format!("{text}{joint}List of tools: [{}]", entries.join(", "))))
+    let list = entries.collect::<Vec<_>>().join(", ");
+    Some((carrier, ChatMessage::system(format!("{text}{joint}List of tools: [{list}]"))))
 }
 
 /// Whether a system message stands for functions alone: templates read those from `tools`.
@@ -308,6 +363,7 @@ fn holds(messages: &[ChatMessage], character: char) -> bool {
     messages.iter().any(|message| {
         let calls = message.function_calls.iter().flatten();
         message.text().contains(character)
+            || message.name.as_ref().is_some_and(|name| name.contains(character))
             || message.reasoning_content.as_ref().is_some_and(|reasoning| reasoning.contains(character))
             || message.functions.iter().any(|function| function_schema(function).to_string().contains(character))
             || calls.into_iter().any(|call| {

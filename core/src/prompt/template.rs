@@ -18,7 +18,8 @@ use crate::prompt::source::{LIST_FILTER, OPERAND_FILTERS, SLICE_FILTER, prepare}
 const FUEL: u64 = 1_000_000;
 /// Bytes of stack for the template engine; what tags and tokens can nest takes a fraction of it.
 const STACK: usize = 64 << 20;
-const LONGEST_PROMPT: usize = 16 << 20;
+/// Bytes that a template prints at most.
+pub(crate) const LONGEST_PROMPT: usize = 16 << 20;
 /// Macros and loops inside of each other; each level can hold a copy of its text.
 const DEEPEST: usize = 64;
 const NAME: &str = "chat_template";

@@ -19,7 +19,12 @@ use crate::schema::functions_from_json;
 struct Golden {
     template: String,
     clock: String,
+    /// As conversations without `enable_thinking` read them.
     prompts: BTreeMap<String, Expected>,
+    /// As those with it do, of templates that know it.
+    thinking: Option<BTreeMap<String, Expected>>,
+    /// With the tool list in the form that the template's family is not used to.
+    other_form: Option<BTreeMap<String, Expected>>,
 }
 
 #[derive(Deserialize)]
@@ -32,8 +37,9 @@ enum Expected {
     Error(serde::de::IgnoredAny),
 }
 
+/// What conversations send unless they ask for reasoning.
 fn frame(now: &Zoned) -> Frame<'_> {
-    Frame { add_generation_prompt: true, enable_thinking: None, now }
+    Frame { add_generation_prompt: true, enable_thinking: Some(false), variables: None, now }
 }
 
 const CONTROL: [&str; 10] = [
@@ -92,19 +98,33 @@ fn check(golden: &str) {
     let golden = fs::read_to_string(repository().join("tests/golden/prompts").join(golden)).unwrap();
     let golden: Golden = serde_json::from_str(&golden).unwrap();
     let now: Zoned = format!("{}[UTC]", golden.clock).parse().unwrap();
-    let renderer = renderer(Path::new(&golden.template));
+    let mut renderer = renderer(Path::new(&golden.template));
     assert!(10 <= golden.prompts.len());
-    for (name, expected) in &golden.prompts {
-        let rendered = renderer.render(&conversation(name), &frame(&now)).map(|segments| joined(&segments));
+    let asked = Frame { enable_thinking: Some(true), ..frame(&now) };
+    check_prompts(&golden.template, &renderer, &frame(&now), &golden.prompts);
+    golden.thinking.iter().for_each(|expected| check_prompts(&golden.template, &renderer, &asked, expected));
+
+    let other = match renderer.capabilities.tools {
+        Some(ToolForm::Given(ToolListForm::Bare)) => ToolListForm::Wrapped,
+        _ => ToolListForm::Bare,
+    };
+    renderer.capabilities.tools = renderer.capabilities.tools.map(|found| found.or_chosen(Some(other)));
+    golden.other_form.iter().for_each(|expected| check_prompts(&golden.template, &renderer, &frame(&now), expected));
+}
+
+#[track_caller]
+fn check_prompts(template: &str, renderer: &PromptRenderer, frame: &Frame<'_>, prompts: &BTreeMap<String, Expected>) {
+    for (name, expected) in prompts {
+        let rendered = renderer.render(&conversation(name), frame).map(|segments| joined(&segments));
         match (rendered, expected) {
-            (Ok(text), Expected::Text(expect)) => assert_eq!(&text, expect, "{}: {name}", golden.template),
+            (Ok(text), Expected::Text(expect)) => assert_eq!(&text, expect, "{template}: {name}"),
             (Err(err), Expected::Raised(expect)) => assert!(err.to_string().contains(expect), "{name}: {err}"),
             (Err(_), Expected::Error(_)) => {}
             // Jinja2 would print a description of the image where its picture belongs.
             (Err(err), Expected::Text(_)) if err.kind() == ErrorKind::UnsupportedContent => {
-                assert!(name == "images" && !renderer.capabilities.images, "{}: {name}", golden.template);
+                assert!(name == "images" && !renderer.capabilities.images, "{template}: {name}");
             }
-            (rendered, _) => panic!("{}: {name}: {rendered:?}", golden.template),
+            (rendered, _) => panic!("{template}: {name}: {rendered:?}"),
         }
     }
 }
@@ -123,6 +143,7 @@ fn templates_of_lfm2_render_as_in_jinja2() {
 
 #[test]
 fn templates_of_other_models_render_as_in_jinja2() {
+    check("llama-2.json");
     check("llama-3.json");
     check("qwen-2.json");
     check("qwen-3.json");
@@ -142,19 +163,20 @@ fn a_probe_finds_what_a_template_prints() {
     let plain_calls = Some(CallForm::default());
     let literal_calls = Some(CallForm { literals: true, ids: false });
     for (template, tools, calls, images) in [
-        ("models/template.jinja", ToolForm::Bare, plain_calls, false),
-        ("lfm2-a", ToolForm::Bare, plain_calls, false),
-        ("lfm2-b", ToolForm::Bare, None, true),
-        ("lfm2-c", ToolForm::Bare, literal_calls, true),
-        ("lfm2-d", ToolForm::Bare, literal_calls, true),
-        ("llama-3", ToolForm::Wrapped, plain_calls, false),
-        ("qwen-2", ToolForm::Wrapped, plain_calls, false),
-        ("qwen-3", ToolForm::Wrapped, plain_calls, false),
-        ("hermes", ToolForm::Wrapped, plain_calls, false),
-        ("smollm-2", ToolForm::Inserted, None, false),
-        ("smollm-3", ToolForm::Wrapped, None, false),
-        ("mistral", ToolForm::Wrapped, Some(CallForm { ids: true, literals: false }), false),
-        ("features", ToolForm::Bare, plain_calls, false),
+        ("models/template.jinja", ToolForm::Given(ToolListForm::Bare), plain_calls, false),
+        ("lfm2-a", ToolForm::Given(ToolListForm::Bare), plain_calls, false),
+        ("lfm2-b", ToolForm::Given(ToolListForm::Bare), None, true),
+        ("lfm2-c", ToolForm::Given(ToolListForm::Bare), literal_calls, true),
+        ("lfm2-d", ToolForm::Given(ToolListForm::Bare), literal_calls, true),
+        ("llama-3", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
+        ("qwen-2", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
+        ("qwen-3", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
+        ("hermes", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
+        ("smollm-2", ToolForm::Inserted(ToolListForm::Bare), None, false),
+        ("llama-2", ToolForm::Inserted(ToolListForm::Bare), None, false),
+        ("smollm-3", ToolForm::Given(ToolListForm::Wrapped), None, false),
+        ("mistral", ToolForm::Given(ToolListForm::Wrapped), Some(CallForm { ids: true, literals: false }), false),
+        ("features", ToolForm::Given(ToolListForm::Bare), plain_calls, false),
     ] {
         let path = match template.contains('/') {
             true => template.to_owned(),
@@ -194,6 +216,44 @@ fn what_a_caller_spells_is_never_a_control_token() {
     let count = |control: &str| segments.iter().filter(|segment| **segment == Segment::Control(control.into())).count();
     assert_eq!([count("<|im_start|>"), count("<|im_end|>")], [5, 4]);
     assert_eq!([count("<|tool_list_end|>"), count("<|tool_call_end|>")], [1, 1]);
+}
+
+#[test]
+fn functions_of_a_later_system_message_are_listed_there() {
+    let smollm = renderer(Path::new("tests/fixtures/templates/smollm-2.jinja"));
+    let later = ChatMessage { functions: vec![SdkFunction::new("f", "", vec![])], ..ChatMessage::system("Now this.") };
+    let history = |later: ChatMessage| [ChatMessage::user("Hi"), ChatMessage::assistant("Yes?"), later];
+    let listed = "Now this.\nList of tools: [".to_owned() + &function_schema(&later.functions[0]).to_string() + "]";
+    let text = |messages: &[ChatMessage]| joined(&smollm.render(messages, &frame(&Zoned::default())).unwrap());
+    assert_eq!(text(&history(later)), text(&history(ChatMessage::system(listed))));
+}
+
+#[test]
+fn a_template_for_functions_renders_conversations_that_have_some() {
+    let (chat, tool_use) = ("{{ messages[-1].content }}".to_owned(), "{{ tools | tojson }}".to_owned());
+    let sources = TemplateSources { chat, tool_use: Some(tool_use) };
+    let renderer = PromptRenderer::of(&sources, &ControlTokens::new(&CONTROL).unwrap(), ["", ""], None).unwrap();
+    let text = |messages: &[ChatMessage]| joined(&renderer.render(messages, &frame(&Zoned::default())).unwrap());
+    let (plain, offering) =
+        (ChatMessage::user("Hi"), ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]));
+    assert_eq!(text(std::slice::from_ref(&plain)), "Hi");
+    let function = tool_schema(&offering.functions[0]);
+    assert_eq!(text(&[offering, plain]), format!("[{function}]"));
+    assert!(renderer.offers_functions());
+}
+
+#[test]
+fn other_variables_reach_the_template_and_spell_no_control_token() {
+    let source = "{{ style }} {{ depth.max }}{{ messages[0].content }}";
+    let control = ControlTokens::new(&CONTROL).unwrap();
+    let renderer = PromptRenderer::new(source, control, "", "", false).unwrap();
+    let Some(Value::Object(variables)) = read_json(r#"{"style": "<|im_end|>", "depth": {"max": 3}}"#) else {
+        panic!("it is an object")
+    };
+    let now = Zoned::default();
+    let frame = Frame { variables: Some(&variables), ..frame(&now) };
+    let prompt = renderer.render(&[ChatMessage::user("Hi")], &frame).unwrap();
+    assert_eq!(prompt, [Segment::Text("<|im_end|> 3Hi".to_owned())]);
 }
 
 #[test]

@@ -28,7 +28,11 @@ pub(crate) use read::read_functions;
 /// ```
 pub fn function_schema(function: &SdkFunction) -> Value {
     let properties = function.parameters.iter().map(|parameter| {
-        (parameter.name.clone(), type_schema(&parameter.parameter_type, Some(&parameter.description)))
+        let schema = match &parameter.schema {
+            Some(schema) => described(schema.clone(), &parameter.description),
+            None => type_schema(&parameter.parameter_type, Some(&parameter.description)),
+        };
+        (parameter.name.clone(), schema)
     });
     let required = function.parameters.iter().filter(|parameter| !parameter.optional);
     let parameters = object(properties.collect(), required.map(|parameter| parameter.name.clone()).collect());
@@ -53,6 +57,16 @@ pub(crate) fn tool_schema(function: &SdkFunction) -> Value {
 /// Functions as JSON text: chat-completions `tools`, which [`functions_from_json`] reads.
 pub fn functions_to_json(functions: &[SdkFunction]) -> String {
     functions.iter().map(tool_schema).collect::<Value>().to_string()
+}
+
+/// A schema with a parameter's description, where there is one to say.
+fn described(mut schema: Value, description: &str) -> Value {
+    if let Value::Object(entries) = &mut schema
+        && (entries.contains_key("description") || !description.is_empty())
+    {
+        entries.insert("description".to_owned(), description.into());
+    }
+    schema
 }
 
 /// The schema of a type. `description` comes from where the type stands, and overrides the type's own.

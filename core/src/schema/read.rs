@@ -1,9 +1,11 @@
 //! Functions read from chat-completions `tools`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
+use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 
 /// How deep a schema may nest; [`SdkFunction::check`] has its own, lower rule.
 const DEEPEST_SCHEMA: usize = 64;
@@ -11,9 +13,12 @@ const DEEPEST_SCHEMA: usize = 64;
 /// Reads functions from JSON text: an array of chat-completions `tools`
 /// (`{"type": "function", "function": {…}}`) or of bare `{"name", "description", "parameters"}` entries.
 ///
+/// A parameter whose schema no type expresses keeps it as [`schema`](SdkFunctionParameter::schema). Nothing that a schema
+/// refers to is fetched.
+///
 /// # Errors
-/// [`ErrorKind::Serialization`] naming the place, for text that is no such array and for schema keywords that the
-/// parameter types cannot express; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule.
+/// [`ErrorKind::Serialization`] naming the place, for text that is no such array and for keywords beside `properties` and
+/// `required`, which no parameter could keep; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
@@ -56,14 +61,42 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
     let mut parameters = Vec::with_capacity(properties.len());
     for (name, property) in properties {
         let place = format!("{place}.properties.{name}");
-        let parameter_type = read_type(property, &place, 0)?;
-        let description = text(fields(property, &place)?, "description", &place)?.unwrap_or_default();
+        let entries = fields(property, &place)?;
+        let description = text(entries, "description", &place)?.unwrap_or_default();
+        let (parameter_type, schema) = match read_type(property, &place, 0) {
+            Ok(parameter_type) => (parameter_type, None),
+            Err(_) if depth(property) <= DEEPEST_SCHEMA => (nearest(entries), Some(Value::from(property.clone()))),
+            Err(err) => return Err(err),
+        };
         let optional = !required.contains(name);
-        parameters.push(SdkFunctionParameter { name: name.clone(), parameter_type, description, optional });
+        parameters.push(SdkFunctionParameter { name: name.clone(), parameter_type, description, optional, schema });
     }
     match required.iter().find(|name| !properties.contains_key(*name)) {
         Some(absent) => Err(wrong(place, &format!("required property {absent:?} does not exist"))),
         None => Ok(parameters),
+    }
+}
+
+/// The type that says most of a schema that none says all of.
+fn nearest(schema: &Map<String, Json>) -> SdkFunctionParameterType {
+    use SdkFunctionParameterType::{SdkNull, SdkObj};
+    match schema.get("type").and_then(Json::as_str) {
+        Some("string") => SdkFunctionParameterType::string(),
+        Some("number") => SdkFunctionParameterType::number(),
+        Some("integer") => SdkFunctionParameterType::integer(),
+        Some("boolean") => SdkFunctionParameterType::boolean(),
+        Some("array") => SdkFunctionParameterType::array(SdkNull),
+        Some("object") => SdkObj { properties: BTreeMap::new(), required: Vec::new(), description: None },
+        _ => SdkNull,
+    }
+}
+
+/// How deep JSON nests; serde_json bounds it.
+fn depth(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Json::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -177,14 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_types_cannot_express_is_named() {
-        let text = r#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string", "pattern": "x"}}}}]"#;
-        let err = functions_from_json(text).unwrap_err();
-        assert_eq!(err.kind(), ErrorKind::Serialization);
-        assert_eq!(
-            err.message(),
-            r#"functions[0].parameters.properties.a: keyword "pattern" has no counterpart for type "string""#
-        );
+    fn what_the_types_cannot_express_is_kept_as_it_is() {
+        let text = r#"[{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+            + r#""a": {"pattern": "x", "type": "string"}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "#
+            + r#""c": {"type": ["integer", "null"], "description": "How many.", "minimum": 0}, "d": {}, "#
+            + r##""e": {"$ref": "#/$defs/none"}, "f": {"type": "integer", "description": "Plain."}}}}]"##;
+        let functions = functions_from_json(&text).unwrap();
+        assert_eq!(format!("[{}]", function_schema(&functions[0])), text);
+        let parameters = &functions[0].parameters;
+        assert_eq!(parameters[0].parameter_type, SdkFunctionParameterType::string());
+        let kept: Vec<bool> = parameters.iter().map(|parameter| parameter.schema.is_some()).collect();
+        assert_eq!(kept, [true, true, true, true, true, false]);
+        let mut function = functions[0].clone();
+        function.parameters[2].description = "So many.".to_owned();
+        assert!(function_schema(&function).to_string().contains(r#""description": "So many.", "minimum": 0"#));
     }
 
     #[test]

@@ -23,6 +23,16 @@ pub(crate) enum TokenText {
     Control(Box<str>),
 }
 
+impl TokenText {
+    /// Bytes that it adds; for a control token, those of its spelling.
+    pub(crate) fn n_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Control(spelling) => spelling.len(),
+        }
+    }
+}
+
 /// How a vocabulary spells the bytes of its tokens.
 pub(crate) enum Spelling {
     /// A printable character for each byte, as GPT-2 does.

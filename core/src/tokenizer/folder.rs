@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::prompt::TemplateSources;
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
 use crate::tokenizer::{Parts, guarded};
 use crate::weights::Folder;
@@ -12,15 +13,24 @@ pub(crate) fn read(folder: &Folder) -> Result<Parts> {
     let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
     let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
     let generation = folder.json("generation_config.json")?.unwrap_or_default();
-    let template = match folder.text("chat_template.jinja")? {
-        Some(template) => Some(template),
-        None => settings.get("chat_template").and_then(default_template).map(str::to_owned),
+    let named = |name: &str| settings.get("chat_template").and_then(|json| template(json, name)).map(str::to_owned);
+    let templates = match folder.text("chat_template.jinja")? {
+        Some(chat) => {
+            let tool_use = folder.text("additional_chat_templates/tool_use.jinja")?;
+            Some(TemplateSources { chat, tool_use })
+        }
+        None => named("default").map(|chat| TemplateSources { chat, tool_use: named("tool_use") }),
     };
-    parts(&json, &settings, &[folder.config(), &generation], template)
+    parts(&json, &settings, &[folder.config(), &generation], templates)
 }
 
 /// The parts of a tokenizer from the text of tokenizer.json, tokenizer_config.json, and the model's configurations.
-pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json], template: Option<String>) -> Result<Parts> {
+pub(super) fn parts(
+    json: &str,
+    settings: &Json,
+    configs: &[&Json],
+    templates: Option<TemplateSources>,
+) -> Result<Parts> {
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
     let decoding = Decoding::of(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
@@ -40,7 +50,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json], template: Op
         bos_id,
         adds_bos,
         end_ids: token_id("eos_token").into_iter().chain(config_ids("eos_token_id")).collect(),
-        template,
+        templates,
         encoder,
     })
 }
@@ -105,10 +115,17 @@ fn token_text(json: &Json) -> Option<&str> {
     json.as_str().or_else(|| json.get("content")?.as_str())
 }
 
-/// One template, or a list of named ones of which `default` is meant for chat.
-fn default_template(json: &Json) -> Option<&str> {
-    let named = |name: &str| json.as_array()?.iter().find(|entry| entry.get("name").is_some_and(|found| found == name));
-    json.as_str().or_else(|| named("default")?.get("template")?.as_str())
+/// One template, which is called `default`, or a list of named ones.
+fn template<'a>(json: &'a Json, name: &str) -> Option<&'a str> {
+    match json {
+        Json::String(template) => (name == "default").then_some(template),
+        _ => json
+            .as_array()?
+            .iter()
+            .find(|entry| entry.get("name").is_some_and(|found| found == name))?
+            .get("template")?
+            .as_str(),
+    }
 }
 
 /// One id, or a list of ids.

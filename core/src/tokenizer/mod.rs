@@ -23,7 +23,8 @@ use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenize
 
 use crate::constrain::{Vocabulary, Word};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::prompt::{ControlTokens, Segment};
+use crate::options::ToolListForm;
+use crate::prompt::{ControlTokens, PromptRenderer, Segment, TemplateSources};
 use crate::weights::Weights;
 
 pub(crate) use bytes::{TokenText, Utf8Pieces};
@@ -37,6 +38,8 @@ pub(crate) struct Tokenizer {
     /// Cuts text into words behind the first control token, where that is another way than at the beginning.
     later_splitter: Option<PreTokenizerWrapper>,
     texts: Vec<TokenText>,
+    /// Bytes of the longest token; 1 at least.
+    longest: usize,
     drops_space: bool,
     unknown_id: Option<u32>,
     /// The ids of each spelling; prompts use the first.
@@ -64,12 +67,12 @@ struct Parts {
     /// Whether every prompt begins with it.
     adds_bos: bool,
     end_ids: Vec<u32>,
-    template: Option<String>,
+    templates: Option<TemplateSources>,
 }
 
 impl Tokenizer {
-    /// The tokenizer of a model, and the source of its chat template if it has one.
-    pub(crate) fn load(weights: &Weights) -> Result<(Self, Option<String>)> {
+    /// The tokenizer of a model, and the sources of its chat templates if it has any.
+    pub(crate) fn load(weights: &Weights) -> Result<(Self, Option<TemplateSources>)> {
         Self::of(match weights {
             Weights::Gguf(file) => gguf::read(file)?,
             Weights::Folder(folder) => folder::read(folder)?,
@@ -83,7 +86,7 @@ impl Tokenizer {
         Ok(Self::of(folder::parts(json, &settings, &[], None)?)?.0)
     }
 
-    fn of(mut parts: Parts) -> Result<(Self, Option<String>)> {
+    fn of(mut parts: Parts) -> Result<(Self, Option<TemplateSources>)> {
         parts.encoder.set_encode_special_tokens(true);
         // Files carry settings of their training, which would cut or fill up every prompt, or vary its tokens.
         without_dropout(&mut parts.encoder);
@@ -119,6 +122,7 @@ impl Tokenizer {
         let tokenizer = Self {
             later_splitter: parts.encoder.get_pre_tokenizer().and_then(without_prefix),
             encoder: parts.encoder,
+            longest: parts.texts.iter().map(TokenText::n_bytes).max().unwrap_or(1).max(1),
             texts: parts.texts,
             drops_space: parts.drops_space,
             unknown_id: parts.unknown_id,
@@ -129,7 +133,7 @@ impl Tokenizer {
             end_ids,
             is_learned: true,
         };
-        Ok((tokenizer, parts.template))
+        Ok((tokenizer, parts.templates))
     }
 
     /// What the tokenizers library calls the way in which text is cut.
@@ -142,6 +146,13 @@ impl Tokenizer {
         }
     }
 
+    /// Tokens that a text of so many bytes has at least.
+    pub(crate) fn fewest_tokens(&self, n_bytes: usize) -> usize {
+        // Composed characters are at most three times shorter than what they are composed of.
+        let shrinks = if self.encoder.get_normalizer().is_some() { 3 } else { 1 };
+        n_bytes / (self.longest * shrinks)
+    }
+
     /// How many tokens there are.
     pub(crate) fn n_tokens(&self) -> usize {
         self.texts.len()
@@ -151,6 +162,11 @@ impl Tokenizer {
     pub(crate) fn control_tokens(&self) -> Result<ControlTokens> {
         let spellings: Vec<&str> = self.control_ids.keys().map(AsRef::as_ref).collect();
         ControlTokens::new(&spellings)
+    }
+
+    /// Renders conversations for the model of this tokenizer.
+    pub(crate) fn renderer(&self, sources: &TemplateSources, form: Option<ToolListForm>) -> Result<PromptRenderer> {
+        PromptRenderer::of(sources, &self.control_tokens()?, [self.bos_token(), self.eos_token()], form)
     }
 
     /// The spelling of the token that begins a text; empty when there is none.

@@ -48,7 +48,7 @@ impl Tokenizer {
             bos_id: id(BOS),
             adds_bos: true,
             end_ids: id(END).into_iter().collect(),
-            template: None,
+            templates: None,
         })?;
         // A script says its own tokens, and never those of single bytes.
         tokenizer.is_learned = false;

@@ -27,7 +27,7 @@ fn golden() -> Golden {
     serde_json::from_slice(&std::fs::read(tests_folder().join("golden/tokens.json")).unwrap()).unwrap()
 }
 
-fn load(model: &str) -> (Tokenizer, Option<String>) {
+fn load(model: &str) -> (Tokenizer, Option<TemplateSources>) {
     let path = tests_folder().join("fixtures/models").join(model);
     Tokenizer::load(&Weights::open(path.to_str().unwrap()).unwrap()).unwrap()
 }
@@ -102,7 +102,7 @@ fn settings_of_training_neither_cut_nor_fill_a_prompt() {
 fn both_places_of_a_chat_template_are_read() {
     for form in FORMS {
         let (tokenizer, template) = load(form);
-        assert!(template.unwrap().contains("im_start"), "{form}");
+        assert!(template.unwrap().chat.contains("im_start"), "{form}");
         assert_eq!(tokenizer.bos_token(), "<|startoftext|>", "{form}");
         assert!(tokenizer.is_end(7), "{form}");
     }

@@ -1,7 +1,7 @@
 //! Values made to fit a type, where there is one obvious way.
 
 use crate::function::{SdkFunctionParameterType, Value};
-use crate::parse::read_json;
+use crate::parse::{number_of, read_json};
 use crate::validate::DiagnosticCode;
 
 /// The largest float below which every whole number is exact.
@@ -34,8 +34,13 @@ pub(super) fn is_of_type(value: &Value, wanted: &SdkFunctionParameterType) -> bo
     }
 }
 
-/// The value, changed if that makes it fit, and how it was changed.
-pub(super) fn to_type(value: Value, wanted: &SdkFunctionParameterType) -> (Value, Option<DiagnosticCode>) {
+/// The value, changed if that makes it fit, and how it was changed. `written` is the same value with numbers as texts, as
+/// the model wrote them, where that is known.
+pub(super) fn to_type(
+    value: Value,
+    wanted: &SdkFunctionParameterType,
+    written: Option<&Value>,
+) -> (Value, Option<DiagnosticCode>) {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNum, SdkObj, SdkStr};
     if is_of_type(&value, wanted) {
         return (value, None);
@@ -43,7 +48,10 @@ pub(super) fn to_type(value: Value, wanted: &SdkFunctionParameterType) -> (Value
     let coerced = match (&value, wanted) {
         (Value::Number(number), SdkInt { .. }) => whole(*number).map(|value| (value, DiagnosticCode::FloatToInt)),
         (Value::Integer(_) | Value::BigInteger(_) | Value::Number(_), SdkStr { .. }) => {
-            Some((Value::String(value.to_string()), DiagnosticCode::NumberToString))
+            // An app may have changed the arguments since they were written.
+            let lexeme = written.and_then(Value::as_str).filter(|lexeme| number_of(lexeme).as_ref() == Some(&value));
+            let text = lexeme.map_or_else(|| value.to_string(), str::to_owned);
+            Some((Value::String(text), DiagnosticCode::NumberToString))
         }
         (Value::String(text), SdkNum { .. } | SdkInt { .. }) => {
             let read = read_json(text.trim()).map(|read| match (read, wanted) {

@@ -4,12 +4,14 @@
 //! where an obvious coercion makes them fit, with a diagnostic for every change and for everything that does not fit.
 
 mod coerce;
+mod json_schema;
 #[cfg(test)]
 mod tests;
 
 use crate::function::{
     Arguments, Diagnostic, DiagnosticCode, SdkFunction, SdkFunctionCall, SdkFunctionParameterType, Severity, Value,
 };
+use crate::parse::number_lexemes;
 
 /// Argument names that some models wrap all arguments in.
 const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
@@ -65,16 +67,18 @@ impl Validation {
 /// ```
 pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
     let mut diagnostics = Vec::new();
+    let written = unwrapped(&number_lexemes(&call.raw_text).unwrap_or_default(), function, &mut Vec::new());
     let mut given = unwrapped(&call.arguments, function, &mut diagnostics);
     let mut arguments = Arguments::new();
     for parameter in &function.parameters {
-        let place = Place { path: parameter.name.clone(), is_required: !parameter.optional };
+        let written = written.get(&parameter.name);
+        let place = Place { path: parameter.name.clone(), is_required: !parameter.optional, written };
         let value = given.shift_remove(&parameter.name);
-        arguments.extend(
-            place
-                .check(value, &parameter.parameter_type, &mut diagnostics)
-                .map(|value| (parameter.name.clone(), value)),
-        );
+        let value = match &parameter.schema {
+            Some(schema) => place.check_schema(value, schema, &parameter.parameter_type, &mut diagnostics),
+            None => place.check(value, &parameter.parameter_type, &mut diagnostics),
+        };
+        arguments.extend(value.map(|value| (parameter.name.clone(), value)));
     }
     let declared: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     for (name, value) in given {
@@ -122,12 +126,14 @@ fn unwrapped(arguments: &Arguments, function: &SdkFunction, diagnostics: &mut Ve
 }
 
 /// Where a value stands, and whether it must be there.
-struct Place {
+struct Place<'a> {
     path: String,
     is_required: bool,
+    /// The value there with numbers as texts, as the model wrote them, where that is known.
+    written: Option<&'a Value>,
 }
 
-impl Place {
+impl Place<'_> {
     /// The value that fits, or the one given where none does; `None` for one that is left out.
     fn check(
         &self,
@@ -154,16 +160,50 @@ impl Place {
         }
     }
 
+    /// As [`check`](Self::check), with a schema; the nearest type says what is an obvious coercion.
+    fn check_schema(
+        &self,
+        value: Option<Value>,
+        schema: &Value,
+        nearest: &SdkFunctionParameterType,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Value> {
+        let value = match value {
+            Some(Value::Null) if json_schema::faults(&Value::Null, schema).is_empty() => return Some(Value::Null),
+            None => return self.check(None, nearest, diagnostics),
+            Some(Value::Null) if *nearest != SdkFunctionParameterType::SdkNull => {
+                return self.check(Some(Value::Null), nearest, diagnostics);
+            }
+            Some(value) => value,
+        };
+        let (value, coerced) = match json_schema::single_type(schema) {
+            Some(_) => coerce::to_type(value, nearest, self.written),
+            None => (value, None),
+        };
+        if let Some(code) = coerced {
+            self.note(code, &format!("was read as {}", coerce::name(nearest)), diagnostics);
+        }
+        for fault in json_schema::faults(&value, schema) {
+            let place = Place { path: format!("{}{}", self.path, fault.path), is_required: true, written: None };
+            place.note(fault.code, &fault.message, diagnostics);
+        }
+        Some(value)
+    }
+
     fn fit(&self, value: Value, wanted: &SdkFunctionParameterType, diagnostics: &mut Vec<Diagnostic>) -> Value {
         use SdkFunctionParameterType::{SdkArr, SdkObj};
-        let (value, coerced) = coerce::to_type(value, wanted);
+        let (value, coerced) = coerce::to_type(value, wanted, self.written);
         if let Some(code) = coerced {
             self.note(code, &format!("was read as {}", coerce::name(wanted)), diagnostics);
         }
         match (value, wanted) {
             (Value::Array(items), SdkArr { item_type, .. }) => {
                 let fit = |(i, item): (usize, Value)| {
-                    let place = Self { path: format!("{}[{i}]", self.path), is_required: true };
+                    let written = match self.written {
+                        Some(Value::Array(items)) => items.get(i),
+                        _ => None,
+                    };
+                    let place = Place { path: format!("{}[{i}]", self.path), is_required: true, written };
                     place.check(Some(item), item_type, diagnostics).unwrap_or(Value::Null)
                 };
                 Value::Array(items.into_iter().enumerate().map(fit).collect())
@@ -171,7 +211,12 @@ impl Place {
             (Value::Object(mut entries), SdkObj { properties, required, .. }) => {
                 let mut fitted = Arguments::new();
                 for (name, property) in properties {
-                    let place = Self { path: format!("{}.{name}", self.path), is_required: required.contains(name) };
+                    let written = match self.written {
+                        Some(Value::Object(entries)) => entries.get(name),
+                        _ => None,
+                    };
+                    let is_required = required.contains(name);
+                    let place = Place { path: format!("{}.{name}", self.path), is_required, written };
                     let value = place.check(entries.shift_remove(name), property, diagnostics);
                     fitted.extend(value.map(|value| (name.clone(), value)));
                 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::function::SdkFunctionParameter;
+use crate::options::FunctionCallParser;
 use crate::parse::read_json;
 use crate::schema::functions_from_json;
 
@@ -135,4 +136,71 @@ fn a_call_of_an_unknown_function_is_warned_of_and_otherwise_left_alone() {
 fn every_code_has_a_name_of_its_own() {
     let names: std::collections::HashSet<&str> = DiagnosticCode::ALL.iter().map(|code| code.code()).collect();
     assert_eq!(names.len(), DiagnosticCode::ALL.len());
+}
+
+#[test]
+fn a_number_that_was_to_be_text_is_the_text_that_was_written() {
+    let parameter = |name: &str| SdkFunctionParameter::new(name, SdkFunctionParameterType::string(), "");
+    let list = SdkFunctionParameterType::array(SdkFunctionParameterType::string());
+    let parameters = vec![parameter("zip"), parameter("price"), SdkFunctionParameter::new("tags", list, "")];
+    let function = SdkFunction::new("f", "", parameters);
+    let check = |parser, text: &str, expect: &str| {
+        let mut calls = Vec::new();
+        let (start, end) = parser_markers(parser);
+        let mut parser = crate::parse::ReplyParser::new(Some(parser));
+        let mut emit = |parsed| {
+            if let crate::parse::Parsed::Calls(found) = parsed {
+                calls.extend(found)
+            }
+        };
+        for piece in [start, crate::parse::Piece::Text(text), end] {
+            parser.push(piece, &mut emit);
+        }
+        let validation = validate(&calls[0], &function);
+        assert_eq!(Value::Object(validation.arguments).to_string(), expect, "{text}");
+        calls.remove(0)
+    };
+    let expect = r#"{"zip": "01234", "price": "5.10", "tags": ["0x1F", "1e3"]}"#;
+    let python = FunctionCallParser::DefaultFunctionCallParser;
+    let mut call = check(python, "[f(zip=01234, price=5.10, tags=[0x1F, 1e3])]", expect);
+    check(python, "[f(args={'zip': 01234, 'price': 5.10, 'tags': [0x1F, 1e3]})]", expect);
+    let json = FunctionCallParser::JsonStyleFunctionCallParser;
+    let text = r#"{"name": "f", "arguments": {"zip": 100000000000000000000, "price": 5.10, "tags": [1E3]}}"#;
+    check(json, text, r#"{"zip": "100000000000000000000", "price": "5.10", "tags": ["1E3"]}"#);
+    // What the app has changed since is not taken back.
+    call.arguments["zip"] = Value::Integer(7);
+    assert_eq!(validate(&call, &function).arguments["zip"], "7".into());
+}
+
+fn parser_markers(parser: FunctionCallParser) -> (crate::parse::Piece<'static>, crate::parse::Piece<'static>) {
+    let (start, end) = parser.markers();
+    (crate::parse::Piece::Control(start), crate::parse::Piece::Control(end))
+}
+
+#[test]
+fn arguments_are_compared_with_schemas_that_no_type_expresses() {
+    let one = |schema: &str, argument: &str, expect: &[&str]| {
+        let (properties, arguments) = (format!(r#"{{"a": {schema}}}"#), format!(r#"{{"a": {argument}}}"#));
+        check(&properties, r#"["a"]"#, &arguments, &arguments, expect);
+    };
+    let nullable = r#"{"anyOf": [{"type": "string"}, {"type": "null"}]}"#;
+    one(nullable, r#""x""#, &[]);
+    one(nullable, "null", &[]);
+    one(nullable, "3", &["a wrong_type"]);
+    one(r#"{"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 5}"#, "4", &[]);
+    one(r#"{"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 5}"#, "5", &["a wrong_type"]);
+    one(r#"{"type": "string", "minLength": 2, "maxLength": 3}"#, r#""é""#, &["a wrong_type"]);
+    one(r#"{"enum": [1, "x", null]}"#, "1.0", &[]);
+    one(r#"{"enum": [1, "x", null]}"#, r#""y""#, &["a not_in_enum"]);
+    one(r#"{"const": 3}"#, "4", &["a not_in_enum"]);
+    one(r#"{"type": "string", "format": "date"}"#, "null", &["a null_for_required"]);
+    let nested = r#"{"type": "object", "minProperties": 1, "required": ["k"],
+        "properties": {"l": {"type": "array", "items": {"allOf": [{"type": "integer"}]}}}}"#;
+    one(nested, r#"{"k": 1, "l": [1, 2]}"#, &[]);
+    one(nested, r#"{"l": [1, "x"]}"#, &["a.k missing_required", "a.l[1] wrong_type"]);
+    // What is obvious is still mended.
+    let properties = r#"{"a": {"type": "integer", "minimum": 1}}"#;
+    check(properties, r#"["a"]"#, r#"{"a": "3"}"#, r#"{"a": 3}"#, &["a string_to_number"]);
+    check(properties, "[]", r#"{"a": null}"#, "{}", &["a null_dropped"]);
+    check(properties, r#"["a"]"#, "{}", "{}", &["a missing_required"]);
 }

@@ -1,26 +1,30 @@
 //! Hugging Face folders: config.json, tokenizer.json, safetensors in one file or in several, chat template.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use candle_core::quantized::{GgmlDType, QMatMul};
 use candle_core::{Device, Tensor};
-use causerie_backend::MappedFile;
-use safetensors::{Dtype, SafeTensors};
+use causerie_backend::ModelFile;
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensors::{Stated, floats_from_bytes, loading};
+use crate::weights::tensors::{Stated, cut_short, loading, read_floats, unreadable};
 
 /// Text files beside the weights; real ones hold a few MiB.
 const LONGEST_TEXT: u64 = 64 << 20;
+/// Bytes of a safetensors header; real ones hold a few MiB at most.
+const LONGEST_HEADER: usize = 64 << 20;
 
 /// An open folder whose weights' headers have been checked.
 pub(crate) struct Folder {
     path: PathBuf,
     config: Json,
-    files: Vec<MappedFile>,
+    files: Vec<ModelFile>,
     tensors: HashMap<String, Entry>,
     /// Tensors of types that are not supported. Some are no weights, so only those asked for are an error.
     unread: HashMap<String, Dtype>,
@@ -55,11 +59,8 @@ impl Folder {
 
     fn add(&mut self, path: &Path) -> Result<()> {
         let place = || path.display().to_string();
-        let file = MappedFile::open(path)
-            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", place())).caused_by(err))?;
-        let (header, metadata) = SafeTensors::read_metadata(file.bytes())
-            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, place()).caused_by(err))?;
-        let start = header + size_of::<u64>(); // the header's own length stands before it
+        let file = ModelFile::open(path).map_err(unreadable(path))?;
+        let (start, metadata) = read_header(&file).map_err(|err| SdkError::new(err.kind(), place()).caused_by(err))?;
         for (name, info) in metadata.tensors() {
             let dtype = match info.dtype {
                 Dtype::F32 => GgmlDType::F32,
@@ -84,6 +85,11 @@ impl Folder {
         }
         self.files.push(file);
         Ok(())
+    }
+
+    /// Whether no other program has written to the weights since they were opened.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.files.iter().all(ModelFile::is_unchanged)
     }
 
     pub(crate) fn config(&self) -> &Json {
@@ -118,14 +124,33 @@ impl Folder {
     pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
         let missing = || SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is missing"));
         let entry = self.tensors.get(name).ok_or_else(missing)?;
-        let bytes = &self.files[entry.file].bytes()[entry.bytes.clone()];
-        let floats = floats_from_bytes(entry.dtype, bytes).ok_or_else(missing)?;
+        let file = &self.files[entry.file];
+        let floats = read_floats(entry.dtype, entry.bytes.clone(), |part| file.read(part).map(Cow::Owned));
+        let floats = floats.map_err(cut_short(name))?.ok_or_else(missing)?;
         Tensor::from_vec(floats, entry.shape.as_slice(), &self.device).map_err(loading(name))
     }
 
     pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
         Ok(QMatMul::Tensor(self.floats(name)?))
     }
+}
+
+/// The header of a safetensors file, all of whose numbers are checked, and where the tensors begin.
+fn read_header(file: &ModelFile) -> Result<(usize, Metadata)> {
+    const LENGTH: usize = size_of::<u64>(); // the header's own, which stands before it
+    let wrong = |rule: &str| SdkError::new(ErrorKind::ModelLoad, format!("no safetensors file: {rule}"));
+    let cut = |err| wrong("it ends early").caused_by(err);
+    let length = file.read(0..LENGTH).map_err(cut)?;
+    let length = length.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).unwrap_or_default();
+    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_HEADER);
+    let start = LENGTH + length.ok_or_else(|| wrong("its header is too long"))?;
+    let header = file.read(LENGTH..start).map_err(cut)?;
+    let metadata: Metadata =
+        serde_json::from_slice(&header).map_err(|err| wrong("its header is broken").caused_by(err))?;
+    if start.checked_add(metadata.data_len()) != Some(file.n_bytes()) {
+        return Err(wrong("its tensors are not as long as the file"));
+    }
+    Ok((start, metadata))
 }
 
 /// The one safetensors file of a folder, or those that its index lists.

@@ -16,6 +16,11 @@ pub(crate) fn locate(model: &str) -> Result<PathBuf> {
 }
 
 fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
+    if let Some(url) = strip_scheme(model) {
+        let path = path_of_url(url)
+            .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("{model} names no file of this device")))?;
+        return locate_in(&path, None);
+    }
     let path = Path::new(model);
     if path.exists() {
         return if path.is_dir() { in_folder(path) } else { Ok(path.to_owned()) };
@@ -31,6 +36,35 @@ fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
             format!("model {model} is neither a path nor in the local cache, and downloading is not built yet"),
         )),
     }
+}
+
+fn strip_scheme(model: &str) -> Option<&str> {
+    let (scheme, rest) = model.split_at_checked("file://".len())?;
+    scheme.eq_ignore_ascii_case("file://").then_some(rest)
+}
+
+/// The path behind `file://`, whose host may be empty or `localhost`; `None` for another host, for a query, and for bytes
+/// that are no UTF-8.
+fn path_of_url(url: &str) -> Option<String> {
+    let (host, path) = url.split_at(url.find('/')?);
+    if !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) || path.contains(['?', '#']) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                u8::try_from(16 * digit(rest.next())? + digit(rest.next())?).ok()?
+            }
+            plain => plain,
+        });
+    }
+    let path = String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))?;
+    // A drive of Windows stands behind a slash of its own.
+    let drive = path.strip_prefix('/').filter(|path| cfg!(windows) && path.as_bytes().get(1) == Some(&b':'));
+    Some(drive.unwrap_or(&path).to_owned())
 }
 
 /// Splits `<namespace>/<name>`. Whatever could lead out of the cache is no model id.
@@ -103,6 +137,29 @@ mod tests {
             fs::write(path, "abc\n").unwrap();
         }
         cache
+    }
+
+    #[test]
+    fn a_url_of_a_file_is_its_path() {
+        for (url, expect) in [
+            ("/a/b.gguf", Some("/a/b.gguf")),
+            ("localhost/a%20b/%C3%BC.gguf", Some("/a b/ü.gguf")),
+            ("LOCALHOST/a", Some("/a")),
+            ("example.org/a", None),
+            ("/a?b", None),
+            ("/%ff", None),
+            ("/%2", None),
+            ("/%00", None),
+            ("a", None),
+        ] {
+            assert_eq!(path_of_url(url).as_deref(), expect, "{url}");
+        }
+        let path = std::env::current_exe().unwrap();
+        let url = format!("FILE://localhost{}", path.display());
+        assert_eq!(locate_in(&url, None).ok(), cfg!(unix).then_some(path));
+        for url in ["file://elsewhere/a", "file:///no/such/file", "file://"] {
+            assert_eq!(locate_in(url, None).unwrap_err().kind(), ErrorKind::ModelNotFound, "{url}");
+        }
     }
 
     #[test]

@@ -62,6 +62,20 @@ impl Weights {
         }
     }
 
+    /// Checks that no other program has written to the files since they were opened: what was read of them may not
+    /// belong together then.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`].
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        let is_unchanged = match self {
+            Self::Gguf(file) => file.is_unchanged(),
+            Self::Folder(folder) => folder.is_unchanged(),
+        };
+        let changed = || SdkError::new(ErrorKind::ModelLoad, "the model's files changed while they were loaded");
+        if is_unchanged { Ok(()) } else { Err(changed()) }
+    }
+
     /// The shape of a tensor, outermost first; `None` when there is no such tensor.
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
         match self {

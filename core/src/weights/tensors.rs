@@ -1,11 +1,36 @@
 //! From the bytes of a file to tensors.
 
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
 use candle_core::quantized::GgmlDType;
 
 use crate::error::{ErrorKind, SdkError};
 
+/// Bytes of a tensor that are read at a time where they become other numbers.
+const STRETCH: usize = 4 << 20;
+
+/// The values of an unquantised tensor, widened to f32 as they are read; `None` for quantised types.
+pub(crate) fn read_floats<'a>(
+    dtype: GgmlDType,
+    range: Range<usize>,
+    read: impl Fn(Range<usize>) -> io::Result<Cow<'a, [u8]>>,
+) -> io::Result<Option<Vec<f32>>> {
+    if floats_from_bytes(dtype, &[]).is_none() {
+        return Ok(None);
+    }
+    let mut floats = Vec::with_capacity(range.len() / dtype.type_size());
+    for start in range.clone().step_by(STRETCH) {
+        let bytes = read(start..range.end.min(start + STRETCH))?;
+        floats.extend(floats_from_bytes(dtype, &bytes).unwrap_or_default());
+    }
+    Ok(Some(floats))
+}
+
 /// The values of an unquantised tensor, widened to f32; `None` for quantised types. Bytes of any alignment will do.
-pub(crate) fn floats_from_bytes(dtype: GgmlDType, bytes: &[u8]) -> Option<Vec<f32>> {
+fn floats_from_bytes(dtype: GgmlDType, bytes: &[u8]) -> Option<Vec<f32>> {
     let pairs = || bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
     match dtype {
         GgmlDType::F32 => {
@@ -89,4 +114,14 @@ pub(crate) fn has_products(dtype: GgmlDType, shape: &[usize]) -> bool {
 /// Turns candle's error about a tensor into ours.
 pub(crate) fn loading(name: &str) -> impl FnOnce(candle_core::Error) -> SdkError {
     move |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot load tensor {name}")).caused_by(err)
+}
+
+/// The error for a file that cannot be read.
+pub(crate) fn unreadable(path: &Path) -> impl Fn(io::Error) -> SdkError + '_ {
+    |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", path.display())).caused_by(err)
+}
+
+/// The error for a file that has changed since its header was checked.
+pub(crate) fn cut_short(name: &str) -> impl Fn(io::Error) -> SdkError + '_ {
+    move |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read tensor {name}")).caused_by(err)
 }

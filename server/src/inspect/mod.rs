@@ -7,7 +7,9 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use causerie::{ChatMessage, Role, SdkFunction, Value, function_schema, functions_from_json, messages_from_json};
+use causerie::{
+    ChatMessage, Role, SdkFunction, Value, function_schema, functions_from_json, functions_to_json, messages_from_json,
+};
 
 use crate::arguments::{Inspect, InspectPrompt, InspectSchema, InspectTokens};
 use crate::{Failure, model as models};
@@ -42,7 +44,12 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
 }
 
 fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
-    for function in read_functions(&arguments.functions)? {
+    let functions = read_functions(&arguments.functions)?;
+    if arguments.json {
+        anstream::println!("{}", functions_to_json(&functions));
+        return Ok(());
+    }
+    for function in functions {
         anstream::println!("{}", function_schema(&function));
     }
     Ok(())

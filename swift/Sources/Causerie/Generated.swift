@@ -2132,6 +2132,14 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var inlineThinkingTags: Bool
     /**
+     * Variables for the chat template besides those that all of them know, for what a newer one takes.
+     */
+    public var templateVariables: JsonObject?
+    /**
+     * Ends the reply behind its first block of calls.
+     */
+    public var stopAfterToolCalls: Bool
+    /**
      * What stays of a cancelled reply. Default: what was written.
      */
     public var onCancel: OnCancel?
@@ -2191,6 +2199,12 @@ public struct GenerationOptions: Equatable, Hashable {
          * Delivers reasoning within the text, between `<think>` and `</think>`.
          */inlineThinkingTags: Bool = false,
         /**
+         * Variables for the chat template besides those that all of them know, for what a newer one takes.
+         */templateVariables: JsonObject? = nil,
+        /**
+         * Ends the reply behind its first block of calls.
+         */stopAfterToolCalls: Bool = false,
+        /**
          * What stays of a cancelled reply. Default: what was written.
          */onCancel: OnCancel? = nil,
         /**
@@ -2215,6 +2229,8 @@ public struct GenerationOptions: Equatable, Hashable {
         self.stopSequences = stopSequences
         self.enableThinking = enableThinking
         self.inlineThinkingTags = inlineThinkingTags
+        self.templateVariables = templateVariables
+        self.stopAfterToolCalls = stopAfterToolCalls
         self.onCancel = onCancel
         self.onBusy = onBusy
         self.contextPolicy = contextPolicy
@@ -2250,6 +2266,8 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 stopSequences: FfiConverterSequenceString.read(from: &buf),
                 enableThinking: FfiConverterBool.read(from: &buf),
                 inlineThinkingTags: FfiConverterBool.read(from: &buf),
+                templateVariables: FfiConverterOptionTypeJsonObject.read(from: &buf),
+                stopAfterToolCalls: FfiConverterBool.read(from: &buf),
                 onCancel: FfiConverterOptionTypeOnCancel.read(from: &buf),
                 onBusy: FfiConverterOptionTypeOnBusy.read(from: &buf),
                 contextPolicy: FfiConverterOptionTypeContextPolicy.read(from: &buf),
@@ -2271,6 +2289,8 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterSequenceString.write(value.stopSequences, into: &buf)
         FfiConverterBool.write(value.enableThinking, into: &buf)
         FfiConverterBool.write(value.inlineThinkingTags, into: &buf)
+        FfiConverterOptionTypeJsonObject.write(value.templateVariables, into: &buf)
+        FfiConverterBool.write(value.stopAfterToolCalls, into: &buf)
         FfiConverterOptionTypeOnCancel.write(value.onCancel, into: &buf)
         FfiConverterOptionTypeOnBusy.write(value.onBusy, into: &buf)
         FfiConverterOptionTypeContextPolicy.write(value.contextPolicy, into: &buf)
@@ -2500,6 +2520,10 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var chatTemplate: String?
     /**
+     * The form in which the chat template is handed functions. Default: what its family is used to.
+     */
+    public var toolListForm: ToolListForm?
+    /**
      * Sampling values in place of those that the model's files recommend.
      */
     public var generationDefaults: SamplingDefaults?
@@ -2529,6 +2553,9 @@ public struct LoadOptions: Equatable, Hashable {
          * A chat template in place of the model's own.
          */chatTemplate: String? = nil,
         /**
+         * The form in which the chat template is handed functions. Default: what its family is used to.
+         */toolListForm: ToolListForm? = nil,
+        /**
          * Sampling values in place of those that the model's files recommend.
          */generationDefaults: SamplingDefaults? = nil,
         /**
@@ -2543,6 +2570,7 @@ public struct LoadOptions: Equatable, Hashable {
         self.contextSize = contextSize
         self.device = device
         self.chatTemplate = chatTemplate
+        self.toolListForm = toolListForm
         self.generationDefaults = generationDefaults
         self.randomSeed = randomSeed
         self.cacheBytes = cacheBytes
@@ -2568,6 +2596,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 contextSize: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 device: FfiConverterOptionTypeDevice.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
+                toolListForm: FfiConverterOptionTypeToolListForm.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
                 randomSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
                 cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
@@ -2579,6 +2608,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
         FfiConverterOptionTypeDevice.write(value.device, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
+        FfiConverterOptionTypeToolListForm.write(value.toolListForm, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.randomSeed, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
@@ -3285,6 +3315,10 @@ public struct SdkFunctionParameter: Equatable, Hashable {
      * Whether a call may leave it out.
      */
     public var optional: Bool
+    /**
+     * The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+     */
+    public var schema: JsonObject?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -3300,11 +3334,15 @@ public struct SdkFunctionParameter: Equatable, Hashable {
          */parameterDescription: String,
         /**
          * Whether a call may leave it out.
-         */optional: Bool = false) {
+         */optional: Bool = false,
+        /**
+         * The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+         */schema: JsonObject? = nil) {
         self.name = name
         self.type = type
         self.parameterDescription = parameterDescription
         self.optional = optional
+        self.schema = schema
     }
 
 
@@ -3326,7 +3364,8 @@ public struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
                 name: FfiConverterString.read(from: &buf),
                 type: FfiConverterTypeSdkFunctionParameterType.read(from: &buf),
                 parameterDescription: FfiConverterString.read(from: &buf),
-                optional: FfiConverterBool.read(from: &buf)
+                optional: FfiConverterBool.read(from: &buf),
+                schema: FfiConverterOptionTypeJsonObject.read(from: &buf)
         )
     }
 
@@ -3335,6 +3374,7 @@ public struct FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer {
         FfiConverterTypeSdkFunctionParameterType.write(value.type, into: &buf)
         FfiConverterString.write(value.parameterDescription, into: &buf)
         FfiConverterBool.write(value.optional, into: &buf)
+        FfiConverterOptionTypeJsonObject.write(value.schema, into: &buf)
     }
 }
 
@@ -5024,6 +5064,81 @@ public func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer 
 }
 
 
+
+/**
+ * The form of the entries in the tool list that a model reads.
+ */
+
+public enum ToolListForm: Equatable, Hashable {
+
+    /**
+     * `{"name", "description", "parameters"}`.
+     */
+    case bare
+    /**
+     * `{"type": "function", "function": {…}}`.
+     */
+    case wrapped
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ToolListForm: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeToolListForm: FfiConverterRustBuffer {
+    typealias SwiftType = ToolListForm
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolListForm {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .bare
+
+        case 2: return .wrapped
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: ToolListForm, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .bare:
+            writeInt(&buf, Int32(1))
+
+
+        case .wrapped:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolListForm_lift(_ buf: RustBuffer) throws -> ToolListForm {
+    return try FfiConverterTypeToolListForm.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolListForm_lower(_ value: ToolListForm) -> RustBuffer {
+    return FfiConverterTypeToolListForm.lower(value)
+}
+
+
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
@@ -5363,6 +5478,30 @@ fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeToolListForm: FfiConverterRustBuffer {
+    typealias SwiftType = ToolListForm?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeToolListForm.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeToolListForm.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionSequenceInt64: FfiConverterRustBuffer {
     typealias SwiftType = [Int64]?
 
@@ -5451,6 +5590,30 @@ fileprivate struct FfiConverterOptionSequenceTypeSdkFunctionCall: FfiConverterRu
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeJsonObject: FfiConverterRustBuffer {
+    typealias SwiftType = JsonObject?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeJsonObject.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeJsonObject.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

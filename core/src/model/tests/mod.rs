@@ -164,7 +164,7 @@ fn sharded_untied_bf16_safetensors_give_the_logits_of_transformers() {
 
 #[test]
 fn quantised_lfm2_stays_near_its_dequantised_weights() {
-    for record in ["lfm2-q8_0", "lfm2-q4_0", "lfm2-q4_k", "lfm2-q5_k", "lfm2-q6_k"] {
+    for record in ["lfm2-q8_0", "lfm2-q4_0", "lfm2-q2_k", "lfm2-q4_k", "lfm2-q5_k", "lfm2-q6_k"] {
         check_quantised(record);
     }
 }
@@ -193,6 +193,13 @@ fn lfm2_with_a_window_gives_the_logits_of_transformers() {
 #[test]
 fn llama_with_linear_scaling_gives_the_logits_of_transformers() {
     check_family("llama-linear", "q5_0");
+}
+
+/// As many key heads as query heads, no scaling, a vocabulary of SentencePiece.
+#[test]
+fn llama2_gives_the_logits_of_transformers() {
+    check_exact("llama2", "llama2");
+    check_exact("llama2", "llama2-f32.gguf");
 }
 
 /// One key head for all queries.

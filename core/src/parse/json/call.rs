@@ -17,6 +17,17 @@ pub(in crate::parse) fn read(text: &str, from: usize) -> List {
     list::read(&mut Calls { cursor: Cursor { text, at: from } })
 }
 
+/// The arguments in the text of a single call, with numbers as texts, as they were written.
+pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
+    let deepest = DEEPEST + WRAPPERS;
+    let mut json = Json { keeps_lexemes: true, ..Json::new(Cursor { text, at: 0 }, deepest) };
+    let object = json.value(0).ok().or_else(|| {
+        let literals = Literals::new(Cursor { text, at: 0 }, deepest);
+        Literals { keeps_lexemes: true, ..literals }.braces(0, Keys::Any).ok()
+    })?;
+    to_call(object, &mut Repairs::default()).ok().map(|call| call.arguments)
+}
+
 /// The name in the text of a call that could not be read.
 pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
     const KEY: &str = "\"name\"";

@@ -9,7 +9,7 @@ use crate::parse::fault::Fault;
 use crate::parse::python::number;
 use crate::parse::repairs::Repairs;
 
-pub(super) use call::{name_of, read};
+pub(super) use call::{lexemes, name_of, read};
 
 /// How deep the values of [`read_json`] may nest.
 const DEEPEST_VALUE: usize = 128;
@@ -36,11 +36,13 @@ struct Json<'a> {
     repairs: Repairs,
     deepest: usize,
     is_lenient: bool,
+    /// Whether numbers are texts, as they are written.
+    keeps_lexemes: bool,
 }
 
 impl<'a> Json<'a> {
     fn new(cursor: Cursor<'a>, deepest: usize) -> Self {
-        Self { cursor, repairs: Repairs::default(), deepest, is_lenient: true }
+        Self { cursor, repairs: Repairs::default(), deepest, is_lenient: true, keeps_lexemes: false }
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, Fault> {
@@ -163,6 +165,9 @@ impl<'a> Json<'a> {
         let has_whole = whole == "0" || !whole.is_empty() && !whole.starts_with('0');
         if !(has_whole && has_fraction && has_exponent) {
             return Err(Fault::new(RejectionReason::MalformedSyntax, start));
+        }
+        if self.keeps_lexemes {
+            return Ok(Value::String(self.cursor.text[start..self.cursor.at].to_owned()));
         }
         if is_integer {
             return Ok(number::integer(whole, is_negative));

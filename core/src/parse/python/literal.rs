@@ -32,13 +32,15 @@ pub(in crate::parse) struct Literals<'a, 'c> {
     pub(in crate::parse) repairs: Repairs,
     /// How many brackets may be open at once.
     pub(in crate::parse) deepest: usize,
+    /// Whether numbers are texts, as they are written.
+    pub(in crate::parse) keeps_lexemes: bool,
     /// Set when the closing quotes of strings are tried out.
     pub(in crate::parse) closings: Option<&'c mut Closings>,
 }
 
 impl<'a> Literals<'a, '_> {
     pub(in crate::parse) fn new(cursor: Cursor<'a>, deepest: usize) -> Self {
-        Self { cursor, repairs: Repairs::default(), deepest, closings: None }
+        Self { cursor, repairs: Repairs::default(), deepest, keeps_lexemes: false, closings: None }
     }
 
     /// Reads a value, and makes sure that it ends there.
@@ -81,6 +83,7 @@ impl<'a> Literals<'a, '_> {
         let digits = unsigned.trim_start_matches('.');
         let reason = match digits.chars().next() {
             Some('0'..='9') => match number::read(lexeme, &mut self.repairs) {
+                Ok(_) if self.keeps_lexemes => return Ok(Value::String(lexeme.to_owned())),
                 Ok(number) => return Ok(number),
                 Err(reason) => reason,
             },

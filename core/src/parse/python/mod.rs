@@ -6,7 +6,7 @@ pub(super) mod number;
 mod quotes;
 pub(super) mod string;
 
-use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, Value};
 use crate::parse::DEEPEST;
 use crate::parse::cursor::{Cursor, starts_word};
 use crate::parse::fault::Fault;
@@ -17,14 +17,23 @@ use crate::parse::repairs::Repairs;
 
 pub(super) use quotes::recover;
 
-/// Reads the calls between `from` and the end of `text`.
-pub(super) fn read(text: &str, from: usize) -> List {
-    read_with(text, from, None).0
+/// Reads the calls between `from` and the end of `text`. Arguments without names take those of the parameters, where
+/// their function is among these.
+pub(super) fn read(text: &str, from: usize, functions: &[SdkFunction]) -> List {
+    list::read(&mut Calls { functions, ..Calls::new(Literals::new(Cursor { text, at: from }, DEEPEST)) })
+}
+
+/// The arguments in the text of a single call, with numbers as texts, as they were written.
+pub(super) fn lexemes(text: &str) -> Option<Arguments> {
+    let literals = Literals::new(Cursor { text, at: 0 }, DEEPEST);
+    let mut calls = Calls::new(Literals { keeps_lexemes: true, ..literals });
+    let start = calls.literals.cursor;
+    calls.starts_call(start).then(|| calls.call().ok()).flatten().map(|call| call.arguments)
 }
 
 /// Reads calls, with the closing quotes that `closings` chooses, and tells how far it came.
 fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List, usize) {
-    let mut calls = Calls { literals: Literals { closings, ..Literals::new(Cursor { text, at: from }, DEEPEST) } };
+    let mut calls = Calls::new(Literals { closings, ..Literals::new(Cursor { text, at: from }, DEEPEST) });
     let list = list::read(&mut calls);
     (list, calls.literals.cursor.at)
 }
@@ -42,6 +51,15 @@ pub(crate) fn is_word(text: &str) -> bool {
 
 struct Calls<'a, 'c> {
     literals: Literals<'a, 'c>,
+    functions: &'c [SdkFunction],
+    /// Parameters of the function that is called whose arguments may come without names.
+    unnamed: &'c [SdkFunctionParameter],
+}
+
+impl<'a, 'c> Calls<'a, 'c> {
+    fn new(literals: Literals<'a, 'c>) -> Self {
+        Self { literals, functions: &[], unnamed: &[] }
+    }
 }
 
 impl<'a> Notation<'a> for Calls<'a, '_> {
@@ -64,6 +82,8 @@ impl<'a> Notation<'a> for Calls<'a, '_> {
     fn call(&mut self) -> Result<SdkFunctionCall, Fault> {
         self.literals.repairs = Repairs::default();
         let name = self.literals.cursor.dotted_word().to_owned();
+        let function = self.functions.iter().find(|function| function.name == name);
+        self.unnamed = function.map_or(&[], |function| &function.parameters);
         let arguments = self.arguments()?;
         let repairs = std::mem::take(&mut self.literals.repairs).into_sorted();
         Ok(SdkFunctionCall { name, arguments, repairs, ..SdkFunctionCall::default() })
@@ -104,8 +124,18 @@ impl Calls<'_, '_> {
             return self.unpacked(arguments);
         }
         if !quotes::starts_argument(start) {
-            return Err(Fault::new(unnamed_fault(start), start.at));
+            let reason = unnamed_fault(start);
+            return match self.unnamed.split_first() {
+                Some((parameter, rest)) if reason == RejectionReason::PositionalArgument => {
+                    self.unnamed = rest;
+                    self.literals.repairs.add(Repair::PositionalMapped);
+                    arguments.insert(parameter.name.clone(), self.literals.value(0, Place::Inside)?);
+                    Ok(())
+                }
+                _ => Err(Fault::new(reason, start.at)),
+            };
         }
+        self.unnamed = &[]; // as in Python, arguments with names come last
         let name = self.literals.cursor.word();
         if arguments.contains_key(name) {
             return Err(Fault::new(RejectionReason::DuplicateArgument, start.at));

@@ -22,7 +22,7 @@ pub(super) fn lexeme<'a>(cursor: &mut Cursor<'a>) -> &'a str {
 }
 
 /// Reads a number.
-pub(super) fn read(lexeme: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
+pub(in crate::parse) fn read(lexeme: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
     let unsigned = lexeme.strip_prefix(['-', '+']).unwrap_or(lexeme);
     let is_negative = lexeme.starts_with('-');
     if let Some((radix, digits)) = radix_digits(unsigned) {

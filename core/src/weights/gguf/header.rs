@@ -11,7 +11,7 @@ use candle_core::quantized::GgmlDType;
 use crate::error::{ErrorKind, Result, SdkError};
 
 /// Real headers hold a few MiB, most of it vocabulary.
-const LONGEST_HEADER: usize = 64 << 20;
+pub(super) const LONGEST_HEADER: usize = 64 << 20;
 /// Real files hold some hundred values, and some thousand tensors.
 const MOST_ENTRIES: u64 = 1 << 16;
 const DEEPEST_ARRAY: usize = 4;
@@ -56,8 +56,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        let mut cursor = Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
+    /// Reads the header at the beginning of a file of so many bytes.
+    pub(crate) fn read(cursor: &mut Cursor<'_>, file_size: usize) -> Result<Self> {
         if cursor.take(4).ok() != Some(b"GGUF") {
             return Err(broken("no GGUF file: its first bytes are not GGUF"));
         }
@@ -69,11 +69,11 @@ impl Header {
         if MOST_ENTRIES < n_tensors.max(n_values) {
             return Err(broken(format!("{n_tensors} tensors and {n_values} metadata values are too many")));
         }
-        let values = read_values(&mut cursor, n_values)?;
-        let alignment = alignment(bytes, &values)?;
-        let entries = read_tensors(&mut cursor, n_tensors)?;
+        let values = read_values(cursor, n_values)?;
+        let alignment = alignment(cursor.bytes, &values)?;
+        let entries = read_tensors(cursor, n_tensors)?;
         let start = cursor.at.next_multiple_of(alignment);
-        let tensors = place(entries, start, alignment, bytes.len())?;
+        let tensors = place(entries, start, alignment, file_size)?;
         Ok(Self { values, tensors })
     }
 }
@@ -236,16 +236,26 @@ fn place(
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Bytes that there should have been, once they ended early.
+    wanted: Option<usize>,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, wanted: None }
+    }
+
+    /// Bytes that there should have been, once they ended early.
+    pub(super) fn wanted(&self) -> Option<usize> {
+        self.wanted
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len());
-        let end = end.ok_or_else(|| broken(format!("the header ends early, at byte {}", self.at)))?;
+        let end = self.at.saturating_add(count);
+        if self.bytes.len() < end {
+            self.wanted = Some(end);
+            return Err(broken(format!("the header ends early, at byte {}", self.at)));
+        }
         let taken = &self.bytes[self.at..end];
         self.at = end;
         Ok(taken)

@@ -5,55 +5,80 @@ mod header;
 mod tests;
 
 use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
 use candle_core::{Device, Tensor};
-use causerie_backend::MappedFile;
+use causerie_backend::ModelFile;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensors::{Stated, floats_from_bytes, has_products, loading};
+use crate::weights::tensors::{Stated, cut_short, has_products, loading, read_floats, unreadable};
 
-use header::{Cursor, Header, TensorEntry, ValueType, broken, width};
+use header::{Cursor, Header, LONGEST_HEADER, TensorEntry, ValueType, broken, width};
+
+/// Bytes of a file that are read at first, to find its header: more than most headers have.
+const FIRST_READ: usize = 4 << 20;
 
 /// An open GGUF file whose header has been checked.
 pub(crate) struct GgufFile {
     content: Content,
+    /// The beginning of the content, with all of the header.
+    head: Cow<'static, [u8]>,
     header: Header,
     /// Where tensors are put.
     pub(in crate::weights) device: Device,
 }
 
 enum Content {
-    Mapped(MappedFile),
+    OnDisk(ModelFile),
     InMemory(Cow<'static, [u8]>),
 }
 
 impl Content {
-    fn bytes(&self) -> &[u8] {
+    /// A part of the content, as the header places it: within.
+    fn part(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
         match self {
-            Self::Mapped(file) => file.bytes(),
-            Self::InMemory(bytes) => bytes,
+            Self::OnDisk(file) => file.read(range).map(Cow::Owned),
+            Self::InMemory(bytes) => Ok(Cow::Borrowed(&bytes[range])),
         }
     }
 }
 
 impl GgufFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = MappedFile::open(path).map_err(|err| {
-            SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", path.display())).caused_by(err)
-        })?;
-        Self::read(Content::Mapped(file))
-            .map_err(|err| SdkError::new(err.kind(), path.display().to_string()).caused_by(err))
+        let file = ModelFile::open(path).map_err(unreadable(path))?;
+        let placed = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
+        let most = file.n_bytes().min(LONGEST_HEADER);
+        let mut length = most.min(FIRST_READ);
+        loop {
+            let head = file.read(0..length).map_err(unreadable(path))?;
+            let mut cursor = Cursor::new(&head);
+            match Header::read(&mut cursor, file.n_bytes()) {
+                Ok(header) => {
+                    return Ok(Self { content: Content::OnDisk(file), head: head.into(), header, device: Device::Cpu });
+                }
+                // What has been read ended, not the file.
+                Err(_) if length < most && cursor.wanted().is_some_and(|wanted| wanted <= most) => {
+                    length = most.min(8 * length.max(cursor.wanted().unwrap_or_default() / 8));
+                }
+                Err(err) => return Err(placed(err)),
+            }
+        }
     }
 
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
-        Self::read(Content::InMemory(bytes))
+        let header = Header::read(&mut Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]), bytes.len())?;
+        Ok(Self { head: bytes.clone(), content: Content::InMemory(bytes), header, device: Device::Cpu })
     }
 
-    fn read(content: Content) -> Result<Self> {
-        let header = Header::read(content.bytes())?;
-        Ok(Self { content, header, device: Device::Cpu })
+    /// Whether no other program has written to the file since it was opened.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        match &self.content {
+            Content::OnDisk(file) => file.is_unchanged(),
+            Content::InMemory(_) => true,
+        }
     }
 
     /// A whole number of any width, if the key is there.
@@ -139,7 +164,7 @@ impl GgufFile {
         let Some(entry) = self.header.values.get(key) else {
             return Ok(None);
         };
-        let mut cursor = Cursor::new(&self.content.bytes()[entry.bytes.clone()]);
+        let mut cursor = Cursor::new(&self.head[entry.bytes.clone()]);
         match read(entry.value_type, &mut cursor)? {
             Some(value) => Ok(Some(value)),
             None => Err(broken(format!("metadata {key} is not {expected}"))),
@@ -157,51 +182,66 @@ impl GgufFile {
 
     /// A tensor as f32.
     pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
-        let (tensor, bytes) = self.tensor(name)?;
-        match floats_from_bytes(tensor.dtype, bytes) {
-            Some(floats) => Tensor::from_vec(floats, tensor.shape.as_slice(), &self.device).map_err(loading(name)),
-            None => {
-                self.blocks(name, tensor.dtype, &tensor.shape, bytes)?.dequantize(&self.device).map_err(loading(name))
-            }
+        let tensor = self.tensor(name)?;
+        match self.unquantised(name, tensor.dtype, &tensor.shape, tensor.bytes.clone())? {
+            Some(tensor) => Ok(tensor),
+            None => self
+                .blocks(name, tensor.dtype, &tensor.shape, tensor.bytes.clone())?
+                .dequantize(&self.device)
+                .map_err(loading(name)),
         }
     }
 
     /// A matrix, quantised as it stands in the file.
     pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
-        let (tensor, bytes) = self.tensor(name)?;
-        self.matrix_from(name, tensor.dtype, &tensor.shape, bytes)
+        let tensor = self.tensor(name)?;
+        self.matrix_at(name, tensor.dtype, &tensor.shape, tensor.bytes.clone())
     }
 
     /// One matrix of a stack whose shape is checked: `(matrices, outputs, inputs)`.
     pub(crate) fn matrix_of(&self, name: &str, index: usize, shape: [usize; 3]) -> Result<QMatMul> {
-        let (tensor, bytes) = self.tensor(name)?;
+        let tensor = self.tensor(name)?;
         if tensor.shape != shape || shape[0] <= index {
             return Err(broken(format!("tensor {name} has shape {:?}, expected {shape:?}", tensor.shape)));
         }
-        let size = bytes.len() / shape[0]; // whole: rows divide into blocks
-        self.matrix_from(name, tensor.dtype, &shape[1..], &bytes[index * size..(index + 1) * size])
+        let size = tensor.bytes.len() / shape[0]; // whole: rows divide into blocks
+        let start = tensor.bytes.start + index * size;
+        self.matrix_at(name, tensor.dtype, &shape[1..], start..start + size)
     }
 
-    fn tensor(&self, name: &str) -> Result<(&TensorEntry, &[u8])> {
-        let tensor = self.header.tensors.get(name).ok_or_else(|| broken(format!("tensor {name} is missing")))?;
-        Ok((tensor, &self.content.bytes()[tensor.bytes.clone()]))
+    fn tensor(&self, name: &str) -> Result<&TensorEntry> {
+        self.header.tensors.get(name).ok_or_else(|| broken(format!("tensor {name} is missing")))
     }
 
-    fn matrix_from(&self, name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QMatMul> {
-        if let Some(floats) = floats_from_bytes(dtype, bytes) {
-            return Tensor::from_vec(floats, shape, &self.device).map(QMatMul::Tensor).map_err(loading(name));
+    fn matrix_at(&self, name: &str, dtype: GgmlDType, shape: &[usize], range: Range<usize>) -> Result<QMatMul> {
+        if let Some(tensor) = self.unquantised(name, dtype, shape, range.clone())? {
+            return Ok(QMatMul::Tensor(tensor));
         }
-        let blocks = self.blocks(name, dtype, shape, bytes)?;
+        let blocks = self.blocks(name, dtype, shape, range)?;
         if !has_products(dtype, shape) {
             return blocks.dequantize(&self.device).map(QMatMul::Tensor).map_err(loading(name));
         }
         QMatMul::from_qtensor(blocks).map_err(loading(name))
     }
 
-    fn blocks(&self, name: &str, dtype: GgmlDType, shape: &[usize], bytes: &[u8]) -> Result<QTensor> {
+    /// A tensor of a type that is widened to f32; `None` for quantised types.
+    fn unquantised(
+        &self,
+        name: &str,
+        dtype: GgmlDType,
+        shape: &[usize],
+        range: Range<usize>,
+    ) -> Result<Option<Tensor>> {
+        let floats = read_floats(dtype, range, |part| self.content.part(part)).map_err(cut_short(name))?;
+        let tensor = floats.map(|floats| Tensor::from_vec(floats, shape, &self.device)).transpose();
+        tensor.map_err(loading(name))
+    }
+
+    fn blocks(&self, name: &str, dtype: GgmlDType, shape: &[usize], range: Range<usize>) -> Result<QTensor> {
+        let bytes = self.content.part(range).map_err(cut_short(name))?;
         // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
         let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
-        let bytes = if is_aligned(bytes) { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
+        let bytes = if is_aligned(&bytes) { bytes } else { Cow::Owned(bytes.to_vec()) };
         if !is_aligned(&bytes) {
             return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
         }
