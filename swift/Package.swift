@@ -42,7 +42,11 @@ let package = Package(
     targets: [
         engine,
         .target(
-            name: "Causerie", dependencies: ["CauserieFFI"], exclude: privacy.exclude, resources: privacy.resources),
+            name: "Causerie", dependencies: ["CauserieFFI"], exclude: privacy.exclude, resources: privacy.resources,
+            // A static library cannot say what it needs.
+            linkerSettings: ["CoreGraphics", "Foundation", "Metal"].map {
+                .linkedFramework($0, .when(platforms: [.iOS, .macOS]))
+            }),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -54,10 +54,6 @@ private final class Reading: Sendable {
 
     func next() async throws -> MessageResponse? {
         let stream = try stream.get()
-        if Task.isCancelled {
-            stream.cancel()
-            throw CancellationError()
-        }
         // The engine answers a cancel at once, so there is no need to leave the call before it does.
         let event = try await withTaskCancellationHandler {
             try await stream.next()

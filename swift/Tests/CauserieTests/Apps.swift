@@ -9,7 +9,8 @@ let weather = SdkFunction(
     functionDescription: "Check the weather in a city.",
     parameters: [
         SdkFunctionParameter(
-            name: "city", type: SdkStr(enumValues: nil, description: nil), parameterDescription: "City.", optional: false)
+            name: "city", type: SdkStr(enumValues: nil, description: nil), parameterDescription: "City.",
+            optional: false)
     ])
 
 /// What a test needed and did not see.

@@ -6,8 +6,8 @@ import Testing
 /// Arguments as Swift's own types.
 @Suite struct Json {
     @Test func givesEveryValueOneType() throws {
-        let arguments = try SdkJsonObject(text: #"{"t": true, "one": 1, "point": 1.0, "s": "1", "n": null, "l": [1, null]}"#)
-            .dictionary
+        let text = #"{"t": true, "one": 1, "point": 1.0, "s": "1", "n": null, "l": [1, null]}"#
+        let arguments = try SdkJsonObject(text: text).dictionary
         #expect(arguments["t"] as? Bool == true)
         #expect(arguments["t"] as? Int == nil)
         #expect(arguments["one"] as? Int == 1)
@@ -55,7 +55,8 @@ import Testing
         let text = #"{"f": false, "i": 3, "l": [true, 0, 1.5]}"#
         let parsed = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         #expect(try SdkJsonObject(parsed).json == text)
-        #expect(try SdkJsonObject(["n": NSNumber(value: 1), "b": NSNumber(value: true)]).json == #"{"b": true, "n": 1}"#)
+        #expect(
+            try SdkJsonObject(["n": NSNumber(value: 1), "b": NSNumber(value: true)]).json == #"{"b": true, "n": 1}"#)
     }
 
     @Test func namesWhatItCannotHold() {

@@ -29,8 +29,9 @@ import Testing
     }
 
     @Test func survivesAnAppThatThrows() async {
-        await #expect { try await loadModelWatched(path: demo.path, options: LoadOptions(), progress: Thrower()) }
-            throws: { ($0 as? SdkError)?.kind == "Internal" }
+        await #expect {
+            try await loadModelWatched(path: demo.path, options: LoadOptions(), progress: Thrower())
+        } throws: { ($0 as? SdkError)?.kind == "Internal" }
     }
 
     @Test func isCancelledWithItsTask() async {

@@ -37,7 +37,8 @@ extension GenerationOptions {
                 options.onBusy = try value.choice(["error": .error, "queue": .queue])
             case "context_policy":
                 options.contextPolicy = try value.choice([
-                    "error": .error, "slide": .slide(shrinkToolResults: false), "shrink": .slide(shrinkToolResults: true),
+                    "error": .error, "slide": .slide(shrinkToolResults: false),
+                    "shrink": .slide(shrinkToolResults: true),
                 ])
             default: Issue.record("no option \(name)")
             }
