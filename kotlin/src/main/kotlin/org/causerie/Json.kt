@@ -1,0 +1,152 @@
+package org.causerie
+
+import java.math.BigInteger
+
+/*
+ * JSON objects as maps. They cross the border as text: it is written here and read in Rust, and the other way round.
+ * Whole numbers are Long, or BigInteger beyond; numbers with a point or an exponent are Double.
+ */
+
+/** Deeper values are not written; Rust reads fewer levels. */
+private const val DEEPEST = 128
+
+/** Reads the text of an object that Rust has written. */
+internal fun decodeJsonObject(text: String): Map<String, Any?> = JsonReader(text).readObject()
+
+/**
+ * Writes an object: null, Boolean, numbers, texts, and maps and lists of them.
+ *
+ * @throws SdkException.Serialization for anything else, naming its place
+ */
+internal fun encodeJsonObject(entries: Map<String, Any?>): String =
+    StringBuilder().also { writeValue(it, entries, "arguments", 0) }.toString()
+
+private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: Int) {
+    if (DEEPEST < depth) throw SdkException.Serialization("$path is nested too deeply")
+    when (value) {
+        null, is Boolean, is Byte, is Short, is Int, is Long, is BigInteger -> text.append(value)
+        is Float -> writeFloat(text, value.toString().toDouble(), path)
+        is Double -> writeFloat(text, value, path)
+        is CharSequence -> writeText(text, value)
+        is Char -> writeText(text, value.toString())
+        is Map<*, *> -> {
+            text.append('{')
+            value.entries.forEachIndexed { index, (name, item) ->
+                if (0 < index) text.append(',')
+                writeText(text, name.toString())
+                text.append(':')
+                writeValue(text, item, "$path.$name", depth + 1)
+            }
+            text.append('}')
+        }
+        is Iterable<*> -> {
+            text.append('[')
+            value.forEachIndexed { index, item ->
+                if (0 < index) text.append(',')
+                writeValue(text, item, "$path[$index]", depth + 1)
+            }
+            text.append(']')
+        }
+        is Array<*> -> writeValue(text, value.asList(), path, depth)
+        else -> throw SdkException.Serialization("$path is no JSON value, but of ${value.javaClass.name}")
+    }
+}
+
+private fun writeFloat(text: StringBuilder, number: Double, path: String) {
+    if (!number.isFinite()) throw SdkException.Serialization("$path is $number, which JSON has no form for")
+    text.append(number)
+}
+
+private fun writeText(text: StringBuilder, value: CharSequence) {
+    text.append('"')
+    for (character in value) {
+        when {
+            character == '"' || character == '\\' -> text.append('\\').append(character)
+            character < ' ' -> text.append("\\u").append(character.code.toString(16).padStart(4, '0'))
+            else -> text.append(character)
+        }
+    }
+    text.append('"')
+}
+
+/** Reads JSON that is known to be well formed. */
+private class JsonReader(private val text: String) {
+    private var at = 0
+
+    fun readObject(): Map<String, Any?> {
+        val entries = LinkedHashMap<String, Any?>()
+        readItems('}') {
+            val name = readText()
+            next() // the colon
+            entries[name] = readValue()
+        }
+        return entries
+    }
+
+    private fun readList(): List<Any?> {
+        val items = ArrayList<Any?>()
+        readItems(']') { items.add(readValue()) }
+        return items
+    }
+
+    /** What stands between brackets, separated by commas. */
+    private inline fun readItems(end: Char, readItem: () -> Unit) {
+        next()
+        while (peek() != end) {
+            readItem()
+            if (peek() == ',') next()
+        }
+        next()
+    }
+
+    private fun readValue(): Any? = when (peek()) {
+        '{' -> readObject()
+        '[' -> readList()
+        '"' -> readText()
+        else -> readWord()
+    }
+
+    private fun readWord(): Any? {
+        val start = at
+        while (at < text.length && text[at] !in ",]} \t\r\n") at++
+        return when (val word = text.substring(start, at)) {
+            "null" -> null
+            "true" -> true
+            "false" -> false
+            else -> if (word.any { it in ".eE" }) word.toDouble() else word.toLongOrNull() ?: BigInteger(word)
+        }
+    }
+
+    private fun readText(): String {
+        next() // the quotation mark
+        val read = StringBuilder()
+        while (true) {
+            when (val character = text[at++]) {
+                '"' -> return read.toString()
+                '\\' -> read.append(readEscape())
+                else -> read.append(character)
+            }
+        }
+    }
+
+    private fun readEscape(): Char = when (val character = text[at++]) {
+        'b' -> '\b'
+        'f' -> '\u000c'
+        'n' -> '\n'
+        'r' -> '\r'
+        't' -> '\t'
+        'u' -> text.substring(at, at + 4).toInt(16).toChar().also { at += 4 }
+        else -> character
+    }
+
+    /** The next character that is no blank. */
+    private fun peek(): Char {
+        while (text[at] in " \t\r\n") at++
+        return text[at]
+    }
+
+    private fun next() {
+        peek()
+        at++
+    }
+}

@@ -1,0 +1,59 @@
+@file:JvmName("Causerie")
+@file:JvmMultifileClass
+
+package org.causerie
+
+import kotlinx.coroutines.runBlocking
+
+/**
+ * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
+ * its own, and cancelling the coroutine ends it soon.
+ *
+ * ```
+ * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
+ * ```
+ *
+ * @param progress told how far loading is, from 0 to 1, on the thread that loads. What it throws ends loading with
+ *   [SdkException.Internal].
+ * @throws SdkException.ModelNotFound when there is none at the path
+ * @throws SdkException.ModelLoad when its files cannot be used
+ */
+@JvmSynthetic
+public suspend fun ModelRunner.Companion.load(
+    path: String,
+    options: LoadOptions = LoadOptions(),
+    progress: ((Float) -> Unit)? = null,
+): ModelRunner = loadModel(path, options, progress?.let(::Watcher))
+
+/** The same for callers that wait on a thread of their own; [progress] answers whether to go on. */
+@JvmOverloads
+@Throws(SdkException::class, InterruptedException::class)
+public fun loadModelBlocking(
+    path: String,
+    options: LoadOptions = LoadOptions(),
+    progress: LoadProgress? = null,
+): ModelRunner = runBlocking { loadModel(path, options, progress) }
+
+private class Watcher(private val progress: (Float) -> Unit) : LoadProgress {
+    override fun proceed(fraction: Float): Boolean {
+        progress(fraction)
+        return true
+    }
+}
+
+/** A conversation that begins with a system prompt; with none, or an empty one, without. */
+@JvmSynthetic
+public fun ModelRunner.createConversation(systemPrompt: String? = null): Conversation =
+    createConversation(systemPrompt.orEmpty())
+
+/** What the model is. */
+public val ModelRunner.info: ModelInfo
+    @JvmSynthetic get() = info()
+
+/** Tokens that a prompt and its reply can have together. */
+public val ModelRunner.contextSize: Int
+    @JvmSynthetic get() = contextSize()
+
+/** Whether the model's chat template can offer functions. */
+public val ModelRunner.supportsFunctionCalling: Boolean
+    @JvmSynthetic get() = supportsFunctionCalling()

@@ -1,0 +1,121 @@
+@file:JvmName("Causerie")
+@file:JvmMultifileClass
+
+package org.causerie
+
+/** Options with everything at its default. */
+@JvmSynthetic
+public fun GenerationOptions(): GenerationOptions = GenerationOptionsBuilder().build()
+
+/**
+ * Options of one reply.
+ *
+ * ```
+ * val options = generationOptions {
+ *     temperature = 0f
+ *     functionCallParser = null
+ * }
+ * ```
+ */
+@JvmSynthetic
+public fun generationOptions(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions =
+    GenerationOptionsBuilder().apply(block).build()
+
+/** The same as [generationOptions]. */
+@JvmSynthetic
+public fun GenerationOptions.Companion.build(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions =
+    generationOptions(block)
+
+/** Finds Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`. */
+@JvmSynthetic
+public fun DefaultFunctionCallParser(): FunctionCallParser = FunctionCallParser.DEFAULT
+
+/** Finds calls that are JSON objects between `<tool_call>` and `</tool_call>`. */
+@JvmSynthetic
+public fun JsonStyleFunctionCallParser(): FunctionCallParser = FunctionCallParser.JSON_STYLE
+
+/**
+ * Options of one reply, to be set. What stays null takes the model's own default, else that of the specification. A value
+ * out of its range is told by [SdkException.InvalidOption] when the reply is read.
+ */
+public class GenerationOptionsBuilder {
+    /** How calls are found in the reply; null switches parsing off, and call text arrives as chunks. */
+    public var functionCallParser: FunctionCallParser? = FunctionCallParser.DEFAULT
+
+    /** What becomes of calls that had to be mended to be read. Default: they are delivered. */
+    public var parserStrictness: Strictness? = null
+
+    /** What becomes of the text of rejected calls. Default: it is text where no call was delivered. */
+    public var rejectedCallText: RejectedCallText? = null
+
+    /** Randomness: 0 always picks the most probable token. Default 1.0. */
+    public var temperature: Float? = null
+
+    /** Keeps the most probable tokens up to this probability in sum. Default 1.0. */
+    public var topP: Float? = null
+
+    /** Keeps the k most probable tokens; 0 keeps all. Default 50. */
+    public var topK: Int? = null
+
+    /** Keeps tokens of at least this share of the best one's probability. Default 0. */
+    public var minP: Float? = null
+
+    /** Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0. */
+    public var repetitionPenalty: Float? = null
+
+    /** Fixes the draws; a negative seed is one like any other. Default: drawn anew, and reported with the reply. */
+    public var rngSeed: Long? = null
+
+    /** Tokens of reply at most. Default: until the model ends or the context is full. */
+    public var maxTokens: Int? = null
+
+    /** Texts that end the reply; they are not part of it. */
+    public var stopSequences: List<String> = listOf()
+
+    /** Delivers reasoning as reasoning chunks; else it is only kept with the message. */
+    public var enableThinking: Boolean = false
+
+    /** Delivers reasoning within the text, between `<think>` and `</think>`. */
+    public var inlineThinkingTags: Boolean = false
+
+    /** Variables for the chat template besides those that all of them know, for what a newer one takes. */
+    public var templateVariables: Map<String, Any?>? = null
+
+    /** Ends the reply behind its first block of calls. */
+    public var stopAfterToolCalls: Boolean = false
+
+    /** What stays of a cancelled reply. Default: what was written. */
+    public var onCancel: OnCancel? = null
+
+    /** What happens while another reply of the conversation is being written. Default: an error. */
+    public var onBusy: OnBusy? = null
+
+    /** What happens to a history that does not fit the context. Default: an error. */
+    public var contextPolicy: ContextPolicy? = null
+
+    /** Milliseconds after which the reply is cancelled. Default: never. */
+    public var timeoutMilliseconds: Long? = null
+
+    /** The options as they are set now. */
+    public fun build(): GenerationOptions = GenerationOptions(
+        functionCallParser = functionCallParser,
+        parserStrictness = parserStrictness,
+        rejectedCallText = rejectedCallText,
+        temperature = temperature,
+        topP = topP,
+        topK = topK,
+        minP = minP,
+        repetitionPenalty = repetitionPenalty,
+        rngSeed = rngSeed,
+        maxTokens = maxTokens,
+        stopSequences = stopSequences,
+        enableThinking = enableThinking,
+        inlineThinkingTags = inlineThinkingTags,
+        templateVariables = templateVariables,
+        stopAfterToolCalls = stopAfterToolCalls,
+        onCancel = onCancel,
+        onBusy = onBusy,
+        contextPolicy = contextPolicy,
+        timeoutMilliseconds = timeoutMilliseconds,
+    )
+}

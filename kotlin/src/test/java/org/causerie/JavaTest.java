@@ -1,0 +1,87 @@
+package org.causerie;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What an app in Java writes. */
+class JavaTest {
+    private static final String SCRIPT =
+            "{\"replies\": [[{\"control\": \"<|tool_call_start|>\"}, \"[get_weather(city='Oslo', days=3)]\","
+                    + " {\"control\": \"<|tool_call_end|>\"}], [\"It is sunny.\"], [{\"fail\": \"no memory\"}]]}";
+
+    @Test
+    void aToolIsCalledAndAnswered() throws SdkException {
+        try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
+                Conversation conversation = runner.createConversation("You are helpful.")) {
+            SdkFunctionParameter city =
+                    Causerie.sdkFunctionParameter("city", new SdkFunctionParameterType.SdkStr(null, null), "The city.", false);
+            SdkFunctionParameter days =
+                    Causerie.sdkFunctionParameter("days", new SdkFunctionParameterType.SdkInt(List.of(1L, 3L), null), "", true);
+            SdkFunctionParameter nothing =
+                    Causerie.sdkFunctionParameter("nothing", SdkFunctionParameterType.SdkNull.INSTANCE, "", true);
+            SdkFunctionParameter number = Causerie.sdkFunctionParameter("number", Causerie.sdkNum(List.of(1, 2.5)), "", true);
+            conversation.registerFunction(
+                    new SdkFunction("get_weather", "The weather in a city.", List.of(city, days, nothing, number)));
+
+            GenerationOptionsBuilder options = new GenerationOptionsBuilder();
+            options.setTemperature(0f);
+            options.setMaxTokens(100);
+            List<SdkFunctionCall> calls = new ArrayList<>();
+            ChatMessage question = Causerie.chatMessage(ChatMessageRole.USER, "Weather?");
+            try (BlockingReply reply = Causerie.generateResponseBlocking(conversation, question, options.build())) {
+                for (MessageResponse event : reply) {
+                    if (event instanceof MessageResponse.FunctionCalls) {
+                        calls.addAll(((MessageResponse.FunctionCalls) event).getFunctionCalls());
+                    } else if (event instanceof MessageResponse.Complete) {
+                        MessageResponse.Complete end = (MessageResponse.Complete) event;
+                        assertEquals(FinishReason.TOOL_CALLS, end.getFinishReason());
+                        assertTrue(0 < end.getStats().getPromptTokens());
+                    }
+                }
+            }
+            assertEquals(Map.of("city", "Oslo", "days", 3L), calls.get(0).getArguments());
+
+            conversation.appendToHistory(Causerie.chatMessage(ChatMessageRole.TOOL, "{\"weather\": \"sunny\"}"));
+            StringBuilder answer = new StringBuilder();
+            try (BlockingReply reply = Causerie.continueResponseBlocking(conversation)) {
+                for (MessageResponse event : reply) {
+                    if (event instanceof MessageResponse.Chunk) {
+                        answer.append(((MessageResponse.Chunk) event).getText());
+                    }
+                }
+            }
+            assertEquals("It is sunny.", answer.toString());
+            List<ChatMessage> history = conversation.history();
+            assertEquals(history, Causerie.messagesFromJson(Causerie.messagesToJson(history)));
+            assertEquals("It is sunny.", Causerie.getText(history.get(history.size() - 1)));
+
+            SdkException.Generation err =
+                    assertThrows(SdkException.Generation.class, () -> readAll(conversation));
+            assertEquals("no memory", err.getReason());
+        }
+    }
+
+    private static void readAll(Conversation conversation) throws SdkException {
+        ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
+        try (BlockingReply reply = Causerie.generateResponseBlocking(conversation, message)) {
+            reply.forEach(event -> {});
+        }
+    }
+
+    @Test
+    void aMissingModelIsAnErrorThatCanBeCaught() throws InterruptedException {
+        try (ModelRunner runner = Causerie.loadModelBlocking("no/such.gguf", new LoadOptions(), fraction -> true)) {
+            throw new AssertionError("it was loaded: " + runner);
+        } catch (SdkException.ModelNotFound err) {
+            assertTrue(err.getMessage().contains("no/such.gguf"));
+        } catch (SdkException err) {
+            throw new AssertionError(err);
+        }
+    }
+}

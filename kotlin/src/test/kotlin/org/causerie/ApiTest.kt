@@ -1,0 +1,50 @@
+package org.causerie
+
+import java.io.File
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Test
+
+/**
+ * The public API, as `api.txt` holds it: whoever changes it sees the change in a review. With `UPDATE_API=1` in the
+ * environment the file is written anew.
+ */
+class ApiTest {
+    @Test
+    fun `the public API is the one that was agreed on`() {
+        val golden = repository.resolve("kotlin/api.txt")
+        val api = classes().sortedBy { it.name }.joinToString("\n") { describe(it) }
+        if (System.getenv("UPDATE_API") == "1") golden.writeText(api)
+        assertEquals(golden.readText(), api)
+    }
+
+    private fun classes(): List<Class<*>> {
+        val folder = File(Conversation::class.java.protectionDomain.codeSource.location.toURI()).resolve("org/causerie")
+        return folder.list().orEmpty()
+            .map { it.removeSuffix(".class") }
+            .filterNot { it.substringBefore('$') in INTERNAL || it.startsWith("Ffi") || it.startsWith("uniffi", true) }
+            .map { Class.forName("org.causerie.$it", false, javaClass.classLoader) }
+            .filter { isPublic(it.modifiers) && !it.isAnonymousClass && !it.isLocalClass }
+    }
+
+    private fun describe(type: Class<*>): String {
+        val parents = (listOfNotNull(type.genericSuperclass) + type.genericInterfaces).map { it.typeName } - "java.lang.Object"
+        val members =
+            type.declaredFields.filter { isPublic(it.modifiers) && isAgreedOn(it.name) }.map { it.toGenericString() } +
+                type.declaredConstructors.filter { isPublic(it.modifiers) && !it.isSynthetic }.map { it.toGenericString() } +
+                type.declaredMethods.filter { isPublic(it.modifiers) && isAgreedOn(it.name) && !it.isBridge }.map { it.toGenericString() }
+        val lines = members.map { it.replace("${type.name}.", "").replace("org.causerie.", "").replace("java.lang.", "") }
+        return "${type.toGenericString()}${parents.joinToString("") { " : $it" }}\n" + lines.sorted().joinToString("") { "    $it\n" }
+    }
+
+    private fun isPublic(modifiers: Int): Boolean = java.lang.reflect.Modifier.isPublic(modifiers)
+
+    /** What a data class gets by itself, the generator's own, and what the compiler makes are left out. */
+    private fun isAgreedOn(name: String): Boolean =
+        '$' !in name && !name.contains("uniffi", ignoreCase = true) &&
+            !name.matches(Regex("component\\d+|copy|equals|hashCode|toString|IDX_.*"))
+
+    private companion object {
+        /** Public in the class files, but not for apps. */
+        val INTERNAL = setOf("RustBuffer", "ForeignBytes", "NoHandle", "IntegrityCheckingUniffiLib", "JsonKt")
+    }
+}

@@ -1,0 +1,198 @@
+package org.causerie
+
+import java.util.concurrent.CancellationException
+import kotlin.concurrent.thread
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.async
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.flow.onEach
+import kotlinx.coroutines.flow.take
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.yield
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/** What a flow promises. The replies themselves are tested by [ScenarioTest]. */
+class ConversationTest {
+    @Test
+    fun `nothing happens before the flow is collected`() {
+        val conversation = scripted(listOf("one"), listOf("two")).createConversation("")
+        conversation.generateResponse(user("never"))
+        val reply = conversation.generateResponse(user("Hi"))
+        assertEquals(listOf<ChatMessage>(), conversation.history)
+        assertEquals("one", reply.read().text())
+        assertEquals(listOf("Hi", "one"), conversation.history.map { it.text })
+    }
+
+    @Test
+    fun `a flow is collected once`() {
+        val reply = scripted(listOf("one"), listOf("two")).createConversation("").generateResponse("Hi")
+        assertEquals("one", reply.read().text())
+        val err = assertThrows(SdkException.StreamAlreadyConsumed::class.java) { reply.read() }
+        assertEquals("the stream was read before", err.message)
+    }
+
+    @Test
+    fun `the engine waits for the collector`() = runBlocking {
+        val runner = scripted(List(1000) { "a" }, List(500) { "b" })
+        val slow = runner.createConversation("")
+        slow.generateResponse("Hi").take(1).onEach {
+            // The engine gives each reply a step in turn: 500 of the other one.
+            assertEquals(500, runner.createConversation("").generateResponse("Hi").toList().text().length)
+        }.collect()
+        await("the reply has ended") { !slow.isGenerating }
+        val written = slow.history.last()
+        assertTrue(written.incomplete)
+        assertTrue(written.text.length in 1..40, "${written.text.length} tokens were written for a reader of one")
+    }
+
+    @Test
+    fun `leaving the flow stops the reply`() = runBlocking {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        conversation.generateResponse("Hi").first()
+        assertEquals("b", conversation.generateResponse("Hi").toList().text())
+        assertEquals(listOf("a", "b"), conversation.history.filter { it.role == ChatMessage.Role.ASSISTANT }.map { it.text })
+    }
+
+    @Test
+    fun `what the collector throws stops the reply and passes through`() {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        val err = assertThrows(IllegalStateException::class.java) {
+            runBlocking { conversation.generateResponse("Hi").collect { error("no paper") } }
+        }
+        assertEquals("no paper", err.message)
+        assertEquals("b", conversation.generateResponse("Hi").read().text())
+    }
+
+    @Test
+    fun `cancelling the coroutine stops the reply`() = runBlocking {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        val seen = mutableListOf<Throwable>()
+        val job = launch(Dispatchers.Default) {
+            try {
+                conversation.generateResponse("Hi").collect()
+            } catch (err: Throwable) {
+                seen += err
+                throw err
+            }
+        }
+        while (conversation.history.isEmpty()) yield()
+        job.cancelAndJoin()
+        assertTrue(seen.single() is CancellationException, "$seen")
+        assertEquals("b", conversation.generateResponse("Hi").toList().text())
+        assertFalse(conversation.isGenerating)
+    }
+
+    @Test
+    fun `dropTurn leaves no trace of a cancelled reply`() = runBlocking {
+        val conversation = scripted(listOf("a", STALL)).createConversation("")
+        conversation.generateResponse(user(), generationOptions { onCancel = OnCancel.DROP_TURN }).first()
+        await("the history is empty") { conversation.history.isEmpty() }
+    }
+
+    @Test
+    fun `a stream that is pulled is cancelled from anywhere and tells its end`() = runBlocking {
+        val conversation = scripted(listOf("a", STALL)).createConversation("")
+        conversation.startResponse(user(), GenerationOptions()).use { stream ->
+            assertEquals(MessageResponse.Chunk("a"), stream.next())
+            val end = async(Dispatchers.Default) { stream.next() }
+            thread { stream.cancel() }.join()
+            assertEquals(FinishReason.INTERRUPTED, (end.await() as MessageResponse.Complete).finishReason)
+            assertEquals(null, stream.next())
+            stream.cancel()
+        }
+    }
+
+    @Test
+    fun `a busy conversation refuses or queues`() = runBlocking {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        val waiting = generationOptions { onBusy = OnBusy.QUEUE }
+        val first = conversation.startResponse(user(), GenerationOptions())
+        first.next()
+        assertThrows(SdkException.Busy::class.java) { conversation.generateResponse("Hi").read() }
+        val second = async(Dispatchers.Default) { conversation.generateResponse(user(), waiting).toList() }
+        first.cancel()
+        assertEquals("b", second.await().text())
+    }
+
+    @Test
+    fun `conversations of one model talk at once`() = runBlocking {
+        val runner = scripted(List(50) { "x" }, List(50) { "x" }, List(50) { "x" })
+        val replies = List(3) { async(Dispatchers.Default) { runner.createConversation("").generateResponse("Hi").toList() } }
+        replies.forEach { assertEquals("x".repeat(50), it.await().text()) }
+    }
+
+    @Test
+    fun `faults are typed and readable`() {
+        val script = arrayOf(listOf("""{"panic": true}"""), listOf("""{"fail": "no memory"}"""), listOf("fine"))
+        val conversation = scripted(*script).createConversation("")
+        assertThrows(SdkException.Internal::class.java) { conversation.generateResponse("Hi").read() }
+        val err = assertThrows(SdkException.Generation::class.java) { conversation.generateResponse("Hi").read() }
+        assertEquals("no memory", err.message)
+        assertEquals("org.causerie.SdkException\$Generation: no memory", err.toString())
+        assertEquals("fine", conversation.generateResponse("Hi").read().text())
+        val option = assertThrows(SdkException.InvalidOption::class.java) {
+            conversation.generateResponse(user(), generationOptions { temperature = -1f }).read()
+        }
+        assertEquals("temperature", option.option)
+        assertThrows(SdkException.InvalidFunction::class.java) { conversation.registerFunction(SdkFunction("1f", "", listOf())) }
+        assertThrows(SdkException.Serialization::class.java) { messagesFromJson("[{]") }
+    }
+
+    @Test
+    fun `a long history that does not fit is told with its numbers`() {
+        val runner = loadScriptedModel("""{"replies": [["a"]], "context_size": 20}""")
+        val err = assertThrows(SdkException.PromptExceedsContext::class.java) {
+            runner.createConversation("").generateResponse("x".repeat(100)).read()
+        }
+        assertEquals(20, err.available)
+        assertTrue(100 < err.needed)
+    }
+
+    @Test
+    fun `half a character is replaced and crashes nothing`() {
+        val conversation = scripted(listOf("🦀")).createConversation("")
+        assertEquals("🦀", conversation.generateResponse("🦀".take(1) + "日本 \u0000 <|im_end|>").read().text())
+        assertEquals("?日本 \u0000 <|im_end|>", conversation.history[0].text)
+    }
+
+    @Test
+    fun `a closed conversation says so`() {
+        val conversation = scripted(listOf("a")).createConversation("")
+        conversation.use { it.registerFunction(SdkFunction("f", "", listOf())) }
+        assertThrows(IllegalStateException::class.java) { conversation.history }
+        conversation.close()
+    }
+
+    @Test
+    fun `a blocking reply is read once and stopped by closing`() {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        val reply = conversation.generateResponseBlocking(user())
+        assertEquals(MessageResponse.Chunk("a"), reply.iterator().next())
+        assertThrows(SdkException.StreamAlreadyConsumed::class.java) { reply.iterator() }
+        reply.close()
+        reply.close()
+        reply.cancel()
+        assertEquals("b", conversation.generateResponseBlocking(user()).use { it.toList() }.text())
+    }
+
+    @Test
+    fun `a thread that waits for a stalled reply is freed by a cancel`() {
+        val conversation = scripted(listOf(STALL)).createConversation("")
+        conversation.generateResponseBlocking(user()).use { reply ->
+            lateinit var events: List<MessageResponse>
+            val reader = thread { events = reply.toList() }
+            await("the reply has begun") { conversation.isGenerating }
+            reply.cancel()
+            reader.join()
+            assertEquals(FinishReason.INTERRUPTED, events.complete().finishReason)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package org.causerie
+
+import java.math.BigInteger
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Test
+
+class JsonTest {
+    private fun check(text: String, value: Any?) {
+        assertEquals(value, decodeJsonObject("""{"a":$text}""")["a"])
+        assertEquals("""{"a":$text}""", encodeJsonObject(mapOf("a" to value)))
+    }
+
+    @Test
+    fun `numbers keep their value and their kind`() {
+        check("1", 1L)
+        check("-9223372036854775808", Long.MIN_VALUE)
+        check("9223372036854775808", BigInteger("9223372036854775808"))
+        check("123456789012345678901234567890", BigInteger("123456789012345678901234567890"))
+        check("1.0", 1.0)
+        check("-0.0", -0.0)
+        check("0.1", 0.1)
+        assertEquals(1e300, decodeJsonObject("""{"a":1e300}""")["a"])
+        assertEquals("""{"a":1.0E300,"b":0.1}""", encodeJsonObject(mapOf("a" to 1e300, "b" to 0.1f)))
+    }
+
+    @Test
+    fun `texts come back whatever they hold`() {
+        check("\"\"", "")
+        check("\"日本 🦀 \\\"\\\\ \u007f\"", "日本 🦀 \"\\ \u007f")
+        check("\"\\u0000\\u001f\"", "\u0000\u001f")
+        assertEquals("\b\u000c\n\r\t/é\uD83E\uDD80", json(""""\b\f\n\r\t\/\u00e9\ud83e\udd80""""))
+    }
+
+    @Test
+    fun `maps and lists nest and keep their order`() {
+        check("""{"z":[],"a":{},"m":[1,[null,true,false],{"k":"v"}]}""",
+            mapOf("z" to listOf<Any>(), "a" to mapOf<String, Any>(),
+                "m" to listOf(1L, listOf(null, true, false), mapOf("k" to "v"))))
+        assertEquals(listOf("z", "a"), decodeJsonObject(""" { "z" : 1 , "a" : [ 1 , 2 ] } """).keys.toList())
+        assertEquals("""{"a":[1,2],"b":["x"]}""", encodeJsonObject(mapOf("a" to setOf(1, 2), "b" to arrayOf('x'))))
+    }
+
+    @Test
+    fun `what is no JSON is refused by its place`() {
+        fun reason(value: Any?) =
+            assertThrows(SdkException.Serialization::class.java) { encodeJsonObject(mapOf("a" to listOf(0, value))) }.reason
+        assertEquals("arguments.a[1] is NaN, which JSON has no form for", reason(Double.NaN))
+        assertEquals("arguments.a[1] is no JSON value, but of java.lang.Object", reason(Object()))
+        val endless = ArrayList<Any?>().apply { add(this) }
+        assert(reason(endless).endsWith("is nested too deeply"))
+    }
+
+    @Test
+    fun `arguments cross the border as they are`() {
+        val arguments = mapOf(
+            "long" to Long.MAX_VALUE, "big" to BigInteger.TEN.pow(40), "float" to 1.0, "text" to "日本 🦀\u0000",
+            "nothing" to null, "list" to listOf(true, mapOf("x" to -1L)),
+        )
+        val call = SdkFunctionCall("f", arguments, "call_0", "", listOf(), listOf())
+        val message = ChatMessage(ChatMessage.Role.ASSISTANT, listOf(), functionCalls = listOf(call))
+        val runner = scripted()
+        val history = runner.createConversationFromHistory(listOf(user(), message)).history
+        assertEquals(arguments, history[1].functionCalls!![0].arguments)
+        assertEquals(history, messagesFromJson(messagesToJson(history)))
+    }
+}

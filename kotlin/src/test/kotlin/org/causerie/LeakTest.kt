@@ -1,0 +1,66 @@
+package org.causerie
+
+import java.io.File
+import java.util.Random
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.flow.collect
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.yield
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Test
+
+/** Replies that are left and cancelled at random leave nothing behind. */
+class LeakTest {
+    @Test
+    fun `threads and calls return to the start`() {
+        val before = engines()
+        generateAtRandom(300, replies = 50)
+        await("the engines have ended") { before.containsAll(engines()) }
+        assertEquals(0, uniffiContinuationHandleMap.size)
+    }
+
+    @Test
+    fun `flows that nobody reads hold no model`() {
+        val before = engines()
+        scripted(listOf("a")).use { runner -> repeat(100) { runner.createConversation("").use { it.generateResponse("Hi") } } }
+        await("the engines have ended") { before.containsAll(engines()) }
+    }
+}
+
+/** The threads of engines, by their ids; none where there is no /proc. */
+internal fun engines(): Set<String> =
+    File("/proc/self/task").listFiles().orEmpty().filter { task ->
+        runCatching { File(task, "comm").readText().startsWith("causerie") }.getOrDefault(false)
+    }.map { it.name }.toSet()
+
+/** Lets a model answer, and leaves each reply, which would never end: after some words, or by cancelling the coroutine. */
+internal fun generateAtRandom(generations: Int, replies: Int) {
+    val random = Random(11)
+    repeat(generations / replies) {
+        scripted(*Array(replies) { List(LONGEST) { WORD } + STALL }).use { runner ->
+            repeat(replies) { runner.createConversation("").use { leave(it, random) } }
+        }
+    }
+}
+
+private fun leave(conversation: Conversation, random: Random) = runBlocking {
+    val reply = conversation.generateResponse("Hi")
+    val words = 1 + random.nextInt(LONGEST)
+    if (random.nextBoolean()) {
+        var read = ""
+        reply.first { event ->
+            read += (event as MessageResponse.Chunk).text
+            words * WORD.length <= read.length
+        }
+    } else {
+        val job = launch(Dispatchers.Default) { reply.collect() }
+        repeat(words) { yield() }
+        job.cancelAndJoin()
+    }
+}
+
+private const val LONGEST = 20
+private const val WORD = "word "

@@ -1,0 +1,95 @@
+package org.causerie
+
+import java.io.File
+import java.util.concurrent.CancellationException
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.Job
+import kotlinx.coroutines.async
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.runBlocking
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/** Loading, unloading, and the demo model. */
+class ModelTest {
+    @Test
+    fun `progress grows to its end`() = runBlocking {
+        val fractions = mutableListOf<Float>()
+        ModelRunner.load(demo) { fractions += it }.use { runner ->
+            assertEquals(fractions.sorted(), fractions)
+            assertEquals(1f, fractions.last())
+            assertTrue(runner.supportsFunctionCalling && runner.info.contextSize == runner.contextSize, "${runner.info}")
+            assertTrue(0 < runner.info.parameters)
+        }
+    }
+
+    @Test
+    fun `a listener that throws ends loading and crashes nothing`() {
+        val err = assertThrows(SdkException.Internal::class.java) {
+            runBlocking { ModelRunner.load(demo) { error("no paper") } }
+        }
+        assertTrue("no paper" in err.reason, err.reason)
+        val busy = assertThrows(SdkException.Busy::class.java) {
+            loadModelBlocking(demo, progress = object : LoadProgress {
+                override fun proceed(fraction: Float): Boolean = throw SdkException.Busy("later")
+            })
+        }
+        assertEquals("later", busy.message)
+    }
+
+    @Test
+    fun `loading is cancelled by its listener and by its coroutine`() {
+        assertThrows(SdkException.LoadCancelled::class.java) {
+            loadModelBlocking(demo, progress = object : LoadProgress {
+                override fun proceed(fraction: Float): Boolean = false
+            })
+        }
+        assertThrows(CancellationException::class.java) {
+            runBlocking {
+                val loading = Job()
+                async(Dispatchers.Default + loading) { ModelRunner.load(demo) { loading.cancel() } }.await()
+            }
+        }
+    }
+
+    @Test
+    fun `what cannot be loaded is told apart`() {
+        val err = assertThrows(SdkException.ModelNotFound::class.java) { loadModelBlocking("no/such.gguf") }
+        assertTrue("no/such.gguf" in err.message, err.message)
+        val cut = File.createTempFile("causerie", ".gguf").apply { writeBytes(File(demo).readBytes().copyOf(100_000)) }
+        assertThrows(SdkException.ModelLoad::class.java) { loadModelBlocking(cut.path) }
+        cut.writeText("GGUF")
+        assertThrows(SdkException.ModelLoad::class.java) { loadModelBlocking(cut.path) }
+        cut.delete()
+        assertThrows(SdkException.Serialization::class.java) { loadScriptedModel("{}") }
+    }
+
+    @Test
+    fun `an unloaded model leaves its conversations readable`() = runBlocking {
+        val runner = scripted(listOf("a"), listOf("b"))
+        val conversation = runner.createConversation("")
+        conversation.generateResponse("Hi").toList()
+        runner.unload()
+        runner.unload()
+        assertEquals(2, conversation.history.size)
+        assertThrows(SdkException.ModelUnloaded::class.java) { conversation.generateResponse("Hi").read() }
+        runner.close()
+    }
+
+    @Test
+    fun `the demo model talks, and the same way twice`() {
+        loadModelBlocking(demo).use { runner ->
+            val replies = List(2) {
+                val options = generationOptions { temperature = 0.8f; rngSeed = 7; maxTokens = 12 }
+                runner.createConversation("You are causerie.").generateResponse(user("Hello!"), options).read()
+            }
+            assertEquals(replies[0].text(), replies[1].text())
+            assertTrue(replies[0].complete().stats.completionTokens in 1..12)
+            assertEquals(runner.tokenize("Hello!"), runner.tokenize("Hello!"))
+            val text = runner.renderPrompt(listOf(user("Hello!")), true)
+            assertTrue("Hello!" in text, text)
+        }
+    }
+}

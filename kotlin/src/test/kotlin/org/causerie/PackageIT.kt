@@ -1,0 +1,109 @@
+package org.causerie
+
+import com.sun.jna.Platform
+import java.io.ByteArrayInputStream
+import java.io.DataInputStream
+import java.io.File
+import java.nio.file.Files
+import java.util.zip.ZipFile
+import java.util.zip.ZipInputStream
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/** The jar and the AAR, as apps get them. */
+class PackageIT {
+    private val jar = File(System.getProperty("causerie.jar"))
+    private val classpath = File(System.getProperty("causerie.classpath")).readText().trim()
+
+    private fun run(folder: File, vararg command: String): String {
+        val builder = ProcessBuilder(*command).directory(folder).redirectErrorStream(true)
+        // Nothing that would help to find the library.
+        builder.environment().keys.removeAll { it.startsWith("CAUSERIE") || it == "LD_LIBRARY_PATH" }
+        val process = builder.start()
+        val output = process.inputStream.bufferedReader().readText()
+        assertEquals(0, process.waitFor(), output)
+        return output
+    }
+
+    @Test
+    fun `the jar runs with its dependencies and nothing else`() {
+        val java = File(System.getProperty("java.home"), "bin/java").path
+        val elsewhere = Files.createTempDirectory("causerie").toFile()
+        val source = repository.resolve("kotlin/examples/WeatherInJava.java").path
+        val output = run(elsewhere, java, "-cp", "$jar${File.pathSeparator}$classpath", source, demo)
+        assertTrue("check_weather{city=Oslo}" in output, output)
+        elsewhere.delete()
+    }
+
+    @Test
+    fun `the jar depends on three libraries and holds the native one`() {
+        val names = classpath.split(File.pathSeparator).map { File(it).name.substringBeforeLast('-') }.toSet()
+        assertEquals(setOf("annotations", "jna", "kotlin-stdlib", "kotlinx-coroutines-core", "kotlinx-coroutines-core-jvm"), names)
+        ZipFile(jar).use { zip ->
+            val libraries = zip.entries().toList().filter { "causerie_ffi" in it.name }
+            assertEquals(listOf("${Platform.RESOURCE_PREFIX}/${System.mapLibraryName("causerie_ffi")}"), libraries.map { it.name })
+            assertTrue(zip.entries().toList().none { "Test" in it.name || "examples" in it.name })
+        }
+    }
+
+    @Test
+    fun `the AAR has its parts, the same bytes each time`() {
+        val script = repository.resolve("scripts/aar").path
+        val aar = repository.resolve("kotlin/target/causerie-android-${version("kotlin/pom.xml")}.aar")
+        val (first, second) = List(2) {
+            run(repository, script, "--without-libraries")
+            aar.readBytes()
+        }
+        assertTrue(first.contentEquals(second))
+        val parts = unzip(first)
+        assertEquals(
+            listOf(
+                "AndroidManifest.xml", "META-INF/com/android/build/gradle/aar-metadata.properties", "R.txt", "classes.jar",
+                "proguard.txt",
+            ),
+            parts.keys.toList(),
+        )
+        assertTrue("package=\"org.causerie\"" in String(parts.getValue("AndroidManifest.xml")))
+        assertTrue("-keep class com.sun.jna.** { *; }" in String(parts.getValue("proguard.txt")))
+        val classes = unzip(parts.getValue("classes.jar"))
+        assertTrue(classes.keys.all { it.startsWith("org/causerie/") || it == "META-INF/causerie.kotlin_module" }, "${classes.keys}")
+        for (name in listOf("Conversation", "Causerie", "BlockingReply", "UniffiLib")) {
+            val version = DataInputStream(classes.getValue("org/causerie/$name.class").inputStream()).apply { skipBytes(6) }
+            assertEquals(55, version.readUnsignedShort(), "Java 11")
+        }
+    }
+
+    @Test
+    fun `the AAR takes what the jar takes, JNA as an AAR`() {
+        fun dependencies(pom: String) = Regex("<artifactId>([^<]*)</artifactId>\\s*<version>([^<]*)</version>(?:\\s*<type>([^<]*)</type>)?")
+            .findAll(repository.resolve(pom).readText().substringAfter("<dependencies>").substringBefore("</dependencies>"))
+            .map { it.groupValues.drop(1) }.toList()
+        val properties = Regex("<(\\S+\\.version)>([^<]*)</").findAll(repository.resolve("kotlin/pom.xml").readText())
+            .associate { (_, name, value) -> "\${$name}" to value }
+        val jar = dependencies("kotlin/pom.xml").map { (name, version) -> name to (properties[version] ?: version) }
+        val aar = dependencies("kotlin/android/pom.xml")
+        assertEquals(jar.filter { it.first != "junit-jupiter" }, aar.map { it[0] to it[1] })
+        assertEquals(listOf("jna"), aar.filter { it[2] == "aar" }.map { it[0] })
+        assertTrue("<packaging>aar</packaging>" in repository.resolve("kotlin/android/pom.xml").readText())
+        assertEquals(version("kotlin/pom.xml"), version("kotlin/android/pom.xml"))
+    }
+
+    @Test
+    fun `Android libraries are made for pages of 16 KB and checked for it`() {
+        val script = repository.resolve("scripts/aar").readText()
+        assertTrue("-z,max-page-size=16384" in script && "0x4000" in script)
+        assertTrue("arm64-v8a" in script && "x86_64" in script)
+    }
+
+    private operator fun MatchResult.component1() = groupValues[0]
+    private operator fun MatchResult.component2() = groupValues[1]
+    private operator fun MatchResult.component3() = groupValues[2]
+
+    private fun version(pom: String): String =
+        Regex("<version>([^<]*)</version>").find(repository.resolve(pom).readText())!!.groupValues[1]
+
+    private fun unzip(bytes: ByteArray): Map<String, ByteArray> = ZipInputStream(ByteArrayInputStream(bytes)).use { zip ->
+        generateSequence { zip.nextEntry }.associate { it.name to zip.readBytes() }
+    }
+}

@@ -1,0 +1,229 @@
+package org.causerie
+
+import java.io.File
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.runBlocking
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.DynamicTest
+import org.junit.jupiter.api.TestFactory
+
+/** The scenarios of `tests/fixtures/scenarios`, played through the Kotlin API; their form is told in the README there. */
+class ScenarioTest {
+    @TestFactory
+    fun scenarios(): List<DynamicTest> {
+        val files = repository.resolve("tests/fixtures/scenarios").listFiles { file -> file.extension == "json" }!!
+        assertTrue(20 <= files.size, "${files.size} scenarios")
+        return files.sorted().map { file ->
+            DynamicTest.dynamicTest(file.nameWithoutExtension) {
+                val scenario = decodeJsonObject(file.readText())
+                Player(scenario).use { it.play(scenario.items("steps")) }
+            }
+        }
+    }
+}
+
+private class Player(scenario: Map<String, Any?>) : AutoCloseable {
+    private val hasScript = "script" in scenario
+    private val runner = when (hasScript) {
+        true -> loadScriptedModel(encodeJsonObject(scenario.entries("script")))
+        false -> loadModelBlocking(repository.resolve("models/${scenario["model"]}.gguf").path)
+    }
+    private var conversation = runner.createConversation(scenario["system"] as String?)
+    private val options = scenario.entries("options")
+
+    init {
+        conversation.registerFunctions(functionsFromJson(listText(scenario.items("functions"))))
+    }
+
+    override fun close() {
+        conversation.close()
+        runner.close()
+    }
+
+    fun play(steps: List<Any?>) = steps.forEachIndexed { index, step ->
+        @Suppress("UNCHECKED_CAST")
+        step as Map<String, Any?>
+        when {
+            "trace" in step -> assertEquals(step["trace"], reply(step), "step $index")
+            "history" in step -> assertEquals(step["history"], json(messagesToJson(conversation.history)), "step $index")
+            else -> assertEquals(step["error"], errorOf { change(step) }, "step $index")
+        }
+    }
+
+    private fun errorOf(change: () -> Unit): String? = try {
+        change()
+        null
+    } catch (err: SdkException) {
+        err.javaClass.simpleName
+    }
+
+    /** A step without a reply. */
+    private fun change(step: Map<String, Any?>) {
+        val (what, value) = step.entries.first()
+        when (what) {
+            "append" -> conversation.appendToHistory(message(value))
+            "register" -> functionsFromJson(listText(listOf(value))).forEach(conversation::registerFunction)
+            "unregister" -> conversation.unregisterFunction(value as String)
+            "remove_last" -> conversation.removeLastMessage()
+            "truncate" -> conversation.truncate((value as Long).toInt())
+            "reopen" -> conversation = reopened(value as String)
+            else -> error("no step $what")
+        }
+    }
+
+    private fun reopened(how: String): Conversation = when (how) {
+        "history" -> runner.createConversationFromHistory(conversation.history)
+        "json" -> runner.createConversationFromHistory(messagesFromJson(messagesToJson(conversation.history)))
+        "fork" -> conversation.fork()
+        "session" -> {
+            val file = File.createTempFile("causerie", ".session")
+            conversation.saveSession(file.path, true)
+            runner.restoreSession(file.path).also { file.delete() }
+        }
+        else -> error("cannot reopen from $how")
+    }
+
+    /** The events of a reply. */
+    private fun reply(step: Map<String, Any?>): List<Map<String, Any?>> {
+        val options = optionsOf(options + step.entries("options"))
+        val trace = Trace(hasScript)
+        runBlocking {
+            when (val leaveAt = step["leave_at"]) {
+                null -> if ("cancel_at" in step) pull(step, options, trace) else trace.takeAll(flow(step, options))
+                // Nobody has begun to read.
+                "" -> flow(step, options)
+                else -> flow(step, options).first { trace.take(it).let { leaveAt == trace.text() } }
+            }
+        }
+        return trace.events
+    }
+
+    private fun flow(step: Map<String, Any?>, options: GenerationOptions): Flow<MessageResponse> =
+        step["send"]?.let { conversation.generateResponse(message(it), options) } ?: conversation.continueResponse(options)
+
+    /** What an app does that stops a reply and wants to be told how it ended. */
+    private suspend fun pull(step: Map<String, Any?>, options: GenerationOptions, trace: Trace) {
+        val stream = step["send"]?.let { conversation.startResponse(message(it), options) }
+            ?: conversation.startContinuation(options)
+        var isCancelled = false
+        stream.use {
+            trace.reading {
+                do {
+                    if (!isCancelled && step["cancel_at"] == trace.text()) {
+                        isCancelled = true
+                        play(step.items("meanwhile"))
+                        stream.cancel()
+                    }
+                    val event = stream.next()?.also(trace::take)
+                } while (event != null)
+            }
+        }
+    }
+}
+
+/** What was seen of a reply. */
+private class Trace(private val hasCounts: Boolean) {
+    val events = mutableListOf<Map<String, Any?>>()
+
+    fun text(): String = events.mapNotNull { it["text"] }.joinToString("")
+
+    suspend fun takeAll(flow: Flow<MessageResponse>) = reading { flow.collect(::take) }
+
+    inline fun reading(read: () -> Unit) {
+        try {
+            read()
+        } catch (err: SdkException) {
+            events += mapOf("error" to err.javaClass.simpleName, "reason" to err.message)
+        }
+    }
+
+    fun take(event: MessageResponse) {
+        when (event) {
+            is MessageResponse.Chunk -> add("text", event.text)
+            is MessageResponse.ReasoningChunk -> add("reasoning", event.reasoning)
+            is MessageResponse.FunctionCalls -> events += mapOf("calls" to event.functionCalls.map(::fields))
+            is MessageResponse.FunctionCallsRejected -> events += mapOf("rejected" to event.rejectedCalls.map(::fields))
+            is MessageResponse.Complete -> events += fields(event)
+            is MessageResponse.AudioSample -> error("no scenario has sound")
+        }
+    }
+
+    /** Joins neighbours of one kind. */
+    private fun add(kind: String, text: String) {
+        val before = events.lastOrNull()?.get(kind) ?: return Unit.also { events += mapOf(kind to text) }
+        events[events.lastIndex] = mapOf(kind to "$before$text")
+    }
+
+    private fun fields(call: SdkFunctionCall): Map<String, Any?> = buildMap {
+        put("name", call.name)
+        put("arguments", call.arguments)
+        put("call_id", call.callId)
+        put("raw_text", call.rawText)
+        if (call.repairs.isNotEmpty()) put("repairs", call.repairs)
+        if (call.diagnostics.isNotEmpty()) put("diagnostics", call.diagnostics.map { it.code })
+    }
+
+    private fun fields(call: RejectedCall): Map<String, Any?> = buildMap {
+        put("reason", call.reason)
+        put("raw_text", call.rawText)
+        call.name?.let { put("name", it) }
+    }
+
+    private fun fields(event: MessageResponse.Complete): Map<String, Any?> = buildMap {
+        put("complete", event.finishReason.name.lowercase())
+        put("message", (json(messagesToJson(listOf(event.fullMessage))) as List<*>).single())
+        if (hasCounts) {
+            put("prompt_tokens", event.stats.promptTokens.toLong())
+            put("cached_prompt_tokens", event.stats.cachedPromptTokens.toLong())
+            put("completion_tokens", event.stats.completionTokens.toLong())
+        }
+    }
+}
+
+private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generationOptions {
+    for ((name, value) in entries) {
+        val count = { (value as Long).toInt() }
+        val float = { (value as Double).toFloat() }
+        val word = (value as? String)?.uppercase().orEmpty()
+        when (name) {
+            "temperature" -> temperature = float()
+            "top_p" -> topP = float()
+            "top_k" -> topK = count()
+            "min_p" -> minP = float()
+            "repetition_penalty" -> repetitionPenalty = float()
+            "rng_seed" -> rngSeed = value as Long
+            "max_tokens" -> maxTokens = count()
+            "stop_sequences" -> stopSequences = (value as List<*>).map { it as String }
+            "function_call_parser" -> functionCallParser = when (value) {
+                null -> null
+                "default" -> DefaultFunctionCallParser()
+                "json" -> JsonStyleFunctionCallParser()
+                else -> error("no parser $value")
+            }
+            "enable_thinking" -> enableThinking = value as Boolean
+            "inline_thinking_tags" -> inlineThinkingTags = value as Boolean
+            "parser_strictness" -> parserStrictness = Strictness.valueOf(word)
+            "rejected_call_text" -> rejectedCallText = RejectedCallText.valueOf(word)
+            "on_cancel" -> onCancel = OnCancel.valueOf(word)
+            "on_busy" -> onBusy = OnBusy.valueOf(word)
+            "context_policy" -> contextPolicy = when (value) {
+                "error" -> ContextPolicy.Error
+                "slide" -> ContextPolicy.Slide(shrinkToolResults = false)
+                "shrink" -> ContextPolicy.Slide(shrinkToolResults = true)
+                else -> error("no policy $value")
+            }
+            else -> error("no option $name")
+        }
+    }
+}
+
+private fun message(value: Any?): ChatMessage = messagesFromJson(listText(listOf(value))).single()
+
+private fun listText(items: List<Any?>): String = encodeJsonObject(mapOf("" to items)).drop(4).dropLast(1)
+
+private fun Map<String, Any?>.items(key: String): List<Any?> = this[key] as List<Any?>? ?: listOf()
+
+@Suppress("UNCHECKED_CAST")
+private fun Map<String, Any?>.entries(key: String): Map<String, Any?> = this[key] as Map<String, Any?>? ?: mapOf()
