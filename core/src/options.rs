@@ -45,6 +45,11 @@ pub struct GenerationOptions {
     pub parser_strictness: Strictness,
     /// What becomes of arguments that the model wrote without their names. Default: their call is rejected.
     pub positional_arguments: PositionalArguments,
+    /// Takes a reply that begins with a list of calls without the markers around it, `[f(a=1)]`, as calls, if the list is
+    /// well formed and all its functions are registered: some runtimes strip the markers. The list is held back while it
+    /// is written. Only for [`DefaultFunctionCallParser`](FunctionCallParser::DefaultFunctionCallParser). Default false,
+    /// and the list is text.
+    pub bare_calls: bool,
     /// What becomes of the text of calls that are rejected. Default: it is text where no call was delivered.
     pub rejected_call_text: RejectedCallText,
     /// Whether functions are called. Default: as the model likes.
@@ -351,6 +356,7 @@ impl Default for GenerationOptions {
             function_call_parser: Some(FunctionCallParser::default()),
             parser_strictness: Strictness::default(),
             positional_arguments: PositionalArguments::default(),
+            bare_calls: false,
             rejected_call_text: RejectedCallText::default(),
             tool_choice: ToolChoice::default(),
             parallel_tool_calls: true,

@@ -11,7 +11,7 @@ use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::State;
-use crate::options::PositionalArguments;
+use crate::options::{PositionalArguments, ToolChoice};
 use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::sample::{Sampler, random_seed};
@@ -42,6 +42,8 @@ pub(crate) struct Generation {
     ignores_end: bool,
     /// Whether arguments without names are taken.
     maps_positional: bool,
+    /// Whether calls count without markers.
+    takes_bare: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
     state: Option<State>,
     /// What may be written.
@@ -81,6 +83,7 @@ impl Generation {
             tokens: Vec::new(),
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
+            takes_bare: options.bare_calls && options.tool_choice != ToolChoice::None,
             maps_positional: options.positional_arguments == PositionalArguments::MapByOrder,
             state: None,
             guide: Guide::default(),
@@ -228,6 +231,10 @@ impl Generation {
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
         self.guide = prepared.guide;
+        if self.takes_bare {
+            let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
+            self.parser = parser.bare_calls_of(&prepared.functions);
+        }
         if self.maps_positional {
             let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
             self.parser = parser.positional_arguments_of(prepared.functions.clone());

@@ -3,8 +3,10 @@
 //! [`ReplyParser`] is a push machine over pieces of text and control tokens. Outside of blocks it passes text on at
 //! once, holding back only what may be the beginning of a [`marker`]. A [`block`] is collected up to its end and then
 //! [`reading`] tells calls from text, over a [`list`] of single calls that [`python`] or [`json`] reads. Behind a block
-//! an [`echo`] of it is looked for. Nothing here fails: what is no call is text, or rejected with a reason.
+//! an [`echo`] of it is looked for. A [`bare`] list in the place of a block counts only where that is asked for. Nothing
+//! here fails: what is no call is text, or rejected with a reason.
 
+mod bare;
 mod block;
 mod brackets;
 mod call_ids;
@@ -24,6 +26,7 @@ mod work;
 
 use crate::function::{Arguments, SdkFunction, Value};
 use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
+use bare::BareList;
 use block::Block;
 use call_ids::CallIds;
 use echo::{Compared, Echo};
@@ -73,6 +76,8 @@ pub struct ReplyParser {
     strictness: Strictness,
     /// Functions by whose parameters arguments without names are named.
     functions: Vec<SdkFunction>,
+    /// Functions whose calls count without markers; none once the text of the reply has begun.
+    bare_names: Vec<String>,
     rejected_text: RejectedCallText,
     state: State,
     /// The beginning of what may be a marker; holds no other.
@@ -90,6 +95,7 @@ enum State {
     Reasoning,
     Block(Block),
     Echo(Echo),
+    Bare(BareList),
 }
 
 type Emit<'a> = &'a mut dyn FnMut(Parsed);
@@ -101,6 +107,7 @@ impl ReplyParser {
             parser,
             strictness: Strictness::default(),
             functions: Vec::new(),
+            bare_names: Vec::new(),
             rejected_text: RejectedCallText::default(),
             state: State::Text,
             held: String::new(),
@@ -120,6 +127,15 @@ impl ReplyParser {
         Self { functions, ..self }
     }
 
+    /// The same, with a list of calls that begins the reply's text without markers, `[f(a=1)]`, counting as a block of calls.
+    /// It must be whole and well formed, and all its functions must be among these; else it is text. Only Python calls
+    /// are looked for.
+    pub fn bare_calls_of<'a>(self, functions: impl IntoIterator<Item = &'a SdkFunction>) -> Self {
+        let is_python = self.parser == Some(FunctionCallParser::DefaultFunctionCallParser);
+        let names = functions.into_iter().filter(|_| is_python).map(|function| function.name.clone());
+        Self { bare_names: names.collect(), ..self }
+    }
+
     /// The same, with another rule for the text of rejected calls.
     pub fn rejected_call_text(self, rejected_text: RejectedCallText) -> Self {
         Self { rejected_text, ..self }
@@ -133,7 +149,7 @@ impl ReplyParser {
     /// Where the reply stands now.
     pub fn place(&self) -> Place {
         match self.state {
-            State::Text | State::Echo(_) => Place::Text,
+            State::Text | State::Echo(_) | State::Bare(_) => Place::Text,
             State::Reasoning => Place::Reasoning,
             State::Block(_) => Place::Calls,
         }
@@ -207,6 +223,9 @@ impl ReplyParser {
         if !self.held.is_empty() {
             return self.continue_held(parser, text, emit);
         }
+        if let Some(taken) = self.step_bare(parser, text, emit) {
+            return taken;
+        }
         let angle = match &mut self.state {
             State::Block(_) if marker::in_block(parser).is_empty() => None,
             State::Block(block) => block.next_angle(text),
@@ -258,7 +277,7 @@ impl ReplyParser {
     /// The markers that text can spell here.
     fn markers(&self, parser: FunctionCallParser) -> &'static [marker::Spelling] {
         match self.state {
-            State::Text | State::Echo(_) => marker::in_text(parser),
+            State::Text | State::Echo(_) | State::Bare(_) => marker::in_text(parser),
             State::Reasoning => marker::in_reasoning(parser),
             State::Block(_) => marker::in_block(parser),
         }
@@ -294,10 +313,12 @@ impl ReplyParser {
                 self.add_plain(spelling, emit);
             }
             (State::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
-            (State::Text | State::Echo(_), Marker::BlockStart) => self.begin_block(),
-            (State::Text | State::Echo(_), Marker::ReasoningStart) => self.state = State::Reasoning,
-            (State::Text | State::Echo(_), Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
-            (State::Text | State::Echo(_), Marker::BlockEnd | Marker::ReasoningEnd) => {
+            (State::Text | State::Echo(_) | State::Bare(_), Marker::BlockStart) => self.begin_block(),
+            (State::Text | State::Echo(_) | State::Bare(_), Marker::ReasoningStart) => self.state = State::Reasoning,
+            (State::Text | State::Echo(_) | State::Bare(_), Marker::BlockEnd) if self.has_open_end => {
+                self.has_open_end = false
+            }
+            (State::Text | State::Echo(_) | State::Bare(_), Marker::BlockEnd | Marker::ReasoningEnd) => {
                 emit(Parsed::Note(Note::StrayMarker));
             }
         }
@@ -315,7 +336,12 @@ impl ReplyParser {
             }
             State::Reasoning if !text.is_empty() => emit(Parsed::Reasoning(text.to_owned())),
             State::Reasoning => {}
-            State::Text | State::Echo(_) => emit_text(text, emit),
+            State::Text | State::Echo(_) | State::Bare(_) => {
+                if !text.trim().is_empty() {
+                    self.bare_names.clear();
+                }
+                emit_text(text, emit);
+            }
         }
         text.len()
     }
@@ -331,8 +357,13 @@ impl ReplyParser {
     /// Releases what is held: nothing that could complete it follows.
     fn release_held(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
         // Released text may hold another block, and the beginning of its echo: shorter than half, so this ends.
-        while let State::Echo(echo) = &mut self.state {
-            let held = echo.take_held();
+        // A list without markers begins once.
+        loop {
+            let held = match &mut self.state {
+                State::Echo(echo) => echo.take_held(),
+                State::Bare(list) => list.take_held(),
+                State::Text | State::Reasoning | State::Block(_) => break,
+            };
             self.state = State::Text;
             self.push_text(parser, &held, emit);
         }
@@ -342,6 +373,7 @@ impl ReplyParser {
 
     fn begin_block(&mut self) {
         self.has_open_end = false;
+        self.bare_names.clear();
         self.state = State::Block(Block::new(self.is_replaying));
     }
 

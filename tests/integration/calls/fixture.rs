@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use causerie::{
-    FunctionCallParser, Parsed, RejectedCall, RejectedCallText, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness,
-    Value,
+    FunctionCallParser, Parsed, RejectedCall, RejectedCallText, ReplyEnd, ReplyParser, SdkFunction, SdkFunctionCall,
+    Strictness, Value,
 };
 use serde_json::{Value as Json, json};
 
@@ -17,6 +17,7 @@ pub(super) struct Case {
     strictness: Strictness,
     rejected_text: RejectedCallText,
     in_reasoning: bool,
+    bare_calls_of: Vec<SdkFunction>,
     end: ReplyEnd,
     expect: Vec<Json>,
 }
@@ -46,9 +47,21 @@ pub(super) fn cases() -> Vec<Case> {
 
 impl Case {
     fn new(file: &str, case: &Json) -> Self {
-        let known = ["name", "format", "strictness", "rejected_call_text", "in_reasoning", "pieces", "end", "expect"]
-            .map(str::to_owned);
-        assert!(case.as_object().unwrap().keys().all(|key| known.contains(key)), "{file}: an unknown key in {case}");
+        let known = [
+            "name",
+            "format",
+            "strictness",
+            "rejected_call_text",
+            "in_reasoning",
+            "bare_calls_of",
+            "pieces",
+            "end",
+            "expect",
+        ];
+        assert!(
+            case.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())),
+            "{file}: an unknown key in {case}"
+        );
         Self {
             file: file.to_owned(),
             name: case["name"].as_str().unwrap().to_owned(),
@@ -71,6 +84,12 @@ impl Case {
                 Some(other) => panic!("{file}: no rule {other}"),
             },
             in_reasoning: case["in_reasoning"].as_bool().unwrap_or(false),
+            bare_calls_of: case["bare_calls_of"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|name| SdkFunction::new(name.as_str().unwrap(), "", vec![]))
+                .collect(),
             end: match case["end"].as_str() {
                 None | Some("ended") => ReplyEnd::Ended,
                 Some("interrupted") => ReplyEnd::Interrupted,
@@ -82,7 +101,10 @@ impl Case {
 
     /// A new parser, as the case demands it.
     pub(super) fn parser(&self) -> ReplyParser {
-        let parser = ReplyParser::new(self.parser).strictness(self.strictness).rejected_call_text(self.rejected_text);
+        let parser = ReplyParser::new(self.parser)
+            .strictness(self.strictness)
+            .rejected_call_text(self.rejected_text)
+            .bare_calls_of(&self.bare_calls_of);
         if self.in_reasoning { parser.starting_in_reasoning() } else { parser }
     }
 }
