@@ -31,6 +31,9 @@ public struct SdkJsonObject: Sendable {
     }
 
     /// The map as Swift's values.
+    ///
+    /// Of names that are the same to Swift but not to the model, such as an "é" as one character and as two, the first
+    /// one counts.
     public var dictionary: [String: Any?] {
         // It was written by the engine or by us, so it can be read.
         guard case .object(let entries)? = try? JsonReader.value(from: json) else { return [:] }

@@ -77,6 +77,27 @@ import Testing
         #expect { try SdkJsonObject(text: text) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
     }
 
+    @Test func survivesDamage() throws {
+        let text = #"{"a": [-1.5e+3, "\u00e9\ud83d\udc69\n", true, null], "b": {"c": 12345678901234567890}}"#
+        let whole = Array(text.utf8)
+        func read(_ bytes: some Collection<UInt8>) throws {
+            guard let object = try? SdkJsonObject(text: String(decoding: bytes, as: UTF8.self)) else { return }
+            #expect(try SdkJsonObject(text: object.json).json == object.json)
+            // The engine takes what we take: a function that does not throw would end the app here.
+            let call = SdkFunctionCall(name: "f", argumentsObject: object)
+            #expect(validate(call: call, functions: []).argumentsObject == object)
+        }
+        for index in whole.indices {
+            try read(whole[..<index])
+            for byte in #"{}[]",:\u0-.eE n"#.utf8 {
+                var damaged = whole
+                damaged[index] = byte
+                try read(damaged)
+            }
+        }
+        try read(whole)
+    }
+
     @Test func readsEscapes() throws {
         let object = try SdkJsonObject(text: #" { "a" : "\"\\\/\b\f\n\r\t\u00e9\ud83d\uDC69" , "b" : [ ] } "#)
         #expect(object.dictionary["a"] as? String == "\"\\/\u{8}\u{c}\n\r\té👩")
