@@ -17,7 +17,8 @@ package org.causerie
  * It is cold, like the flow, and can be read once. Closing it stops the reply.
  */
 public class BlockingReply internal constructor(private val stream: ResponseStream) :
-    Iterable<MessageResponse>, AutoCloseable {
+    Iterable<MessageResponse>,
+    AutoCloseable {
 
     /**
      * The events; `next` throws the [SdkException] of a reply that failed.
@@ -47,11 +48,10 @@ public class BlockingReply internal constructor(private val stream: ResponseStre
 @JvmOverloads
 public fun Conversation.generateResponseBlocking(
     message: ChatMessage,
-    options: GenerationOptions = GenerationOptions(),
+    options: GenerationOptions = GenerationOptions()
 ): BlockingReply = BlockingReply(startResponse(message, options))
 
 /** A reply to the history as it stands; see [BlockingReply]. */
 @JvmOverloads
-public fun Conversation.continueResponseBlocking(
-    options: GenerationOptions = GenerationOptions(),
-): BlockingReply = BlockingReply(startContinuation(options))
+public fun Conversation.continueResponseBlocking(options: GenerationOptions = GenerationOptions()): BlockingReply =
+    BlockingReply(startContinuation(options))

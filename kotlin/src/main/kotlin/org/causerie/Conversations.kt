@@ -26,10 +26,10 @@ public val Conversation.isGenerating: Boolean
 /**
  * The reply to a message, as a flow of events that ends after [MessageResponse.Complete], or with one [SdkException].
  *
- * It is cold: nothing happens, and the message is not in the history, before it is collected. Generation waits while the
- * collector is busy. It stops within one token when the collector leaves, as with `first` or `take`, and when its
- * coroutine is cancelled; what was written till then stays in the history, unless `onCancel` says otherwise. The flow can
- * be collected once; then it throws [SdkException.StreamAlreadyConsumed].
+ * It is cold: nothing happens, and the message is not in the history, before it is collected. Generation waits while
+ * the collector is busy. It stops within one token when the collector leaves, as with `first` or `take`, and when its
+ * coroutine is cancelled; what was written till then stays in the history, unless `onCancel` says otherwise. The flow
+ * can be collected once; then it throws [SdkException.StreamAlreadyConsumed].
  *
  * ```
  * conversation.generateResponse(ChatMessage(ChatMessage.Role.USER, "Hello!")).collect { event ->
@@ -46,14 +46,14 @@ public val Conversation.isGenerating: Boolean
 @JvmOverloads
 public fun Conversation.generateResponse(
     message: ChatMessage,
-    options: GenerationOptions = GenerationOptions(),
+    options: GenerationOptions = GenerationOptions()
 ): Flow<MessageResponse> = events { startResponse(message, options) }
 
 /** The reply to a text of the person. */
 @JvmSynthetic
 public fun Conversation.generateResponse(
     text: String,
-    options: GenerationOptions = GenerationOptions(),
+    options: GenerationOptions = GenerationOptions()
 ): Flow<MessageResponse> = generateResponse(ChatMessage(ChatMessageRole.USER, text), options)
 
 /** A reply to the history as it stands, for example after the results of several calls were appended to it. */
@@ -65,7 +65,7 @@ public fun Conversation.continueResponse(options: GenerationOptions = Generation
 @JvmOverloads
 public fun ModelRunner.generate(
     prompt: String,
-    options: GenerationOptions = GenerationOptions(),
+    options: GenerationOptions = GenerationOptions()
 ): Flow<MessageResponse> = events { complete(prompt, options) }
 
 private fun events(start: () -> ResponseStream): Flow<MessageResponse> {

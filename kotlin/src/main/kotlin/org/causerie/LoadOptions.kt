@@ -48,6 +48,6 @@ public class LoadOptionsBuilder {
         generationDefaults = generationDefaults,
         randomSeed = randomSeed,
         cacheBytes = cacheBytes,
-        cacheEntries = cacheEntries,
+        cacheEntries = cacheEntries
     )
 }

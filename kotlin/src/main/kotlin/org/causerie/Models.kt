@@ -6,8 +6,8 @@ package org.causerie
 import kotlinx.coroutines.runBlocking
 
 /**
- * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
- * its own, and cancelling the coroutine ends it soon.
+ * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a
+ * thread of its own, and cancelling the coroutine ends it soon.
  *
  * ```
  * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
@@ -22,7 +22,7 @@ import kotlinx.coroutines.runBlocking
 public suspend fun ModelRunner.Companion.load(
     path: String,
     options: LoadOptions = LoadOptions(),
-    progress: ((Float) -> Unit)? = null,
+    progress: ((Float) -> Unit)? = null
 ): ModelRunner = loadModel(path, options, progress?.let(::Watcher))
 
 /** The same for callers that wait on a thread of their own; [progress] answers whether to go on. */
@@ -31,7 +31,7 @@ public suspend fun ModelRunner.Companion.load(
 public fun loadModelBlocking(
     path: String,
     options: LoadOptions = LoadOptions(),
-    progress: LoadProgress? = null,
+    progress: LoadProgress? = null
 ): ModelRunner = runBlocking { loadModel(path, options, progress) }
 
 private class Watcher(private val progress: (Float) -> Unit) : LoadProgress {

@@ -35,8 +35,8 @@ public fun DefaultFunctionCallParser(): FunctionCallParser = FunctionCallParser.
 public fun JsonStyleFunctionCallParser(): FunctionCallParser = FunctionCallParser.JSON_STYLE
 
 /**
- * Options of one reply, to be set. What stays null takes the model's own default, else that of the specification. A value
- * out of its range is told by [SdkException.InvalidOption] when the reply is read.
+ * Options of one reply, to be set. What stays null takes the model's own default, else that of the specification. A
+ * value out of its range is told by [SdkException.InvalidOption] when the reply is read.
  */
 public class GenerationOptionsBuilder {
     /** How calls are found in the reply; null switches parsing off, and call text arrives as chunks. */
@@ -116,6 +116,6 @@ public class GenerationOptionsBuilder {
         onCancel = onCancel,
         onBusy = onBusy,
         contextPolicy = contextPolicy,
-        timeoutMilliseconds = timeoutMilliseconds,
+        timeoutMilliseconds = timeoutMilliseconds
     )
 }

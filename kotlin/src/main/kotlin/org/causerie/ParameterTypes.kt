@@ -35,7 +35,7 @@ public fun SdkFunctionParameter(
     name: String,
     type: SdkFunctionParameterType,
     description: String,
-    optional: Boolean,
+    optional: Boolean
 ): SdkFunctionParameter = SdkFunctionParameter(name, type, description, optional, schema = null)
 
 /** So that null is written as the other types are. */

@@ -19,15 +19,16 @@ class JavaTest {
     void aToolIsCalledAndAnswered() throws SdkException {
         try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
                 Conversation conversation = runner.createConversation("You are helpful.")) {
-            SdkFunctionParameter city =
-                    Causerie.sdkFunctionParameter("city", new SdkFunctionParameterType.SdkStr(null, null), "The city.", false);
-            SdkFunctionParameter days =
-                    Causerie.sdkFunctionParameter("days", new SdkFunctionParameterType.SdkInt(List.of(1L, 3L), null), "", true);
-            SdkFunctionParameter nothing =
-                    Causerie.sdkFunctionParameter("nothing", SdkFunctionParameterType.SdkNull.INSTANCE, "", true);
-            SdkFunctionParameter number = Causerie.sdkFunctionParameter("number", Causerie.sdkNum(List.of(1, 2.5)), "", true);
-            conversation.registerFunction(
-                    new SdkFunction("get_weather", "The weather in a city.", List.of(city, days, nothing, number)));
+            SdkFunctionParameterType text = new SdkFunctionParameterType.SdkStr(null, null);
+            SdkFunctionParameterType oneOrThree = new SdkFunctionParameterType.SdkInt(List.of(1L, 3L), null);
+            SdkFunctionParameterType number = Causerie.sdkNum(List.of(1, 2.5), null);
+            SdkFunctionParameterType nothing = SdkFunctionParameterType.SdkNull.INSTANCE;
+            List<SdkFunctionParameter> parameters = List.of(
+                    Causerie.sdkFunctionParameter("city", text, "The city.", false),
+                    Causerie.sdkFunctionParameter("days", oneOrThree, "", true),
+                    Causerie.sdkFunctionParameter("number", number, "", true),
+                    Causerie.sdkFunctionParameter("nothing", nothing, "", true));
+            conversation.registerFunction(new SdkFunction("get_weather", "The weather in a city.", parameters));
 
             GenerationOptionsBuilder options = new GenerationOptionsBuilder();
             options.setTemperature(0f);

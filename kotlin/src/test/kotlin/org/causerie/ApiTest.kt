@@ -27,21 +27,29 @@ class ApiTest {
     }
 
     private fun describe(type: Class<*>): String {
-        val parents = (listOfNotNull(type.genericSuperclass) + type.genericInterfaces).map { it.typeName } - "java.lang.Object"
+        val parents =
+            (listOfNotNull(type.genericSuperclass) + type.genericInterfaces).map { it.typeName } - "java.lang.Object"
         val members =
             type.declaredFields.filter { isPublic(it.modifiers) && isAgreedOn(it.name) }.map { it.toGenericString() } +
-                type.declaredConstructors.filter { isPublic(it.modifiers) && !it.isSynthetic }.map { it.toGenericString() } +
-                type.declaredMethods.filter { isPublic(it.modifiers) && isAgreedOn(it.name) && !it.isBridge }.map { it.toGenericString() }
-        val lines = members.map { it.replace("${type.name}.", "").replace("org.causerie.", "").replace("java.lang.", "") }
-        return "${type.toGenericString()}${parents.joinToString("") { " : $it" }}\n" + lines.sorted().joinToString("") { "    $it\n" }
+                type.declaredConstructors
+                    .filter { isPublic(it.modifiers) && !it.isSynthetic }
+                    .map { it.toGenericString() } +
+                type.declaredMethods
+                    .filter { isPublic(it.modifiers) && isAgreedOn(it.name) && !it.isBridge }
+                    .map { it.toGenericString() }
+        val lines = members.map {
+            it.replace("${type.name}.", "").replace("org.causerie.", "").replace("java.lang.", "")
+        }
+        return "${type.toGenericString()}${parents.joinToString("") { " : $it" }}\n" +
+            lines.sorted().joinToString("") { "    $it\n" }
     }
 
     private fun isPublic(modifiers: Int): Boolean = java.lang.reflect.Modifier.isPublic(modifiers)
 
     /** What a data class gets by itself, the generator's own, and what the compiler makes are left out. */
-    private fun isAgreedOn(name: String): Boolean =
-        '$' !in name && !name.contains("uniffi", ignoreCase = true) &&
-            !name.matches(Regex("component\\d+|copy|equals|hashCode|toString|IDX_.*"))
+    private fun isAgreedOn(name: String): Boolean = '$' !in name &&
+        !name.contains("uniffi", ignoreCase = true) &&
+        !name.matches(Regex("component\\d+|copy|equals|hashCode|toString|IDX_.*"))
 
     private companion object {
         /** Public in the class files, but not for apps. */

@@ -58,7 +58,7 @@ class ConversationTest {
         val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
         conversation.generateResponse("Hi").first()
         assertEquals("b", conversation.generateResponse("Hi").toList().text())
-        assertEquals(listOf("a", "b"), conversation.history.filter { it.role == ChatMessage.Role.ASSISTANT }.map { it.text })
+        assertEquals(listOf("Hi", "a", "Hi", "b"), conversation.history.map { it.text })
     }
 
     @Test
@@ -125,7 +125,8 @@ class ConversationTest {
     @Test
     fun `conversations of one model talk at once`() = runBlocking {
         val runner = scripted(List(50) { "x" }, List(50) { "x" }, List(50) { "x" })
-        val replies = List(3) { async(Dispatchers.Default) { runner.createConversation("").generateResponse("Hi").toList() } }
+        val replies =
+            List(3) { async(Dispatchers.Default) { runner.createConversation("").generateResponse("Hi").toList() } }
         replies.forEach { assertEquals("x".repeat(50), it.await().text()) }
     }
 
@@ -142,7 +143,9 @@ class ConversationTest {
             conversation.generateResponse(user(), generationOptions { temperature = -1f }).read()
         }
         assertEquals("temperature", option.option)
-        assertThrows(SdkException.InvalidFunction::class.java) { conversation.registerFunction(SdkFunction("1f", "", listOf())) }
+        assertThrows(SdkException.InvalidFunction::class.java) {
+            conversation.registerFunction(SdkFunction("1f", "", listOf()))
+        }
         assertThrows(SdkException.Serialization::class.java) { messagesFromJson("[{]") }
     }
 

@@ -34,17 +34,23 @@ class JsonTest {
 
     @Test
     fun `maps and lists nest and keep their order`() {
-        check("""{"z":[],"a":{},"m":[1,[null,true,false],{"k":"v"}]}""",
-            mapOf("z" to listOf<Any>(), "a" to mapOf<String, Any>(),
-                "m" to listOf(1L, listOf(null, true, false), mapOf("k" to "v"))))
+        check(
+            """{"z":[],"a":{},"m":[1,[null,true,false],{"k":"v"}]}""",
+            mapOf(
+                "z" to listOf<Any>(),
+                "a" to mapOf<String, Any>(),
+                "m" to listOf(1L, listOf(null, true, false), mapOf("k" to "v"))
+            )
+        )
         assertEquals(listOf("z", "a"), decodeJsonObject(""" { "z" : 1 , "a" : [ 1 , 2 ] } """).keys.toList())
         assertEquals("""{"a":[1,2],"b":["x"]}""", encodeJsonObject(mapOf("a" to setOf(1, 2), "b" to arrayOf('x'))))
     }
 
     @Test
     fun `what is no JSON is refused by its place`() {
-        fun reason(value: Any?) =
-            assertThrows(SdkException.Serialization::class.java) { encodeJsonObject(mapOf("a" to listOf(0, value))) }.reason
+        fun reason(value: Any?) = assertThrows(SdkException.Serialization::class.java) {
+            encodeJsonObject(mapOf("a" to listOf(0, value)))
+        }.reason
         assertEquals("arguments.a[1] is NaN, which JSON has no form for", reason(Double.NaN))
         assertEquals("arguments.a[1] is no JSON value, but of java.lang.Object", reason(Object()))
         val endless = ArrayList<Any?>().apply { add(this) }
@@ -54,8 +60,12 @@ class JsonTest {
     @Test
     fun `arguments cross the border as they are`() {
         val arguments = mapOf(
-            "long" to Long.MAX_VALUE, "big" to BigInteger.TEN.pow(40), "float" to 1.0, "text" to "日本 🦀\u0000",
-            "nothing" to null, "list" to listOf(true, mapOf("x" to -1L)),
+            "long" to Long.MAX_VALUE,
+            "big" to BigInteger.TEN.pow(40),
+            "float" to 1.0,
+            "text" to "日本 🦀\u0000",
+            "nothing" to null,
+            "list" to listOf(true, mapOf("x" to -1L))
         )
         val call = SdkFunctionCall("f", arguments, "call_0", "", listOf(), listOf())
         val message = ChatMessage(ChatMessage.Role.ASSISTANT, listOf(), functionCalls = listOf(call))

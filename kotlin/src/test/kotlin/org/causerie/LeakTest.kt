@@ -25,16 +25,17 @@ class LeakTest {
     @Test
     fun `flows that nobody reads hold no model`() {
         val before = engines()
-        scripted(listOf("a")).use { runner -> repeat(100) { runner.createConversation("").use { it.generateResponse("Hi") } } }
+        scripted(listOf("a")).use { runner ->
+            repeat(100) { runner.createConversation("").use { it.generateResponse("Hi") } }
+        }
         await("the engines have ended") { before.containsAll(engines()) }
     }
 }
 
 /** The threads of engines, by their ids; none where there is no /proc. */
-internal fun engines(): Set<String> =
-    File("/proc/self/task").listFiles().orEmpty().filter { task ->
-        runCatching { File(task, "comm").readText().startsWith("causerie") }.getOrDefault(false)
-    }.map { it.name }.toSet()
+internal fun engines(): Set<String> = File("/proc/self/task").listFiles().orEmpty().filter { task ->
+    runCatching { File(task, "comm").readText().startsWith("causerie") }.getOrDefault(false)
+}.map { it.name }.toSet()
 
 /** Lets a model answer, and leaves each reply, which would never end: after some words, or by cancelling the coroutine. */
 internal fun generateAtRandom(generations: Int, replies: Int) {

@@ -20,7 +20,10 @@ class ModelTest {
         ModelRunner.load(demo) { fractions += it }.use { runner ->
             assertEquals(fractions.sorted(), fractions)
             assertEquals(1f, fractions.last())
-            assertTrue(runner.supportsFunctionCalling && runner.info.contextSize == runner.contextSize, "${runner.info}")
+            assertTrue(
+                runner.supportsFunctionCalling && runner.info.contextSize == runner.contextSize,
+                "${runner.info}"
+            )
             assertTrue(0 < runner.info.parameters)
         }
     }
@@ -32,9 +35,12 @@ class ModelTest {
         }
         assertTrue("no paper" in err.reason, err.reason)
         val busy = assertThrows(SdkException.Busy::class.java) {
-            loadModelBlocking(demo, progress = object : LoadProgress {
-                override fun proceed(fraction: Float): Boolean = throw SdkException.Busy("later")
-            })
+            loadModelBlocking(
+                demo,
+                progress = object : LoadProgress {
+                    override fun proceed(fraction: Float): Boolean = throw SdkException.Busy("later")
+                }
+            )
         }
         assertEquals("later", busy.message)
     }
@@ -42,9 +48,12 @@ class ModelTest {
     @Test
     fun `loading is cancelled by its listener and by its coroutine`() {
         assertThrows(SdkException.LoadCancelled::class.java) {
-            loadModelBlocking(demo, progress = object : LoadProgress {
-                override fun proceed(fraction: Float): Boolean = false
-            })
+            loadModelBlocking(
+                demo,
+                progress = object : LoadProgress {
+                    override fun proceed(fraction: Float): Boolean = false
+                }
+            )
         }
         assertThrows(CancellationException::class.java) {
             runBlocking {
@@ -82,7 +91,11 @@ class ModelTest {
     fun `the demo model talks, and the same way twice`() {
         loadModelBlocking(demo).use { runner ->
             val replies = List(2) {
-                val options = generationOptions { temperature = 0.8f; rngSeed = 7; maxTokens = 12 }
+                val options = generationOptions {
+                    temperature = 0.8f
+                    rngSeed = 7
+                    maxTokens = 12
+                }
                 runner.createConversation("You are causerie.").generateResponse(user("Hello!"), options).read()
             }
             assertEquals(replies[0].text(), replies[1].text())

@@ -39,10 +39,18 @@ class PackageIT {
     @Test
     fun `the jar depends on three libraries and holds the native one`() {
         val names = classpath.split(File.pathSeparator).map { File(it).name.substringBeforeLast('-') }.toSet()
-        assertEquals(setOf("annotations", "jna", "kotlin-stdlib", "kotlinx-coroutines-core", "kotlinx-coroutines-core-jvm"), names)
+        assertEquals(
+            setOf("annotations", "jna", "kotlin-stdlib", "kotlinx-coroutines-core", "kotlinx-coroutines-core-jvm"),
+            names
+        )
         ZipFile(jar).use { zip ->
             val libraries = zip.entries().toList().filter { "causerie_ffi" in it.name }
-            assertEquals(listOf("${Platform.RESOURCE_PREFIX}/${System.mapLibraryName("causerie_ffi")}"), libraries.map { it.name })
+            assertEquals(
+                listOf("${Platform.RESOURCE_PREFIX}/${System.mapLibraryName("causerie_ffi")}"),
+                libraries.map {
+                    it.name
+                }
+            )
             assertTrue(zip.entries().toList().none { "Test" in it.name || "examples" in it.name })
         }
     }
@@ -59,26 +67,41 @@ class PackageIT {
         val parts = unzip(first)
         assertEquals(
             listOf(
-                "AndroidManifest.xml", "META-INF/com/android/build/gradle/aar-metadata.properties", "R.txt", "classes.jar",
-                "proguard.txt",
+                "AndroidManifest.xml",
+                "META-INF/com/android/build/gradle/aar-metadata.properties",
+                "R.txt",
+                "classes.jar",
+                "proguard.txt"
             ),
-            parts.keys.toList(),
+            parts.keys.toList()
         )
         assertTrue("package=\"org.causerie\"" in String(parts.getValue("AndroidManifest.xml")))
         assertTrue("-keep class com.sun.jna.** { *; }" in String(parts.getValue("proguard.txt")))
         val classes = unzip(parts.getValue("classes.jar"))
-        assertTrue(classes.keys.all { it.startsWith("org/causerie/") || it == "META-INF/causerie.kotlin_module" }, "${classes.keys}")
+        assertTrue(
+            classes.keys.all {
+                it.startsWith("org/causerie/") || it == "META-INF/causerie.kotlin_module"
+            },
+            "${classes.keys}"
+        )
         for (name in listOf("Conversation", "Causerie", "BlockingReply", "UniffiLib")) {
-            val version = DataInputStream(classes.getValue("org/causerie/$name.class").inputStream()).apply { skipBytes(6) }
+            val version = DataInputStream(classes.getValue("org/causerie/$name.class").inputStream()).apply {
+                skipBytes(6)
+            }
             assertEquals(55, version.readUnsignedShort(), "Java 11")
         }
     }
 
     @Test
     fun `the AAR takes what the jar takes, JNA as an AAR`() {
-        fun dependencies(pom: String) = Regex("<artifactId>([^<]*)</artifactId>\\s*<version>([^<]*)</version>(?:\\s*<type>([^<]*)</type>)?")
-            .findAll(repository.resolve(pom).readText().substringAfter("<dependencies>").substringBefore("</dependencies>"))
-            .map { it.groupValues.drop(1) }.toList()
+        fun dependencies(pom: String) =
+            Regex("<artifactId>([^<]*)</artifactId>\\s*<version>([^<]*)</version>(?:\\s*<type>([^<]*)</type>)?")
+                .findAll(
+                    repository.resolve(
+                        pom
+                    ).readText().substringAfter("<dependencies>").substringBefore("</dependencies>")
+                )
+                .map { it.groupValues.drop(1) }.toList()
         val properties = Regex("<(\\S+\\.version)>([^<]*)</").findAll(repository.resolve("kotlin/pom.xml").readText())
             .associate { (_, name, value) -> "\${$name}" to value }
         val jar = dependencies("kotlin/pom.xml").map { (name, version) -> name to (properties[version] ?: version) }
@@ -103,7 +126,8 @@ class PackageIT {
     private fun version(pom: String): String =
         Regex("<version>([^<]*)</version>").find(repository.resolve(pom).readText())!!.groupValues[1]
 
-    private fun unzip(bytes: ByteArray): Map<String, ByteArray> = ZipInputStream(ByteArrayInputStream(bytes)).use { zip ->
-        generateSequence { zip.nextEntry }.associate { it.name to zip.readBytes() }
-    }
+    private fun unzip(bytes: ByteArray): Map<String, ByteArray> =
+        ZipInputStream(ByteArrayInputStream(bytes)).use { zip ->
+            generateSequence { zip.nextEntry }.associate { it.name to zip.readBytes() }
+        }
 }

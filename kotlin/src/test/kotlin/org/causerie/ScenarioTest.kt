@@ -47,7 +47,11 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
         step as Map<String, Any?>
         when {
             "trace" in step -> assertEquals(step["trace"], reply(step), "step $index")
-            "history" in step -> assertEquals(step["history"], json(messagesToJson(conversation.history)), "step $index")
+            "history" in step -> assertEquals(
+                step["history"],
+                json(messagesToJson(conversation.history)),
+                "step $index"
+            )
             else -> assertEquals(step["error"], errorOf { change(step) }, "step $index")
         }
     }
@@ -101,7 +105,8 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
     }
 
     private fun flow(step: Map<String, Any?>, options: GenerationOptions): Flow<MessageResponse> =
-        step["send"]?.let { conversation.generateResponse(message(it), options) } ?: conversation.continueResponse(options)
+        step["send"]?.let { conversation.generateResponse(message(it), options) }
+            ?: conversation.continueResponse(options)
 
     /** What an app does that stops a reply and wants to be told how it ended. */
     private suspend fun pull(step: Map<String, Any?>, options: GenerationOptions, trace: Trace) {

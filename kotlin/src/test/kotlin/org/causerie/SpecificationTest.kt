@@ -21,9 +21,9 @@ class SpecificationTest {
                 name = "unit",
                 type = SdkStr(enumValues = listOf("celsius", "fahrenheit")),
                 description = "Of the temperature.",
-                optional = true,
-            ),
-        ),
+                optional = true
+            )
+        )
     )
 
     @Test
@@ -31,7 +31,8 @@ class SpecificationTest {
         val modelRunner = scripted(call("""[get_weather(city="Oslo")]"""), listOf("It is sunny."), listOf("So it is."))
         val conversation = modelRunner.createConversation("You are helpful.")
         conversation.registerFunction(weather)
-        val userMessage = ChatMessage(role = ChatMessage.Role.USER, content = listOf(ChatMessageContent.Text("Weather?")))
+        val userMessage =
+            ChatMessage(role = ChatMessage.Role.USER, content = listOf(ChatMessageContent.Text("Weather?")))
         val calls = mutableListOf<SdkFunctionCall>()
         conversation.generateResponse(userMessage).onEach { response ->
             when (response) {
@@ -47,7 +48,7 @@ class SpecificationTest {
 
         val result = ChatMessage(
             role = ChatMessage.Role.TOOL,
-            content = listOf(ChatMessageContent.Text("""{"weather": "sunny"}""")),
+            content = listOf(ChatMessageContent.Text("""{"weather": "sunny"}"""))
         )
         val next = conversation.modelRunner.createConversationFromHistory(conversation.history + result)
         assertEquals(listOf(weather), next.functions)
@@ -61,18 +62,26 @@ class SpecificationTest {
     fun `types by their names`() {
         val types = listOf(
             SdkStr(enumValues = listOf("a"), description = "d"), SdkNum(enumValues = listOf(1, 2.5), description = "d"),
-            SdkNum(), SdkNum(listOf(1.5)), SdkNum(null), SdkNum(description = "d"), SdkInt(enumValues = listOf(1, 2)), SdkInt(),
+            SdkNum(),
+            SdkNum(
+                listOf(1.5)
+            ),
+            SdkNum(null), SdkNum(description = "d"), SdkInt(enumValues = listOf(1, 2)), SdkInt(),
             SdkBool(description = "d"), SdkArr(itemType = SdkStr(), description = "d"),
             SdkObj(properties = mapOf("a" to SdkArr(SdkNull)), required = listOf("a"), description = "d"),
-            SdkNull, SdkNull(),
+            SdkNull, SdkNull()
         )
         assertEquals(SdkNum(enumValues = listOf(1.0, 2.5), description = "d"), types[1])
         assertSame(SdkNull, SdkNull())
-        val function = SdkFunction("f", "", types.mapIndexed { index, type -> SdkFunctionParameter("p$index", type, "") })
-        assertEquals(listOf(function), functionsFromJson(functionsToJson(listOf(function))).map { read ->
-            // A description of a direct type is overridden by the parameter's, and so it is not written.
-            read.copy(parameters = read.parameters.zip(types) { parameter, type -> parameter.copy(type = type) })
-        })
+        val function =
+            SdkFunction("f", "", types.mapIndexed { index, type -> SdkFunctionParameter("p$index", type, "") })
+        assertEquals(
+            listOf(function),
+            functionsFromJson(functionsToJson(listOf(function))).map { read ->
+                // A description of a direct type is overridden by the parameter's, and so it is not written.
+                read.copy(parameters = read.parameters.zip(types) { parameter, type -> parameter.copy(type = type) })
+            }
+        )
         assertTrue(functionSchema(function).contains("\"enum\": [1.0, 2.5]"), functionSchema(function))
     }
 
@@ -85,10 +94,23 @@ class SpecificationTest {
         }
         assertNull(options.functionCallParser)
         assertEquals(100, options.maxTokens)
-        assertEquals(options, GenerationOptions.build { functionCallParser = null; temperature = 0f; maxTokens = 100 })
+        assertEquals(
+            options,
+            GenerationOptions.build {
+                functionCallParser = null
+                temperature = 0f
+                maxTokens = 100
+            }
+        )
         assertEquals(FunctionCallParser.DEFAULT, GenerationOptions().functionCallParser)
         assertEquals(DefaultFunctionCallParser(), GenerationOptions().functionCallParser)
-        assertEquals(FunctionCallParser.JSON_STYLE, GenerationOptions.build { functionCallParser = JsonStyleFunctionCallParser() }.functionCallParser)
+        assertEquals(
+            FunctionCallParser.JSON_STYLE,
+            GenerationOptions.build {
+                functionCallParser =
+                    JsonStyleFunctionCallParser()
+            }.functionCallParser
+        )
     }
 
     @Test
@@ -96,13 +118,22 @@ class SpecificationTest {
         fun names(type: Class<*>) = type.declaredFields.map { it.name }.toSet() - "Companion"
         assertEquals(names(GenerationOptions::class.java), names(GenerationOptionsBuilder::class.java))
         assertEquals(names(LoadOptions::class.java), names(LoadOptionsBuilder::class.java))
-        assertEquals(LoadOptions(contextSize = 64, randomSeed = 7), loadOptions { contextSize = 64; randomSeed = 7 })
+        assertEquals(
+            LoadOptions(contextSize = 64, randomSeed = 7),
+            loadOptions {
+                contextSize = 64
+                randomSeed = 7
+            }
+        )
         assertEquals(LoadOptions(), loadOptions {})
     }
 
     @Test
     fun `a seed keeps all its bits`() {
-        val options = generationOptions { rngSeed = -1; maxTokens = 1 }
+        val options = generationOptions {
+            rngSeed = -1
+            maxTokens = 1
+        }
         val end = scripted(listOf("a")).createConversation("").generateResponse(user(), options).read().complete()
         assertEquals(-1L, end.stats.seed)
     }

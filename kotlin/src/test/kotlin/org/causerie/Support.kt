@@ -28,7 +28,9 @@ internal fun user(text: String = "Hi"): ChatMessage = ChatMessage(ChatMessage.Ro
 
 internal fun Flow<MessageResponse>.read(): List<MessageResponse> = runBlocking { toList() }
 
-internal fun List<MessageResponse>.text(): String = filterIsInstance<MessageResponse.Chunk>().joinToString("") { it.text }
+internal fun List<MessageResponse>.text(): String = filterIsInstance<MessageResponse.Chunk>().joinToString("") {
+    it.text
+}
 
 internal fun List<MessageResponse>.complete(): MessageResponse.Complete =
     last() as? MessageResponse.Complete ?: fail("the last event is ${last()}")
