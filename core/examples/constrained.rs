@@ -12,6 +12,7 @@ use causerie::{
 };
 
 #[path = "../../tests/integration/function_sets.rs"]
+#[allow(dead_code, reason = "the tests use more of it")]
 mod function_sets;
 
 /// Offers functions in few tokens: random weights make nothing of them.

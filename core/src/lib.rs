@@ -33,6 +33,7 @@ pub mod testing;
 #[doc(hidden)]
 pub mod fuzzing;
 
+pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{ContextPlan, Conversation};
 pub use engine::{CancelHandle, ResponseStream};
 pub use error::{ErrorKind, Result, SdkError, SessionFault};

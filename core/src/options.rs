@@ -67,6 +67,8 @@ pub struct GenerationOptions {
     /// A JSON Schema, as JSON text, that the text of the reply must fit. Functions can be called all the same: a reply is
     /// an answer that fits, or a block of calls. Reasoning stays free. Default: none.
     pub json_schema_constraint: Option<String>,
+    /// Tells the model of that schema at the end of the system message, in the prompt alone. Default true.
+    pub inject_schema_into_prompt: bool,
     /// Asks templates that know the variable `enable_thinking` for reasoning, and delivers reasoning as
     /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). Without it, reasoning that a model writes all the same
     /// is kept out of the text, in the message's `reasoning_content`. Default false.
@@ -363,6 +365,7 @@ impl Default for GenerationOptions {
             allowed_tools: None,
             tool_call_constraint: ToolCallConstraint::default(),
             json_schema_constraint: None,
+            inject_schema_into_prompt: true,
             enable_thinking: false,
             inline_thinking_tags: false,
             template_variables: Arguments::new(),

@@ -197,6 +197,10 @@ fn megabytes(text: &str) -> Result<usize, String> {
 pub(crate) enum Inspect {
     /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
     Calls(InspectCalls),
+    /// Whether constrained calls could be written, given as JSON lines `{"text": …}` on standard input, and where not.
+    Constrain(InspectGrammar),
+    /// The grammar that constrained calls are held to.
+    Grammar(InspectGrammar),
     /// What a model is, and what it takes in memory. Reads the headers of its files only.
     Model(InspectModel),
     /// The prompt that a model reads for messages.
@@ -242,6 +246,19 @@ pub(crate) struct InspectModel {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectGrammar {
+    /// Functions (chat-completions `tools`, or bare entries), as a JSON array.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) functions: PathBuf,
+    /// How the model family writes calls.
+    #[arg(long, value_name = "FORMAT", default_value = "python")]
+    pub(crate) format: CallFormat,
+    /// One call at most.
+    #[arg(long)]
+    pub(crate) single: bool,
 }
 
 #[derive(Args)]

@@ -135,6 +135,20 @@ fn inspect_shows_what_the_engine_sees() {
     let output =
         command.args(["inspect", "schema", "--json", "--functions"]).arg(folder.join("tools.json")).output().unwrap();
     assert_eq!(text(&output.stdout), format!("[{{\"type\": \"function\", \"function\": {schema}}}]\n"));
+    let grammar = |what: &str| {
+        let mut command = causerie("inspect-grammar");
+        command.args(["inspect", what, "--functions"]).arg(folder.join("tools.json"));
+        command
+    };
+    assert!(text(&grammar("grammar").output().unwrap().stdout).contains("\"f()\""));
+    let lines = "{\"text\": \"<|tool_call_start|>[f()]<|tool_call_end|>\"}\n{\"text\": \"[f(a=1)]\"}\n";
+    let expect = concat!(
+        r#"{"accepted": true}"#,
+        "\n",
+        r#"{"accepted": false, "at": 3, "rest": "a=1)]", "expected": ")", "can_end": false}"#,
+        "\n"
+    );
+    assert_eq!(text(&typed(&mut grammar("constrain"), lines).stdout), expect);
     let mut command = causerie("inspect-prompt");
     command.args(["inspect", "prompt", "--messages"]).arg(folder.join("messages.json"));
     let output = command.arg("--functions").arg(folder.join("tools.json")).output().unwrap();

@@ -13,15 +13,19 @@ const NUMBERS: [f64; 6] = [0.0, -1.0, 2.5, 1e300, 1e16, -0.125];
 const INTEGERS: [i64; 5] = [0, 7, -3, i64::MAX, i64::MIN];
 
 /// Draws as SplitMix64 does (Steele, Lea and Flood 2014).
-struct Draw(u64);
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((mixed ^ (mixed >> 31)) % n as u64) as usize
+    }
+
+    pub(crate) fn one<T: Clone>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())].clone()
     }
 
     /// Some of the values, at least one, each once.

@@ -7,7 +7,7 @@ use crate::function::{SdkFunction, SdkFunctionParameterType};
 use crate::options::FunctionCallParser;
 use crate::parse::{MOST_CALLS, is_word};
 
-/// Members of a call or a map that may come in any order: llguidance counts them in 64 bits. More come in order.
+/// Members of a call or a map that may come in any order: llguidance counts them in 64 bits.
 const MOST_IN_ANY_ORDER: usize = 64;
 
 /// What stands before and behind a block.
@@ -142,48 +142,39 @@ impl Writer {
         Ok(self.rule(&body))
     }
 
-    /// A rule for members in any order, each once at most, the required ones always.
-    fn members(&mut self, members: Vec<Member>) -> String {
-        if members.is_empty() {
-            return "\"\"".to_owned();
+    /// The symbol for members in any order, each once at most, the required ones always. Of very many, those that can be
+    /// counted together come before the next.
+    fn members(&mut self, mut members: Vec<Member>) -> String {
+        // What may come behind, where nothing stands before it and where something does.
+        let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
+        while !members.is_empty() {
+            let n_before = (members.len() - 1) / MOST_IN_ANY_ORDER * MOST_IN_ANY_ORDER;
+            (first, more) = self.counted(members.split_off(n_before), &first, &more);
         }
-        if MOST_IN_ANY_ORDER < members.len() {
-            return self.members_in_order(&members);
-        }
+        first
+    }
+
+    /// Symbols for members that are counted together and for what is `first` or `more` behind them.
+    fn counted(&mut self, members: Vec<Member>, first: &str, more: &str) -> (String, String) {
         let (required, optional): (Vec<Member>, Vec<Member>) =
             members.into_iter().partition(|member| member.is_required);
-        let n_required = required.len();
-        let (first, more) = (self.name("a"), self.name("m"));
-        let mut firsts = Vec::new();
-        let mut others = vec![match n_required {
-            0 => "\"\"".to_owned(),
-            n => format!("\"\" %if is_ones([0:{n}])"),
-        }];
-        if n_required == 0 {
-            firsts.push("\"\"".to_owned());
+        let (here_first, here_more) = (self.name("a"), self.name("m"));
+        let (mut firsts, mut others) = (Vec::new(), Vec::new());
+        match required.len() {
+            0 => {
+                firsts.push(first.to_owned());
+                others.push(more.to_owned());
+            }
+            n_required => others.push(format!("{more} %if is_ones([0:{n_required}])")),
         }
         for (bit, member) in required.iter().chain(&optional).enumerate() {
-            let taken = format!("{} {more}::set_bit({bit})", member.symbols);
+            let taken = format!("{} {here_more}::set_bit({bit})", member.symbols);
             others.push(format!("SEP {taken} %if bit_clear({bit})"));
             firsts.push(taken);
         }
-        self.text += &format!("{first}::_: {}\n", firsts.join("\n  | "));
-        self.text += &format!("{more}::_: {}\n", others.join("\n  | "));
-        format!("{first}::0x0")
-    }
-
-    /// A rule for members in their own order.
-    fn members_in_order(&mut self, members: &[Member]) -> String {
-        let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
-        for member in members.iter().rev() {
-            let taken = format!("{} {more}", member.symbols);
-            let skipped = |rest: &str| if member.is_required { String::new() } else { format!(" | {rest}") };
-            let (next_first, next_more) =
-                (format!("{taken}{}", skipped(&first)), format!("SEP {taken}{}", skipped(&more)));
-            first = self.rule(&next_first);
-            more = self.rule(&next_more);
-        }
-        first
+        self.text += &format!("{here_first}::_: {}\n", firsts.join("\n  | "));
+        self.text += &format!("{here_more}::_: {}\n", others.join("\n  | "));
+        (format!("{here_first}::0x0"), format!("{here_more}::0x0"))
     }
 
     /// The symbol for values of any type.

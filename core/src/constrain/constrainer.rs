@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::thread;
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::InferenceCapabilities;
@@ -16,6 +17,9 @@ const MOST_PREPARED: usize = 16;
 const LARGEST_GRAMMAR: usize = 1 << 20;
 /// States of a lexer at most, of a kilobyte or two each. Real sets of functions need some hundred.
 const MOST_LEXER_STATES: usize = 20_000;
+
+/// Bytes of stack to compile on; a page of it is memory only once it is used.
+const STACK: usize = 256 << 20;
 
 /// Makes constraints for one model. The trie is built when the first one is wanted.
 pub(crate) struct Constrainer {
@@ -48,7 +52,17 @@ impl Constrainer {
         Ok(constraint)
     }
 
+    /// Compiles on a stack that holds what a schema or a set of functions can nest.
     fn compile(&self, grammar: Grammar) -> Result<Constraint, Fault> {
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("causerie-grammar".to_owned()).stack_size(STACK);
+            let compiled = thread.spawn_scoped(scope, || self.compile_here(grammar));
+            let compiled = compiled.map_err(|_| Fault::new("no thread could be started"))?;
+            compiled.join().unwrap_or_else(|_| Err(Fault::new("the grammar engine failed")))
+        })
+    }
+
+    fn compile_here(&self, grammar: Grammar) -> Result<Constraint, Fault> {
         if LARGEST_GRAMMAR < grammar.text.len() {
             return Err(Fault::new(format!("the grammar takes more than {LARGEST_GRAMMAR} bytes")));
         }

@@ -5,6 +5,7 @@
 //! as they are written. What a grammar accepts, the parser reads without repair and validation passes without remark.
 
 mod calls;
+mod check;
 mod constrainer;
 mod constraint;
 mod keys;
@@ -16,6 +17,7 @@ mod vocabulary;
 use crate::error::{ErrorKind, SdkError};
 
 pub(crate) use calls::{BlockEdges, CallRules, Edge};
+pub use check::{CallGrammar, CallRefusal};
 pub(crate) use constrainer::Constrainer;
 pub(crate) use constraint::Constraint;
 pub(crate) use vocabulary::{Vocabulary, Word};
@@ -81,6 +83,11 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// What a token that was allowed has met.
+    pub(crate) fn of_limit() -> Self {
+        Self::new("the grammar became too much to follow")
+    }
+
     fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }

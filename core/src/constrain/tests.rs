@@ -2,43 +2,13 @@
 
 use std::sync::{Arc, LazyLock};
 
+use super::check::{Bytes, END, START};
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionCall};
 use crate::options::FunctionCallParser::{self, DefaultFunctionCallParser, JsonStyleFunctionCallParser};
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::schema::functions_from_json;
 use crate::validate::validate_among;
-
-/// Every byte is a token; behind them the control tokens around calls, and the end.
-struct Bytes;
-
-const ALL: [u8; 256] = {
-    let mut bytes = [0; 256];
-    let mut at = 0;
-    while at < 256 {
-        bytes[at] = at as u8;
-        at += 1;
-    }
-    bytes
-};
-const START: u32 = 256;
-const END: u32 = 257;
-
-impl Vocabulary for Bytes {
-    fn words(&self) -> Vec<Word<'_>> {
-        let bytes = ALL.chunks(1).map(Word::Text);
-        let control = ["<|tool_call_start|>", "<|tool_call_end|>", "<|im_end|>"];
-        bytes.chain(control.into_iter().map(Word::Control)).collect()
-    }
-
-    fn ends(&self) -> &[u32] {
-        &[258]
-    }
-
-    fn encode(&self, text: &str) -> Option<Vec<u32>> {
-        Some(text.bytes().map(u32::from).collect())
-    }
-}
 
 fn edges(notation: FunctionCallParser) -> &'static BlockEdges {
     static EDGES: LazyLock<[BlockEdges; 2]> = LazyLock::new(|| {
@@ -51,17 +21,6 @@ fn edges(notation: FunctionCallParser) -> &'static BlockEdges {
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
     CallRules { notation, functions, is_single: false, edges: edges(notation), with_start: false }
-}
-
-/// Whether a block's body is accepted as a whole.
-fn accepts(constraint: &Constraint, notation: FunctionCallParser, body: &str) -> bool {
-    let mut constraint = constraint.clone();
-    let end: Vec<u32> = match &edges(notation).end {
-        Edge::Control(ids) => ids.clone(),
-        Edge::Text(text) => text.bytes().map(u32::from).collect(),
-    };
-    let ids = body.bytes().map(u32::from).chain(end);
-    ids.into_iter().all(|id| constraint.take(id)) && constraint.is_over()
 }
 
 /// The calls that the parser finds, if there is nothing to remark about them.
@@ -86,15 +45,13 @@ fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &s
 #[track_caller]
 fn check(notation: FunctionCallParser, functions: &str, accepted: &[&str], refused: &[&str]) {
     let functions = functions_from_json(functions).unwrap();
-    let grammar = rules(notation, &functions).grammar().unwrap();
-    let constraint = Constrainer::new(Arc::new(Bytes)).constraint(grammar.clone());
-    let constraint = constraint.unwrap_or_else(|fault| panic!("{fault:?} in\n{}", grammar.text));
+    let grammar = CallGrammar::new(notation, &functions, true).unwrap();
     for body in accepted {
-        assert!(accepts(&constraint, notation, body), "{body} is refused");
+        assert_eq!(grammar.check(body), Ok(()), "{body}");
         assert!(clean_calls(notation, &functions, body).is_some(), "{body} is not read as it stands");
     }
     for body in refused {
-        assert!(!accepts(&constraint, notation, body), "{body} is accepted");
+        assert!(grammar.check(body).is_err(), "{body} is accepted");
     }
 }
 
@@ -228,15 +185,17 @@ fn numbers_and_texts_are_such_as_need_no_repair() {
 }
 
 #[test]
-fn more_members_than_can_be_counted_come_in_order() {
+fn of_more_members_than_can_be_counted_the_first_come_first() {
     let names: Vec<String> = (0..70).map(|i| format!("p{i}")).collect();
     let properties: Vec<String> = names.iter().map(|name| format!(r#""{name}": {{"type": "integer"}}"#)).collect();
     let functions = format!(
         r#"[{{"name": "f", "parameters": {{"properties": {{{}}}, "required": ["p3"]}}}}]"#,
         properties.join(", ")
     );
-    let accepted = ["[f(p3=1)]", "[f(p0=1, p3=1, p69=2)]"];
-    check(DefaultFunctionCallParser, &functions, &accepted, &["[f()]", "[f(p69=1, p3=1)]", "[f(p3=1, p3=1)]"]);
+    let accepted = ["[f(p3=1)]", "[f(p5=1, p3=1, p69=2, p66=2)]"];
+    let refused =
+        ["[f()]", "[f(p69=1)]", "[f(p69=1, p3=1)]", "[f(p3=1, p3=1)]", "[f(p3=1, p69=1, p69=1)]", "[f(,p3=1)]"];
+    check(DefaultFunctionCallParser, &functions, &accepted, &refused);
 }
 
 #[test]
@@ -252,11 +211,12 @@ fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
 
 #[test]
 fn one_call_can_be_all() {
-    let functions = functions_from_json(WEATHER).unwrap();
-    let grammar = CallRules { is_single: true, ..rules(DefaultFunctionCallParser, &functions) }.grammar().unwrap();
-    let constraint = Constrainer::new(Arc::new(Bytes)).constraint(grammar).unwrap();
-    assert!(accepts(&constraint, DefaultFunctionCallParser, "[ping()]"));
-    assert!(!accepts(&constraint, DefaultFunctionCallParser, "[ping(), ping()]"));
+    let grammar = CallGrammar::new(DefaultFunctionCallParser, &functions_from_json(WEATHER).unwrap(), false).unwrap();
+    assert_eq!(grammar.check("[ping()]"), Ok(()));
+    let refusal = grammar.check("[ping(), ping()]").unwrap_err();
+    assert_eq!(refusal, CallRefusal { at: 7, expected: "]".to_owned(), can_end: false });
+    let refusal = grammar.check("[ping()] ").unwrap_err();
+    assert_eq!(refusal, CallRefusal { at: 8, expected: String::new(), can_end: true });
 }
 
 #[test]
@@ -309,4 +269,87 @@ fn a_schema_leaves_calls_possible() {
     assert!(calls.is_over());
     let mut answer = constraint;
     assert!("[null]".bytes().all(|byte| answer.take(byte.into())) && answer.is_over());
+}
+
+fn properties(n: usize, schema: &str) -> String {
+    (0..n).map(|i| format!(r#""p{i}": {schema}"#)).collect::<Vec<_>>().join(", ")
+}
+
+fn function(parameters: &str) -> String {
+    format!(r#"{{"name": "f", "parameters": {{"properties": {{{parameters}}}}}}}"#)
+}
+
+#[test]
+fn hostile_functions_are_held_to_or_refused() {
+    let nested = r#"{"type": "array", "items": "#.repeat(31) + r#"{"type": "null"}"# + &"}".repeat(31);
+    let wide = format!(r#"{{"type": "object", "properties": {{{}}}}}"#, properties(64, r#"{"type": "object"}"#));
+    let words: Vec<String> = (0..5000).map(|i| format!("\"word {i}\"")).collect();
+    let of_words = format!(r#"{{"type": "string", "enum": [{}]}}"#, words.join(", "));
+    let functions = (0..300).map(|i| function(r#""a": {"type": "string"}"#).replace("\"f\"", &format!("\"f{i}\"")));
+    let many = functions.collect::<Vec<_>>().join(", ");
+    let long = "x".repeat(2_000_000);
+    for (functions, call) in [
+        (function(&format!(r#""a": {nested}"#)), Some("[f(a=[[]])]")),
+        (function(&properties(60, &wide)), Some("[f(p3={'p5': {}})]")),
+        (function(&format!(r#""a": {of_words}"#)), Some("[f(a='word 4999')]")),
+        (function(&properties(900, r#"{"type": "integer"}"#)), Some("[f(p3=1, p800=2)]")),
+        (many, Some("[f3(a='x'), f299()]")),
+        (function(&format!(r#""{long}": {{"type": "null"}}"#)), None),
+    ] {
+        let functions = functions_from_json(&format!("[{functions}]")).unwrap();
+        let grammar = CallGrammar::new(DefaultFunctionCallParser, &functions, true);
+        match (grammar, call) {
+            (Ok(grammar), Some(call)) => assert_eq!(grammar.check(call), Ok(())),
+            (Ok(_), None) => panic!("{:.100} is no hostile function", format!("{functions:?}")),
+            (Err(err), _) => assert_eq!(err.kind(), ErrorKind::InvalidFunction, "{call:?}: {err}"),
+        }
+    }
+}
+
+/// Each a list of the next.
+fn definitions(n: usize) -> String {
+    let definition =
+        |i: usize| format!(r##""d{i}": {{"type": "array", "items": {{"$ref": "#/$defs/d{}"}}}}"##, (i + 1).min(n - 1));
+    (0..n).map(definition).collect::<Vec<_>>().join(", ")
+}
+
+/// Whatever a schema asks for, there is an answer, and masks are found or fail.
+#[test]
+fn hostile_schemas_end_in_time() {
+    let constrainer = Constrainer::new(Arc::new(Bytes));
+    for schema in [
+        r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"], "additionalProperties": false}"##,
+        r##"{"$ref": "#"}"##,
+        r#"{"$ref": "https://example.org/schema"}"#,
+        r#"{"type": "string", "pattern": "^(a?){500}a{500}$"}"#,
+        r#"{"type": "string", "pattern": "((a|b)*c(a|b){200}){50}"}"#,
+        r#"{"type": "string", "minLength": 100000000}"#,
+        r#"{"type": "array", "minItems": 100000000, "items": {"type": "null"}}"#,
+        r#"{"type": "integer", "minimum": 5, "maximum": 4}"#,
+        r#"{"type": "number", "multipleOf": 1e-300}"#,
+        r#"{"enum": []}"#,
+        &format!(r##"{{"$defs": {{{}}}, "$ref": "#/$defs/d0"}}"##, definitions(5000)),
+        "false",
+        &format!("{}{}", r#"{"type": "array", "items": "#.repeat(100), "true".to_owned() + &"}".repeat(100)),
+        &format!(r#"{{"type": "object", "properties": {{{}}}}}"#, properties(3000, "{\"type\": \"integer\"}")),
+        &format!(
+            r#"{{"anyOf": [{}]}}"#,
+            vec![r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#; 500].join(", ")
+        ),
+    ] {
+        let constraint = Grammar::of_schema(schema).and_then(|grammar| constrainer.constraint(grammar));
+        let Ok(mut constraint) = constraint else { continue };
+        for _ in 0..50 {
+            let mut logits = vec![0.0; 259];
+            if constraint.is_over() || constraint.mask(&mut logits).is_err() {
+                break;
+            }
+            let forced = constraint.forced();
+            let first = logits.iter().position(|logit| *logit == 0.0).unwrap();
+            let next = forced.first().copied().unwrap_or(u32::try_from(first).unwrap());
+            if !constraint.take(next) {
+                break; // a limit was met
+            }
+        }
+    }
 }

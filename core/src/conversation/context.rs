@@ -88,11 +88,20 @@ impl Window {
             variables: Some(&self.options.template_variables),
             now: &self.now,
         };
-        let segments = loaded.render(messages, &frame)?;
+        let segments = match self.told_schema() {
+            Some(told) => loaded.render(&telling(messages, &told), &frame)?,
+            None => loaded.render(messages, &frame)?,
+        };
         check(&segments)?;
         // Some templates begin the model's turn inside of its reasoning.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
         Ok(Prompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
+    }
+
+    /// What the model is told of the schema that its answer must fit.
+    fn told_schema(&self) -> Option<String> {
+        let schema = self.options.json_schema_constraint.as_ref().filter(|_| self.options.inject_schema_into_prompt);
+        schema.map(|schema| format!("Answer with JSON that fits this schema: {schema}"))
     }
 
     /// The prompt for what the policy keeps of a history.
@@ -143,6 +152,19 @@ impl Window {
             ContextPlan { tokens_before, tokens_after, dropped_messages: gone.collect(), shrunk_messages: shrunk };
         Ok((prompt, plan))
     }
+}
+
+/// The messages, with a text at the end of the system message, which is made where there is none.
+fn telling(messages: &[ChatMessage], told: &str) -> Vec<ChatMessage> {
+    let mut messages = messages.to_vec();
+    match messages.first_mut().filter(|message| message.role == Role::System) {
+        None => messages.insert(0, ChatMessage::system(told)),
+        Some(system) => match system.content.last_mut() {
+            Some(ChatMessageContent::Text(text)) if !text.is_empty() => text.push_str(&format!("\n\n{told}")),
+            _ => system.content.push(ChatMessageContent::Text(told.to_owned())),
+        },
+    }
+    messages
 }
 
 /// A prompt as the model reads it.

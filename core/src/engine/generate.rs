@@ -214,7 +214,7 @@ impl Generation {
             self.stats.time_to_first_token = self.clock.requested.elapsed();
         }
         let n_calls = self.reply.n_calls();
-        self.pick(logits, &loaded.tokenizer)?;
+        self.pick(logits, loaded)?;
         // The result of a call is often sent before the reply has ended.
         if n_calls < self.reply.n_calls()
             && let Some(state) = &self.state
@@ -254,7 +254,8 @@ impl Generation {
     }
 
     /// Writes the next token, and those behind it that are the only ones possible: the model reads them in one step.
-    fn pick(&mut self, mut logits: Vec<f32>, tokenizer: &Tokenizer) -> Result<()> {
+    fn pick(&mut self, mut logits: Vec<f32>, loaded: &LoadedModel) -> Result<()> {
+        let tokenizer = &loaded.tokenizer;
         logits.truncate(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
         let mut forced = self.guide.forced(self.parser.place());
         if forced.is_empty() {
@@ -262,7 +263,9 @@ impl Generation {
                 Some(token) => self.write(token, tokenizer),
                 None => self.end(FinishReason::Constraint),
             }
-            forced = self.forced_behind();
+            if loaded.reads_forced_together {
+                forced = self.forced_behind();
+            }
         }
         while !forced.is_empty() {
             for token in forced {
@@ -272,6 +275,9 @@ impl Generation {
                 self.sampler.note(token);
                 self.stats.forced_tokens += 1;
                 self.write(token, tokenizer);
+                if !loaded.reads_forced_together {
+                    return Ok(());
+                }
             }
             forced = self.forced_behind();
         }
@@ -285,7 +291,8 @@ impl Generation {
     /// The token that the model wants, among those that are allowed; `None` when there is none.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<Option<u32>> {
         let (guide, place, held) = (&mut self.guide, self.parser.place(), self.parser.held());
-        if !guide.mask(place, logits) {
+        guide.mask(place, logits);
+        if guide.has_failed() {
             return Ok(None);
         }
         let picked = self.sampler.pick(logits, |token| guide.allows(token, held, place, tokenizer))?;
@@ -306,7 +313,9 @@ impl Generation {
             (true, true) => {}
             (false, _) => self.parse(token, tokenizer),
         }
-        if self.reply.has_stopped() || self.guide.is_done() && !self.ignores_end {
+        if self.guide.has_failed() {
+            self.end(FinishReason::Constraint);
+        } else if self.reply.has_stopped() || self.guide.is_done() && !self.ignores_end {
             self.end(FinishReason::Stop);
         } else if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);

@@ -18,6 +18,8 @@ use crate::tokenizer::{TokenText, Tokenizer};
 pub(crate) struct Guide {
     /// Followed now.
     active: Option<Constraint>,
+    /// Whether that was demanded, rather than begun by the model.
+    is_demanded: bool,
     /// What the reply must begin with, outside of reasoning. Of several the last comes first: it also lets reasoning
     /// begin, behind which the next one counts.
     openings: Vec<Constraint>,
@@ -32,6 +34,8 @@ pub(crate) struct Guide {
     /// Whether the reply is over when its opening is.
     is_whole: bool,
     is_done: bool,
+    /// Whether the reply cannot go on as it must.
+    has_failed: bool,
     /// Why nothing is followed that should be.
     fault: Option<Fault>,
     /// Spent here.
@@ -111,29 +115,33 @@ impl Guide {
         forced
     }
 
-    /// Excludes tokens that may not come next; false when the reply cannot go on as it must.
-    pub(crate) fn mask(&mut self, place: Place, logits: &mut [f32]) -> bool {
+    /// Excludes tokens that may not come next.
+    pub(crate) fn mask(&mut self, place: Place, logits: &mut [f32]) {
         let begun = Instant::now();
-        let is_whole = self.is_whole;
-        let is_possible = match self.constraint(place).map(|constraint| constraint.mask(logits)) {
+        match self.constraint(place).map(|constraint| constraint.mask(logits)) {
             None => {
                 if let (Some(Edge::Control(starts)), true) = (&self.start, self.bans_calls && place == Place::Text) {
                     let exclude = |id: &u32| logits.get_mut(*id as usize).map(|logit| *logit = f32::NEG_INFINITY);
                     starts.iter().filter_map(exclude).for_each(drop);
                 }
-                true
             }
-            Some(Ok(())) => true,
-            Some(Err(fault)) => {
-                // A block that was begun freely goes on so; what was asked for as a whole ends.
-                self.fault.get_or_insert(fault);
-                self.active = None;
-                self.block = None;
-                !is_whole
-            }
-        };
+            Some(Ok(())) => {}
+            Some(Err(fault)) => self.give_up(fault),
+        }
         self.time += begun.elapsed();
-        is_possible
+    }
+
+    /// A block that the model began goes on without a constraint; what was demanded ends.
+    fn give_up(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+        self.active = None;
+        self.block = None;
+        self.has_failed = self.is_demanded;
+    }
+
+    /// Whether the reply cannot go on as it must.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Whether a token that the mask allows may come, with text held back as the beginning of a marker.
@@ -163,10 +171,11 @@ impl Guide {
     pub(crate) fn take(&mut self, token: u32) {
         let begun = Instant::now();
         if let Some(constraint) = &mut self.active {
-            let is_followed = constraint.take(token);
-            if !is_followed || constraint.is_over() {
+            if !constraint.take(token) {
+                self.give_up(Fault::of_limit());
+            } else if constraint.is_over() {
                 self.active = None;
-                self.is_done = is_followed && self.is_whole;
+                self.is_done = self.is_whole;
             }
         }
         self.time += begun.elapsed();
@@ -189,6 +198,7 @@ impl Guide {
                 constraint = None;
             }
             self.active = constraint;
+            self.is_demanded = false;
         } else if before == Place::Calls && now != Place::Calls {
             self.active = None;
         }
@@ -208,6 +218,7 @@ impl Guide {
     fn constraint(&mut self, place: Place) -> Option<&mut Constraint> {
         if self.active.is_none() && place == Place::Text {
             self.active = self.openings.pop();
+            self.is_demanded = self.active.is_some();
         }
         self.active.as_mut()
     }

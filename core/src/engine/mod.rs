@@ -46,6 +46,8 @@ pub(crate) struct LoadedModel {
     pub(crate) renderer: Option<PromptRenderer>,
     pub(crate) context_size: usize,
     pub(crate) constrainer: Constrainer,
+    /// Whether tokens that are the only ones possible are read in one step, which changes no reply. False in tests alone.
+    pub(crate) reads_forced_together: bool,
 }
 
 impl LoadedModel {
@@ -57,7 +59,14 @@ impl LoadedModel {
     ) -> Self {
         let tokenizer = Arc::new(tokenizer);
         let vocabulary: Arc<dyn Vocabulary> = Arc::<Tokenizer>::clone(&tokenizer);
-        Self { model, tokenizer, renderer, context_size, constrainer: Constrainer::new(vocabulary) }
+        Self {
+            model,
+            tokenizer,
+            renderer,
+            context_size,
+            constrainer: Constrainer::new(vocabulary),
+            reads_forced_together: true,
+        }
     }
 
     /// The prompt for messages.

@@ -6,15 +6,21 @@ use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::response::{FinishReason, MessageResponse};
+use crate::function::{SdkFunctionParameter, SdkFunctionParameterType};
+use crate::options::ToolChoice;
+use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse};
 use crate::weights::Weights;
 
 fn engine() -> Engine {
+    engine_that(true)
+}
+
+fn engine_that(reads_forced_together: bool) -> Engine {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let (tokenizer, _) = Tokenizer::load(&weights).unwrap();
     let model = Model::load(&weights, &mut |_| ControlFlow::Continue(())).unwrap();
-    let loaded = LoadedModel::new(model, tokenizer, None, 4096);
+    let loaded = LoadedModel { reads_forced_together, ..LoadedModel::new(model, tokenizer, None, 4096) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }
 
@@ -85,4 +91,50 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
     assert_eq!(completion.finish_reason, FinishReason::Interrupted);
     pollster::block_on(engine.unload()).unwrap();
     assert_eq!(engine.loaded().err().map(|err| err.kind()), Some(ErrorKind::ModelUnloaded));
+}
+
+/// A reply of nothing but calls of a function with long names.
+fn required_call(engine: &Arc<Engine>, temperature: f32, seed: u64) -> Box<Completion> {
+    let names = ["a_first_name", "a_second_name", "another"];
+    let parameters = names.map(|name| SdkFunctionParameter::new(name, SdkFunctionParameterType::integer(), ""));
+    let functions = vec![SdkFunction::new("a_function_of_a_long_name", "", parameters.into())];
+    let options = GenerationOptions {
+        tool_choice: ToolChoice::Required,
+        temperature: Some(temperature),
+        seed: Some(seed),
+        max_tokens: Some(300),
+        ..Default::default()
+    };
+    let sampling = options.sampling(&Default::default());
+    let loaded = engine.loaded().unwrap();
+    let tokens = loaded.tokenizer.encode_with_bos(&[]).unwrap();
+    let mut guide = Some(Guide::new(&loaded, &options, &functions, false).unwrap());
+    let prepare: Prepare = Box::new(move |_| {
+        let guide = guide.take()?;
+        let (tokens, functions, report) = (tokens.clone(), functions.clone(), PromptReport::default());
+        Some(Ok(Prepared { tokens, in_reasoning: false, functions, guide, report }))
+    });
+    let request = Request { prepare, options, sampling, listener: Box::new(|_| {}) };
+    let starter = Arc::clone(engine);
+    let stream = ResponseStream::new(move |outlet| {
+        starter.submit(request, outlet)?;
+        Ok(starter.thread())
+    });
+    match stream.last().unwrap().unwrap() {
+        MessageResponse::Complete(completion) => completion,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_forced_is_the_same_read_together_or_one_by_one() {
+    let [together, one_by_one] = [true, false].map(|together| Arc::new(engine_that(together)));
+    for seed in 0..12 {
+        let temperature = if seed == 0 { 0.0 } else { 1.0 };
+        let [a, b] = [&together, &one_by_one].map(|engine| required_call(engine, temperature, seed));
+        assert_eq!(a.full_message, b.full_message, "seed {seed}");
+        let counts = |stats: &GenerationStats| (stats.completion_tokens, stats.forced_tokens, stats.call_tokens);
+        assert_eq!(counts(&a.stats), counts(&b.stats), "seed {seed}");
+        assert!(a.stats.completion_tokens / 4 < a.stats.forced_tokens, "{:?}", a.stats);
+    }
 }

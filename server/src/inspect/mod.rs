@@ -1,6 +1,7 @@
 //! `causerie inspect`: what the engine sees.
 
 mod calls;
+mod constrain;
 mod model;
 
 use std::fs;
@@ -19,6 +20,8 @@ pub(crate) use model::size;
 pub(crate) fn run(what: &Inspect) -> Result<(), Failure> {
     match what {
         Inspect::Calls(calls) => calls::run(calls),
+        Inspect::Constrain(grammar) => constrain::check_calls(grammar),
+        Inspect::Grammar(grammar) => constrain::show_grammar(grammar),
         Inspect::Model(model) => model::run(model),
         Inspect::Prompt(prompt) => show_prompt(prompt),
         Inspect::Schema(schema) => show_schema(schema),
