@@ -6,7 +6,7 @@ import kotlinx.coroutines.runBlocking
 
 /**
  * Figures that are no tests: what an event costs, and what 10,000 replies that are cancelled at random leave behind.
- * `mvn -q -f kotlin test-compile exec:java -Dexec.mainClass=org.causerie.MeasureKt`
+ * `MAVEN_OPTS=-Xmx100m mvn -q -f kotlin test-compile exec:java -Dexec.mainClass=org.causerie.MeasureKt`
  */
 fun main() {
     val tokens = 5_000
