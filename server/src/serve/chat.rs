@@ -6,17 +6,33 @@ use causerie::{ChatMessage, Conversation, GenerationOptions, Role, SdkFunctionCa
 use serde_json::Value as Json;
 
 use crate::serve::Service;
-use crate::serve::answer::{Answer, Form, PendingReply};
+use crate::serve::answer::{Answer, Choices, Form, PendingReply, Writer};
 use crate::serve::demands;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
-use crate::serve::options::{read_delivery, read_options};
+use crate::serve::options::{Delivery, read_delivery, read_options};
 
 const MOST_MESSAGES: usize = 10_000;
 
+/// A request that has been read, whatever the form of its answer.
+pub(super) struct Chat {
+    pub(super) conversation: Conversation,
+    pub(super) options: GenerationOptions,
+    pub(super) delivery: Delivery,
+    /// Where nothing can be called, what looks like a call is text.
+    pub(super) has_functions: bool,
+}
+
+pub(super) fn read(service: &Arc<Service>, fields: Fields) -> Result<Answer, Fault> {
+    let chat = read_chat(service, fields)?;
+    let form = Form::Chat { has_functions: chat.has_functions };
+    let writer = Choices::new(form, &service.model_id, chat.delivery.include_usage);
+    Ok(chat.answer(service, writer))
+}
+
 /// Reads a request, all of it: what is wrong is said before anything is generated.
-pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
+pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Chat, Fault> {
     models::require(service, &mut fields)?;
     let history = read_messages(&fields.require("messages")?)?;
     let mut options = read_options(&mut fields)?;
@@ -25,8 +41,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
     options.function_call_parser = Some(service.runner.info().function_call_parser);
     let delivery = read_delivery(fields, service.settings.strict_fields)?;
 
-    // Where nothing can be called, what looks like a call is text.
-    let form = Form::Chat { has_functions: !functions.is_empty() && options.tool_choice != ToolChoice::None };
+    let has_functions = !functions.is_empty() && options.tool_choice != ToolChoice::None;
     let conversation = service.runner.create_conversation_from_history(history);
     if !functions.is_empty() {
         if !service.runner.supports_function_calling() {
@@ -34,8 +49,14 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
         }
         conversation.register_functions(functions).map_err(|err| Fault::of(&err))?;
     }
-    let replies = (0..delivery.n).map(|choice| reply(&conversation, &options, choice)).collect();
-    Ok(Answer::new(service, form, replies, delivery))
+    Ok(Chat { conversation, options, delivery, has_functions })
+}
+
+impl Chat {
+    pub(super) fn answer(self, service: &Arc<Service>, writer: impl Writer + 'static) -> Answer {
+        let replies = (0..self.delivery.n).map(|choice| reply(&self.conversation, &self.options, choice)).collect();
+        Answer::new(service, writer, replies, self.delivery)
+    }
 }
 
 /// One choice. Several differ in their seeds, and are none the wiser for each other.

@@ -6,7 +6,7 @@ use causerie::{GenerationOptions, Prompt};
 use serde_json::Value as Json;
 
 use crate::serve::Service;
-use crate::serve::answer::{Answer, Form, PendingReply};
+use crate::serve::answer::{Answer, Choices, Form, PendingReply};
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
@@ -33,7 +33,8 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
             replies.push(PendingReply { stream, echo: text.clone() });
         }
     }
-    Ok(Answer::new(service, Form::Text, replies, delivery))
+    let writer = Choices::new(Form::Text, &service.model_id, delivery.include_usage);
+    Ok(Answer::new(service, writer, replies, delivery))
 }
 
 /// A text, token ids, or a list of either.

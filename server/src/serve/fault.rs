@@ -4,7 +4,16 @@ use causerie::{ErrorKind, SdkError};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 
-/// An error as it goes over the wire: `{"error": {"message", "type", "param", "code"}}`.
+/// Whose clients read an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// `{"error": {"message", "type", "param", "code"}}`.
+    OpenAi,
+    /// `{"type": "error", "error": {"type", "message"}, "request_id"}`.
+    Anthropic,
+}
+
+/// An error before it goes over the wire.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) status: StatusCode,
@@ -96,7 +105,14 @@ impl Fault {
     }
 
     /// The body.
-    pub(super) fn json(&self) -> Json {
+    pub(super) fn json(&self, dialect: Dialect, request_id: Option<&str>) -> Json {
+        match dialect {
+            Dialect::OpenAi => self.openai_json(),
+            Dialect::Anthropic => self.anthropic_json(request_id),
+        }
+    }
+
+    fn openai_json(&self) -> Json {
         let kind = match self.status {
             StatusCode::FORBIDDEN => "permission_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
@@ -110,6 +126,27 @@ impl Fault {
             error["context_length"] = json!(context);
         }
         json!({ "error": error })
+    }
+
+    fn anthropic_json(&self, request_id: Option<&str>) -> Json {
+        let kind = match self.status {
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::NOT_FOUND => "not_found_error",
+            StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
+            status if status.is_server_error() => "api_error",
+            _ => "invalid_request_error",
+        };
+        let message = match (self.detail, &self.param) {
+            // Known by its beginning.
+            (Detail::Tokens { prompt, context }, _) => {
+                format!("prompt is too long: {prompt} tokens > {context} maximum")
+            }
+            (_, Some(param)) if !self.message.starts_with(param.as_str()) => format!("{param}: {}", self.message),
+            _ => self.message.clone(),
+        };
+        json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": request_id })
     }
 }
 

@@ -24,8 +24,23 @@ impl Fields {
         }
     }
 
+    /// The fields of an object.
+    pub(super) fn of(fields: Map<String, Json>) -> Self {
+        Self(fields)
+    }
+
     pub(super) fn take(&mut self, name: &str) -> Option<Json> {
         self.0.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Sets a field; null, or none, leaves it absent.
+    pub(super) fn put(&mut self, name: &str, value: impl Into<Json>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    /// A field that will be asked for later.
+    pub(super) fn peek(&self, name: &str) -> Option<&Json> {
+        self.0.get(name).filter(|value| !value.is_null())
     }
 
     pub(super) fn require(&mut self, name: &str) -> Result<Json, Fault> {

@@ -5,7 +5,8 @@
 //!
 //! Follow a request: `connection` reads it from a socket with a time limit on everything, `guard` looks at its host
 //! and origin, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
-//! replies of it, `admission` gives it a slot, and `answer` writes the replies, whole or as a stream.
+//! replies of it, `admission` gives it a slot, and `answer` writes the replies, whole or as a stream. `messages` and
+//! `responses` tell requests of other forms as ones of chat completions; their replies are written in their own form.
 
 mod admission;
 mod answer;
@@ -18,9 +19,11 @@ mod fault;
 mod fields;
 mod guard;
 mod id;
+mod messages;
 mod metrics;
 mod models;
 mod options;
+mod responses;
 mod route;
 
 use std::io;

@@ -79,12 +79,18 @@ pub(super) fn read_delivery(mut fields: Fields, is_strict: bool) -> Result<Deliv
     }
     let mut ignored = fields.rest();
     ignored.extend(stream_options.rest().into_iter().map(|name| format!("stream_options.{name}")));
-    match ignored.first() {
+    let ignored = passed(ignored, is_strict)?;
+    Ok(Delivery { n: usize::try_from(n).unwrap_or(1), is_stream, include_usage, ignored })
+}
+
+/// Names that nobody knows: they are told, unless the server is strict.
+pub(super) fn passed(names: Vec<String>, is_strict: bool) -> Result<Vec<String>, Fault> {
+    match names.first() {
         Some(name) if is_strict => {
             Err(Fault::new(StatusCode::BAD_REQUEST, "unknown_field", format!("{name} is no field of this request"))
                 .at(name))
         }
-        _ => Ok(Delivery { n: usize::try_from(n).unwrap_or(1), is_stream, include_usage, ignored }),
+        _ => Ok(names),
     }
 }
 

@@ -14,9 +14,10 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::serve::fault::{Detail, Fault};
+use crate::serve::answer::Answer;
+use crate::serve::fault::{Detail, Dialect, Fault};
 use crate::serve::fields::Fields;
-use crate::serve::{Service, body, chat, completions, id, models};
+use crate::serve::{Service, body, chat, completions, id, messages, models, responses};
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
@@ -25,6 +26,9 @@ pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 enum Route<'a> {
     Chat,
     Completions,
+    Responses,
+    Messages,
+    CountTokens,
     Models,
     Model(&'a str),
     Live,
@@ -37,6 +41,9 @@ impl<'a> Route<'a> {
         Some(match path {
             "/v1/chat/completions" => Self::Chat,
             "/v1/completions" => Self::Completions,
+            "/v1/responses" => Self::Responses,
+            "/v1/messages" => Self::Messages,
+            "/v1/messages/count_tokens" => Self::CountTokens,
             "/v1/models" => Self::Models,
             "/livez" => Self::Live,
             "/readyz" | "/health" => Self::Ready,
@@ -50,6 +57,9 @@ impl<'a> Route<'a> {
         match self {
             Self::Chat => "/v1/chat/completions",
             Self::Completions => "/v1/completions",
+            Self::Responses => "/v1/responses",
+            Self::Messages => "/v1/messages",
+            Self::CountTokens => "/v1/messages/count_tokens",
             Self::Models => "/v1/models",
             Self::Model(_) => "/v1/models/{id}",
             Self::Live => "/livez",
@@ -61,10 +71,20 @@ impl<'a> Route<'a> {
     /// Refuses other methods than the route's own.
     fn check(self, method: &Method) -> Result<(), Fault> {
         match self {
-            Self::Chat | Self::Completions if method == Method::POST => Ok(()),
-            Self::Chat | Self::Completions => Err(Fault::method("POST, OPTIONS")),
-            _ if method == Method::GET || method == Method::HEAD => Ok(()),
-            _ => Err(Fault::method("GET, HEAD, OPTIONS")),
+            Self::Models | Self::Model(_) | Self::Live | Self::Ready | Self::Metrics => match *method {
+                Method::GET | Method::HEAD => Ok(()),
+                _ => Err(Fault::method("GET, HEAD, OPTIONS")),
+            },
+            _ if method == Method::POST => Ok(()),
+            _ => Err(Fault::method("POST, OPTIONS")),
+        }
+    }
+
+    /// Whose clients ask.
+    fn dialect(self) -> Dialect {
+        match self {
+            Self::Messages | Self::CountTokens => Dialect::Anthropic,
+            _ => Dialect::OpenAi,
         }
     }
 }
@@ -78,16 +98,21 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
         Ok(origin) => (answer(&service, route, request).await, origin),
         Err(fault) => (Err(fault), None),
     };
-    let mut response = answered.unwrap_or_else(|fault| fault_response(&fault));
+    let request_id = format!("req_{}", id::unique());
+    let dialect = route.map_or(Dialect::OpenAi, Route::dialect);
+    let mut response = answered.unwrap_or_else(|fault| fault_response(&fault, dialect, &request_id));
     service.metrics.count_request(route.map_or("other", Route::label), response.status());
     let headers = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(&format!("req_{}", id::unique())) {
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        if dialect == Dialect::Anthropic {
+            headers.insert("request-id", id.clone());
+        }
         headers.insert("x-request-id", id);
     }
     headers.insert(VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        let exposed = HeaderValue::from_static("x-request-id, x-ignored-fields, retry-after");
+        let exposed = HeaderValue::from_static("request-id, x-request-id, x-ignored-fields, retry-after");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
     response
@@ -101,12 +126,13 @@ async fn answer(
     let route = route.ok_or_else(|| Fault::not_found("there is nothing at this path"))?;
     route.check(request.method())?;
     match route {
-        Route::Chat | Route::Completions => {
-            // The room for the body is free again when the request has been dealt with.
+        Route::Chat => send(service, request, chat::read).await,
+        Route::Completions => send(service, request, completions::read).await,
+        Route::Responses => send(service, request, responses::read).await,
+        Route::Messages => send(service, request, messages::read).await,
+        Route::CountTokens => {
             let body = body::read(service, request).await?;
-            let fields = Fields::read(&body.bytes)?;
-            let read = if route == Route::Chat { chat::read } else { completions::read };
-            read(service, fields)?.send().await
+            Ok(json_response(&messages::count(service, Fields::read(&body.bytes)?)?))
         }
         Route::Models => Ok(json_response(&models::list(service))),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
@@ -115,6 +141,16 @@ async fn answer(
         Route::Ready => Ok(json_response(&json!({ "status": "ready" }))),
         Route::Metrics => Ok(text_response("text/plain; version=0.0.4", service.metrics.text())),
     }
+}
+
+async fn send(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+    read: fn(&Arc<Service>, Fields) -> Result<Answer, Fault>,
+) -> Result<Response<Body>, Fault> {
+    // The room for the body is free again when the request has been dealt with.
+    let body = body::read(service, request).await?;
+    read(service, Fields::read(&body.bytes)?)?.send().await
 }
 
 /// What a browser asks before it lets a page send a request. Whether the page may was decided before.
@@ -131,8 +167,8 @@ fn preflight(asked: &HeaderMap) -> Response<Body> {
     response
 }
 
-fn fault_response(fault: &Fault) -> Response<Body> {
-    let mut response = json_response(&fault.json());
+fn fault_response(fault: &Fault, dialect: Dialect, request_id: &str) -> Response<Body> {
+    let mut response = json_response(&fault.json(dialect, Some(request_id)));
     *response.status_mut() = fault.status;
     match fault.detail {
         Detail::RetryAfter(seconds) => drop(response.headers_mut().insert(RETRY_AFTER, seconds.into())),

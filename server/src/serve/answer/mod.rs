@@ -1,8 +1,9 @@
 //! From replies to the wire: whole, or as a stream of server-sent events.
 //!
-//! The choices of a request are written one after the other. Nothing is sent before the first event of the first reply,
+//! The replies to a request are written one after the other. Nothing is sent before the first event of the first reply,
 //! so that a prompt the engine refuses gets its status; but not longer than the keep-alive time, so that clients see
-//! that their request is being worked on.
+//! that their request is being worked on. What is sent is up to a [`Writer`]: one for each form of reply that clients
+//! know.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,36 +15,59 @@ use http_body_util::StreamBody;
 use hyper::Response;
 use hyper::body::{Bytes, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 use tokio::time::timeout;
 
+use crate::serve::Service;
 use crate::serve::admission::Slot;
 use crate::serve::fault::Fault;
 use crate::serve::metrics::Generating;
 use crate::serve::options::Delivery;
 use crate::serve::route::{Body, json_response};
-use crate::serve::{Service, id};
 
 mod choice;
+mod message;
+mod piece;
+mod response;
 mod usage;
 
-use choice::Choice;
 use usage::Usage;
 
-pub(super) use choice::Form;
+pub(super) use choice::{Choices, Form};
+pub(super) use message::MessageWriter;
+pub(super) use response::ResponseWriter;
 
 /// A comment: clients pass over it.
 const KEEP_ALIVE: &str = ": working\n\n";
-const DONE: &str = "data: [DONE]\n\n";
+
+/// Writes the replies to one request in the form of its route. It is told of everything in order and gives the events of
+/// a stream; the whole it gives at the end.
+pub(super) trait Writer: Send {
+    /// A reply begins, behind a text that is part of it.
+    fn open(&mut self, echo: &str) -> Vec<String>;
+
+    /// Something of it has come, other than its end. Text is never empty, and always whole characters.
+    fn push(&mut self, event: MessageResponse) -> Vec<String>;
+
+    /// The reply has ended.
+    fn close(&mut self, completion: &Completion) -> Vec<String>;
+
+    /// All replies have ended.
+    fn end(&mut self, usage: &Usage) -> Vec<String>;
+
+    /// A reply has failed, and nothing follows. The headers are sent: the error is an event.
+    fn fail(&mut self, fault: &Fault) -> String;
+
+    /// All replies that have ended, as one object.
+    fn whole(&mut self, usage: &Usage) -> Json;
+}
 
 /// Replies that have been asked for, and how they are wanted.
 pub(super) struct Answer {
     service: Arc<Service>,
-    form: Form,
+    writer: Box<dyn Writer>,
     replies: Vec<PendingReply>,
     delivery: Delivery,
-    id: String,
-    created: u64,
 }
 
 /// A reply that is generated once it is pulled.
@@ -56,8 +80,13 @@ pub(super) struct PendingReply {
 type Event = Result<MessageResponse, SdkError>;
 
 impl Answer {
-    pub(super) fn new(service: &Arc<Service>, form: Form, replies: Vec<PendingReply>, delivery: Delivery) -> Self {
-        Self { service: Arc::clone(service), form, replies, delivery, id: id::unique(), created: id::now() }
+    pub(super) fn new(
+        service: &Arc<Service>,
+        writer: impl Writer + 'static,
+        replies: Vec<PendingReply>,
+        delivery: Delivery,
+    ) -> Self {
+        Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery }
     }
 
     /// Waits for a slot, then writes. When the client goes away this future is dropped, or the body that came of it, and
@@ -86,13 +115,13 @@ impl Answer {
     }
 
     async fn whole(mut self, _slot: Slot, mut generating: Generating) -> Result<Json, Fault> {
-        let (mut choices, mut usage) = (Vec::new(), Usage::default());
+        let mut usage = Usage::default();
         for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
-            let mut choice = self.choice(index);
+            self.writer.open(&reply.echo);
             let completion = loop {
                 match reply.stream.next().await {
                     Some(Ok(MessageResponse::Complete(completion))) => break completion,
-                    Some(Ok(event)) => choice.gather(&event),
+                    Some(Ok(event)) => drop(self.writer.push(event)),
                     Some(Err(err)) => {
                         generating.end();
                         return Err(Fault::of(&err));
@@ -103,14 +132,10 @@ impl Answer {
             check_end(&completion)?;
             generating.count(&completion.stats);
             usage.add(&completion.stats, index % self.delivery.n == 0);
-            choices.push(choice.whole(&completion, &reply.echo));
+            self.writer.close(&completion);
         }
         generating.end();
-        let mut body = self.head(self.form.object());
-        body.insert("choices".to_owned(), Json::Array(choices));
-        body.insert("usage".to_owned(), usage.json());
-        body.insert("timings".to_owned(), usage.timings());
-        Ok(Json::Object(body))
+        Ok(self.writer.whole(&usage))
     }
 
     fn events(
@@ -124,9 +149,8 @@ impl Answer {
             let mut usage = Usage::default();
             let keep_alive = self.service.settings.keep_alive;
             for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
-                let mut choice = self.choice(index);
-                for piece in choice.opening(&reply.echo) {
-                    yield self.chunk(piece);
+                for event in self.writer.open(&reply.echo) {
+                    yield event;
                 }
                 loop {
                     let event = match first.take() {
@@ -145,8 +169,8 @@ impl Answer {
                             usage.add(&completion.stats, index % self.delivery.n == 0);
                             match check_end(&completion) {
                                 Ok(()) => {
-                                    for piece in choice.closing(&completion) {
-                                        yield self.chunk(piece);
+                                    for event in self.writer.close(&completion) {
+                                        yield event;
                                     }
                                     break;
                                 }
@@ -154,8 +178,8 @@ impl Answer {
                             }
                         }
                         Some(Ok(event)) => {
-                            for piece in choice.pieces(event) {
-                                yield self.chunk(piece);
+                            for event in self.writer.push(event) {
+                                yield event;
                             }
                             continue;
                         }
@@ -163,46 +187,15 @@ impl Answer {
                         None => Fault::draining(),
                     };
                     generating.end();
-                    // The headers are sent: the error is an event, and nothing follows it.
-                    yield data(&fault.json());
+                    yield self.writer.fail(&fault);
                     return;
                 }
             }
             generating.end();
-            if self.delivery.include_usage {
-                let mut chunk = self.head(self.form.chunk_object());
-                chunk.insert("choices".to_owned(), json!([]));
-                chunk.insert("usage".to_owned(), usage.json());
-                chunk.insert("timings".to_owned(), usage.timings());
-                yield data(&Json::Object(chunk));
+            for event in self.writer.end(&usage) {
+                yield event;
             }
-            yield DONE.to_owned();
         }
-    }
-
-    fn choice(&self, index: usize) -> Choice {
-        Choice::new(self.form, index, &self.id)
-    }
-
-    /// An event with one piece of a choice.
-    fn chunk(&self, choice: Json) -> String {
-        let mut chunk = self.head(self.form.chunk_object());
-        chunk.insert("choices".to_owned(), Json::Array(vec![choice]));
-        if self.delivery.include_usage {
-            chunk.insert("usage".to_owned(), Json::Null);
-        }
-        data(&Json::Object(chunk))
-    }
-
-    /// What every object of this answer begins with.
-    fn head(&self, object: &str) -> Map<String, Json> {
-        let mut head = Map::new();
-        head.insert("id".to_owned(), json!(format!("{}-{}", self.form.id_prefix(), self.id)));
-        head.insert("object".to_owned(), json!(object));
-        head.insert("created".to_owned(), json!(self.created));
-        head.insert("model".to_owned(), json!(self.service.model_id));
-        head.insert("system_fingerprint".to_owned(), json!(concat!("causerie-", env!("CARGO_PKG_VERSION"))));
-        head
     }
 }
 
@@ -211,8 +204,14 @@ fn check_end(completion: &Completion) -> Result<(), Fault> {
     if completion.finish_reason == FinishReason::Interrupted { Err(Fault::draining()) } else { Ok(()) }
 }
 
+/// An event without a name.
 fn data(json: &Json) -> String {
     format!("data: {json}\n\n")
+}
+
+/// An event whose name is that of its `type`.
+fn named(json: &Json) -> String {
+    format!("event: {}\ndata: {json}\n\n", json["type"].as_str().unwrap_or_default())
 }
 
 fn event_stream(events: impl Stream<Item = String> + Send + 'static) -> Response<Body> {

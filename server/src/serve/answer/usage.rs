@@ -35,6 +35,27 @@ impl Usage {
         })
     }
 
+    /// As Anthropic counts: what was cached is no part of the input.
+    pub(super) fn message_json(&self) -> Json {
+        json!({
+            "input_tokens": self.prompt_tokens - self.cached_tokens,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": self.cached_tokens,
+            "output_tokens": self.completion_tokens,
+        })
+    }
+
+    /// As responses name it.
+    pub(super) fn response_json(&self) -> Json {
+        json!({
+            "input_tokens": self.prompt_tokens,
+            "input_tokens_details": { "cached_tokens": self.cached_tokens },
+            "output_tokens": self.completion_tokens,
+            "output_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+        })
+    }
+
     /// Times of the last choice, in milliseconds, and its tokens a second.
     pub(super) fn timings(&self) -> Json {
         let Some(stats) = &self.last else { return Json::Null };

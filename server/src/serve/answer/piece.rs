@@ -1,0 +1,26 @@
+//! What the events of a reply say, whatever the form in which it is written.
+
+use std::borrow::Cow;
+
+use causerie::{MessageResponse, RejectedCall, SdkFunctionCall, Value, render_calls};
+use serde_json::{Value as Json, json};
+
+/// What an event adds to the text. Where nothing can be called, what looks like a call is text.
+pub(super) fn text_of(event: &MessageResponse, has_functions: bool) -> Option<Cow<'_, str>> {
+    match event {
+        MessageResponse::Chunk(text) => Some(text.into()),
+        MessageResponse::FunctionCalls(calls) if !has_functions => Some(render_calls(calls).into()),
+        _ => None,
+    }
+}
+
+/// JSON text, with numbers as the model wrote them.
+pub(super) fn arguments(call: &SdkFunctionCall) -> String {
+    Value::Object(call.arguments.clone()).to_string()
+}
+
+/// What the model wrote of calls that could not be read: a field of our own, as histories have it.
+pub(super) fn rejected_calls(rejected: &[RejectedCall]) -> Json {
+    let describe = |call: &RejectedCall| json!({ "reason": call.reason.code(), "name": call.name, "raw_text": call.raw_text, "message": call.message });
+    rejected.iter().map(describe).collect()
+}

@@ -1,0 +1,236 @@
+//! A response of OpenAI's newer form: items of reasoning, text and calls.
+
+use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
+use serde_json::{Map, Value as Json, json};
+
+use crate::serve::answer::piece::{arguments, text_of};
+use crate::serve::answer::usage::Usage;
+use crate::serve::answer::{Writer, named};
+use crate::serve::fault::{Dialect, Fault};
+use crate::serve::id;
+
+/// Writes one response.
+pub(in crate::serve) struct ResponseWriter {
+    id: String,
+    created: u64,
+    /// What a response says of its request.
+    request: Map<String, Json>,
+    has_functions: bool,
+    /// Items begun so far; the last one may still be open.
+    items: Vec<Json>,
+    open: Option<Part>,
+    is_cut_short: bool,
+    n_events: usize,
+}
+
+/// What an item holds that is written in pieces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Text,
+    Reasoning,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "output_text",
+            Self::Reasoning => "reasoning_text",
+        }
+    }
+
+    fn new(self, text: &str) -> Json {
+        match self {
+            Self::Text => json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] }),
+            Self::Reasoning => json!({ "type": "reasoning_text", "text": text }),
+        }
+    }
+
+    /// The item around it.
+    fn item(self, id: &str) -> Json {
+        match self {
+            Self::Text => {
+                json!({ "id": format!("msg_{id}"), "type": "message", "status": "in_progress", "role": "assistant", "content": [] })
+            }
+            Self::Reasoning => {
+                json!({ "id": format!("rs_{id}"), "type": "reasoning", "status": "in_progress", "summary": [], "content": [] })
+            }
+        }
+    }
+}
+
+impl ResponseWriter {
+    /// `request` are the fields of the response that tell what was asked for.
+    pub(in crate::serve) fn new(request: Map<String, Json>, has_functions: bool) -> Self {
+        Self {
+            id: id::unique(),
+            created: id::now(),
+            request,
+            has_functions,
+            items: Vec::new(),
+            open: None,
+            is_cut_short: false,
+            n_events: 0,
+        }
+    }
+
+    fn response(&self, status: &str, error: Json, usage: Json) -> Json {
+        let incomplete = self.is_cut_short.then(|| json!({ "reason": "max_output_tokens" }));
+        let mut response = json!({
+            "id": format!("resp_{}", self.id),
+            "object": "response",
+            "created_at": self.created,
+            "status": status,
+            "error": error,
+            "incomplete_details": incomplete,
+            "output": self.items,
+            "usage": usage,
+        });
+        if let Json::Object(fields) = &mut response {
+            fields.extend(self.request.clone());
+        }
+        response
+    }
+
+    fn status(&self) -> &'static str {
+        if self.is_cut_short { "incomplete" } else { "completed" }
+    }
+
+    /// An event, with its number in the stream.
+    fn event(&mut self, kind: &str, fields: Json) -> String {
+        let mut event = Map::new();
+        event.insert("type".to_owned(), json!(format!("response.{kind}")));
+        event.insert("sequence_number".to_owned(), json!(self.n_events));
+        if let Json::Object(fields) = fields {
+            event.extend(fields);
+        }
+        self.n_events += 1;
+        named(&Json::Object(event))
+    }
+
+    /// An event about the part at hand.
+    fn part_event(&mut self, kind: &str, field: &str, value: Json) -> String {
+        let (index, id) = self.place();
+        let mut fields = json!({ "item_id": id, "output_index": index, "content_index": 0, field: value });
+        if kind.starts_with("output_text") {
+            fields["logprobs"] = json!([]);
+        }
+        self.event(kind, fields)
+    }
+
+    fn place(&self) -> (usize, Json) {
+        let id = self.items.last().map(|item| item["id"].clone()).unwrap_or_default();
+        (self.items.len().saturating_sub(1), id)
+    }
+
+    fn add(&mut self, part: Part, text: &str) -> Vec<String> {
+        let mut events = Vec::new();
+        if self.open != Some(part) {
+            events.extend(self.finish());
+            events.push(self.start(part.item(&format!("{}_{}", self.id, self.items.len()))));
+            self.open = Some(part);
+            events.push(self.part_event("content_part.added", "part", part.new("")));
+            if let Some(item) = self.items.last_mut() {
+                item["content"] = json!([part.new("")]);
+            }
+        }
+        let said = self.items.last_mut().and_then(|item| item.pointer_mut("/content/0/text"));
+        if let Some(Json::String(said)) = said {
+            said.push_str(text);
+        }
+        events.push(self.part_event(&format!("{}.delta", part.name()), "delta", json!(text)));
+        events
+    }
+
+    /// Ends the part at hand, if there is one, and the item around it.
+    fn finish(&mut self) -> Vec<String> {
+        let Some(part) = self.open.take() else { return Vec::new() };
+        let whole = self.items.last().and_then(|item| item.pointer("/content/0")).cloned().unwrap_or_default();
+        let done = self.part_event(&format!("{}.done", part.name()), "text", whole["text"].clone());
+        let part_done = self.part_event("content_part.done", "part", whole);
+        vec![done, part_done, self.stop()]
+    }
+
+    fn call(&mut self, call: &SdkFunctionCall) -> Vec<String> {
+        let mut events = self.finish();
+        let (place, arguments) = (format!("{}_{}", self.id, self.items.len()), arguments(call));
+        events.push(self.start(json!({
+            "id": format!("fc_{place}"),
+            "type": "function_call",
+            "status": "in_progress",
+            "call_id": format!("call_{place}"),
+            "name": call.name,
+            "arguments": "",
+        })));
+        let (index, id) = self.place();
+        let delta = json!({ "item_id": id, "output_index": index, "delta": arguments });
+        events.push(self.event("function_call_arguments.delta", delta));
+        let done = json!({ "item_id": id, "output_index": index, "name": call.name, "arguments": arguments });
+        events.push(self.event("function_call_arguments.done", done));
+        if let Some(item) = self.items.last_mut() {
+            item["arguments"] = json!(arguments);
+        }
+        events.push(self.stop());
+        events
+    }
+
+    fn start(&mut self, item: Json) -> String {
+        self.items.push(item.clone());
+        let index = self.items.len() - 1;
+        self.event("output_item.added", json!({ "output_index": index, "item": item }))
+    }
+
+    fn stop(&mut self) -> String {
+        let status = json!(self.status());
+        let (index, _) = self.place();
+        let item = self.items.last_mut().map(|item| {
+            item["status"] = status;
+            item.clone()
+        });
+        self.event("output_item.done", json!({ "output_index": index, "item": item }))
+    }
+}
+
+impl Writer for ResponseWriter {
+    fn open(&mut self, _: &str) -> Vec<String> {
+        let response = json!({ "response": self.response("in_progress", Json::Null, Json::Null) });
+        vec![self.event("created", response.clone()), self.event("in_progress", response)]
+    }
+
+    fn push(&mut self, event: MessageResponse) -> Vec<String> {
+        if let Some(text) = text_of(&event, self.has_functions) {
+            return self.add(Part::Text, &text);
+        }
+        match event {
+            MessageResponse::ReasoningChunk(text) => self.add(Part::Reasoning, &text),
+            MessageResponse::FunctionCalls(calls) => calls.iter().flat_map(|call| self.call(call)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn close(&mut self, completion: &Completion) -> Vec<String> {
+        self.is_cut_short = matches!(completion.finish_reason, FinishReason::MaxTokens | FinishReason::ExceedContext);
+        let sampling = &completion.stats.sampling;
+        for (name, value) in [("temperature", sampling.temperature), ("top_p", sampling.top_p)] {
+            // As short as it was given.
+            self.request.insert(name.to_owned(), value.to_string().parse::<f64>().map_or(Json::Null, Json::from));
+        }
+        self.finish()
+    }
+
+    fn end(&mut self, usage: &Usage) -> Vec<String> {
+        let whole = self.whole(usage);
+        let status = self.status();
+        vec![self.event(status, json!({ "response": whole }))]
+    }
+
+    fn fail(&mut self, fault: &Fault) -> String {
+        let error = fault.json(Dialect::OpenAi, None)["error"].clone();
+        let error = json!({ "code": "server_error", "message": error["message"] });
+        let failed = self.response("failed", error, Json::Null);
+        self.event("failed", json!({ "response": failed }))
+    }
+
+    fn whole(&mut self, usage: &Usage) -> Json {
+        self.response(self.status(), Json::Null, usage.response_json())
+    }
+}

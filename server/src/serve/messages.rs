@@ -1,0 +1,335 @@
+//! `POST /v1/messages` and `/v1/messages/count_tokens`: Anthropic's form of a request, told as one of chat completions.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::serve::Service;
+use crate::serve::answer::{Answer, MessageWriter};
+use crate::serve::chat::{self, Chat};
+use crate::serve::fault::Fault;
+use crate::serve::fields::{Fields, expected};
+use crate::serve::options::passed;
+
+/// Fields that mean the same in both forms.
+const ALIKE: [&str; 11] = [
+    "model",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "seed",
+    "stream",
+    "ignore_eos",
+    "chat_template_kwargs",
+];
+/// Fields without effect here: what a request has in common with those before it is always found again.
+const WITHOUT_EFFECT: [&str; 5] = ["metadata", "service_tier", "cache_control", "inference_geo", "speed"];
+/// Fields that would change a reply, and cannot be honoured.
+const REFUSED: [&str; 3] = ["container", "context_management", "mcp_servers"];
+
+pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
+    let max_tokens = fields.require("max_tokens")?;
+    fields.put("max_tokens", max_tokens);
+    let chat = read_chat(service, fields)?;
+    let writer = MessageWriter::new(&service.model_id, chat.has_functions);
+    Ok(chat.answer(service, writer))
+}
+
+/// Tokens that a request would have the model read.
+pub(super) fn count(service: &Arc<Service>, fields: Fields) -> Result<Json, Fault> {
+    let chat = read_chat(service, fields)?;
+    let tokens = chat.conversation.prompt_token_count().map_err(|err| Fault::of(&err))?;
+    Ok(json!({ "input_tokens": tokens }))
+}
+
+fn read_chat(service: &Arc<Service>, fields: Fields) -> Result<Chat, Fault> {
+    let (told, ignored) = translate(fields)?;
+    let ignored = passed(ignored, service.settings.strict_fields)?;
+    let mut chat = chat::read_chat(service, told)?;
+    chat.delivery.ignored.extend(ignored);
+    Ok(chat)
+}
+
+/// The fields as chat completions have them, and the names that nobody knows.
+fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fault> {
+    let mut told = Fields::of(Map::new());
+    for name in ALIKE {
+        told.put(name, fields.take(name));
+    }
+    for name in WITHOUT_EFFECT {
+        fields.take(name);
+    }
+    for name in REFUSED {
+        fields.refuse(name, is_empty)?;
+    }
+    told.put("messages", read_messages(fields.take("system"), &fields.require("messages")?)?);
+    told.put("stop", fields.take("stop_sequences"));
+    if let Some(tools) = fields.take("tools") {
+        let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
+        told.put("tools", tools.iter().map(read_tool).collect::<Result<Json, Fault>>()?);
+    }
+    read_choice(&mut fields, &mut told)?;
+    read_thinking(&mut fields, &mut told)?;
+    read_output(&mut fields, &mut told)?;
+    Ok((told, fields.rest()))
+}
+
+fn is_empty(value: &Json) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
+    let messages = messages.as_array().ok_or_else(|| expected("messages", "an array", messages))?;
+    if messages.is_empty() {
+        return Err(Fault::value("messages", "expected at least one message"));
+    }
+    let mut told = Vec::new();
+    if let Some(system) = system {
+        told.push(json!({ "role": "system", "content": texts("system", &system)? }));
+    }
+    for (i, message) in messages.iter().enumerate() {
+        let place = format!("messages[{i}]");
+        let content = blocks(&place, message.get("content").unwrap_or(&Json::Null))?;
+        match message.get("role").and_then(Json::as_str) {
+            Some("user") => read_user(&place, &content, &mut told)?,
+            Some("assistant") => told.push(read_assistant(&place, &content)?),
+            _ => return Err(wrong(&place, "role is none of user and assistant")),
+        }
+    }
+    Ok(Json::Array(told))
+}
+
+/// A text, as the one block that it stands for, or blocks.
+fn blocks(place: &str, content: &Json) -> Result<Vec<Json>, Fault> {
+    match content {
+        Json::String(text) => Ok(vec![json!({ "type": "text", "text": text })]),
+        Json::Array(blocks) => Ok(blocks.clone()),
+        _ => Err(wrong(place, "content is no text and no list of blocks")),
+    }
+}
+
+/// Blocks that may only be texts.
+fn texts(place: &str, content: &Json) -> Result<Json, Fault> {
+    blocks(place, content)?.iter().enumerate().map(|(i, block)| read_text(&format!("{place}[{i}]"), block)).collect()
+}
+
+fn read_text(place: &str, block: &Json) -> Result<Json, Fault> {
+    match (block.get("type").and_then(Json::as_str), block.get("text")) {
+        (Some("text"), Some(Json::String(text))) => Ok(json!({ "type": "text", "text": text })),
+        (Some(kind), _) => Err(unsupported(place, kind)),
+        _ => Err(wrong(place, "expected a block with a type")),
+    }
+}
+
+/// What a person said, and results of tools, which are messages of their own here.
+fn read_user(place: &str, content: &[Json], told: &mut Vec<Json>) -> Result<(), Fault> {
+    let mut said = Vec::new();
+    for (i, block) in content.iter().enumerate() {
+        let place = format!("{place}.content[{i}]");
+        match block.get("type").and_then(Json::as_str) {
+            Some("tool_result") => {
+                flush(&mut said, told);
+                told.push(read_result(&place, block)?);
+            }
+            Some("image") => said.push(read_image(&place, block)?),
+            _ => said.push(read_text(&place, block)?),
+        }
+    }
+    if content.is_empty() {
+        told.push(json!({ "role": "user", "content": "" }));
+    }
+    flush(&mut said, told);
+    Ok(())
+}
+
+fn flush(said: &mut Vec<Json>, told: &mut Vec<Json>) {
+    if !said.is_empty() {
+        told.push(json!({ "role": "user", "content": std::mem::take(said) }));
+    }
+}
+
+fn read_result(place: &str, block: &Json) -> Result<Json, Fault> {
+    let id = text(place, block, "tool_use_id")?;
+    let content = match block.get("content") {
+        None | Some(Json::Null) => json!(""),
+        Some(content) => texts(place, content)?,
+    };
+    Ok(json!({ "role": "tool", "tool_call_id": id, "content": content }))
+}
+
+fn read_image(place: &str, block: &Json) -> Result<Json, Fault> {
+    let source = block.get("source").unwrap_or(&Json::Null);
+    if source.get("type").is_none_or(|kind| kind != "base64") {
+        return Err(Fault::unsupported("messages", format!("{place}: images come as base64; nothing is fetched")));
+    }
+    let (kind, data) = (text(place, source, "media_type")?, text(place, source, "data")?);
+    Ok(json!({ "type": "image_url", "image_url": { "url": format!("data:{kind};base64,{data}") } }))
+}
+
+fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
+    let (mut said, mut calls, mut thought) = (Vec::new(), Vec::new(), String::new());
+    for (i, block) in content.iter().enumerate() {
+        let place = format!("{place}.content[{i}]");
+        match block.get("type").and_then(Json::as_str) {
+            Some("tool_use") => {
+                let arguments = block.get("input").cloned().unwrap_or_else(|| json!({}));
+                let function = json!({ "name": text(&place, block, "name")?, "arguments": arguments });
+                calls.push(json!({ "id": text(&place, block, "id")?, "type": "function", "function": function }));
+            }
+            Some("thinking") => thought.push_str(text(&place, block, "thinking")?),
+            _ => said.push(read_text(&place, block)?),
+        }
+    }
+    let mut message = json!({ "role": "assistant", "content": said });
+    if !calls.is_empty() {
+        message["tool_calls"] = Json::Array(calls);
+    }
+    if !thought.is_empty() {
+        message["reasoning_content"] = json!(thought);
+    }
+    Ok(message)
+}
+
+fn read_tool(tool: &Json) -> Result<Json, Fault> {
+    match tool.get("type").and_then(Json::as_str) {
+        None | Some("custom") => {}
+        Some(kind) => return Err(Fault::unsupported("tools", format!("this server has no tool of type {kind}"))),
+    }
+    let mut function = Map::new();
+    for (name, told) in
+        [("name", "name"), ("description", "description"), ("input_schema", "parameters"), ("strict", "strict")]
+    {
+        if let Some(value) = tool.get(name).filter(|value| !value.is_null()) {
+            function.insert(told.to_owned(), value.clone());
+        }
+    }
+    Ok(json!({ "type": "function", "function": function }))
+}
+
+fn read_choice(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
+    let mut choice = fields.object("tool_choice")?;
+    let Some(kind) = choice.take("type") else { return Ok(()) };
+    told.put(
+        "tool_choice",
+        match kind.as_str() {
+            Some("auto") => json!("auto"),
+            Some("none") => json!("none"),
+            Some("any") => json!("required"),
+            Some("tool") => json!({ "type": "function", "function": { "name": choice.require("name")? } }),
+            _ => return Err(expected("tool_choice", "of type auto, any, tool or none", &kind)),
+        },
+    );
+    if choice.flag("disable_parallel_tool_use").map_err(|fault| fault.at("tool_choice"))? == Some(true) {
+        told.put("parallel_tool_calls", json!(false));
+    }
+    Ok(())
+}
+
+/// Whether to think aloud. How long is up to the model: a budget is no limit.
+fn read_thinking(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
+    let mut thinking = fields.object("thinking")?;
+    let Some(kind) = thinking.take("type") else { return Ok(()) };
+    let enable = match kind.as_str() {
+        Some("enabled" | "adaptive") => true,
+        Some("disabled") => false,
+        _ => return Err(expected("thinking", "of type enabled, adaptive or disabled", &kind)),
+    };
+    told.put("chat_template_kwargs", json!({ "enable_thinking": enable }));
+    Ok(())
+}
+
+fn read_output(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
+    let mut output = fields.object("output_config")?;
+    told.put("reasoning_effort", output.take("effort"));
+    let Some(format) = output.take("format").or_else(|| fields.take("output_format")) else { return Ok(()) };
+    match format.get("type").and_then(Json::as_str) {
+        Some("json_schema") => {
+            let schema = json!({ "name": "output", "schema": format.get("schema"), "strict": true });
+            told.put("response_format", json!({ "type": "json_schema", "json_schema": schema }));
+            Ok(())
+        }
+        _ => Err(expected("output_config", "a format of type json_schema", &format)),
+    }
+}
+
+fn text<'a>(place: &str, object: &'a Json, name: &str) -> Result<&'a str, Fault> {
+    object.get(name).and_then(Json::as_str).ok_or_else(|| wrong(place, &format!("{name} is no text")))
+}
+
+fn wrong(place: &str, rule: &str) -> Fault {
+    Fault::value("messages", format!("{place}: {rule}"))
+}
+
+fn unsupported(place: &str, kind: &str) -> Fault {
+    Fault::unsupported("messages", format!("{place}: this server does not support blocks of type {kind} here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fields: Json, expect: Json) {
+        let (mut told, ignored) = translate(Fields::of(fields.as_object().unwrap().clone())).unwrap();
+        for (name, value) in expect.as_object().unwrap() {
+            assert_eq!(told.take(name).as_ref(), Some(value), "{name}");
+        }
+        assert_eq!((told.rest(), ignored), (vec![], vec![]));
+    }
+
+    #[test]
+    fn results_of_tools_are_messages_of_their_own() {
+        let call = json!({ "type": "tool_use", "id": "toolu_1", "name": "f", "input": { "a": 1 } });
+        let thinking = json!({ "type": "thinking", "thinking": "Hm.", "signature": "" });
+        let result = json!({ "type": "tool_result", "tool_use_id": "toolu_1", "is_error": false, "content": "42" });
+        let said = |text: &str| json!({ "type": "text", "text": text });
+        check(
+            json!({ "system": "Be brief.", "messages": [
+                { "role": "user", "content": "Hi" },
+                { "role": "assistant", "content": [thinking, said("So."), call] },
+                { "role": "user", "content": [result, said("And?")] },
+            ] }),
+            json!({ "messages": [
+                { "role": "system", "content": [said("Be brief.")] },
+                { "role": "user", "content": [said("Hi")] },
+                { "role": "assistant", "content": [said("So.")], "reasoning_content": "Hm.", "tool_calls": [
+                    { "id": "toolu_1", "type": "function", "function": { "name": "f", "arguments": { "a": 1 } } },
+                ] },
+                { "role": "tool", "tool_call_id": "toolu_1", "content": [said("42")] },
+                { "role": "user", "content": [said("And?")] },
+            ] }),
+        );
+    }
+
+    #[test]
+    fn choices_tools_and_formats_have_other_names() {
+        let messages = json!([{ "role": "user", "content": "Hi" }]);
+        let schema = json!({ "type": "object" });
+        check(
+            json!({
+                "messages": messages,
+                "stop_sequences": ["a"],
+                "tools": [{ "name": "f", "description": "F.", "input_schema": schema, "cache_control": {} }],
+                "tool_choice": { "type": "tool", "name": "f", "disable_parallel_tool_use": true },
+                "thinking": { "type": "enabled", "budget_tokens": 1024 },
+                "output_config": { "format": { "type": "json_schema", "schema": schema }, "effort": "low" },
+            }),
+            json!({
+                "messages": [{ "role": "user", "content": [{ "type": "text", "text": "Hi" }] }],
+                "stop": ["a"],
+                "tools": [{ "type": "function", "function": { "name": "f", "description": "F.", "parameters": schema } }],
+                "tool_choice": { "type": "function", "function": { "name": "f" } },
+                "parallel_tool_calls": false,
+                "chat_template_kwargs": { "enable_thinking": true },
+                "reasoning_effort": "low",
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": { "name": "output", "schema": schema, "strict": true },
+                },
+            }),
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! `POST /v1/responses`: OpenAI's newer form of a request, told as one of chat completions. Nothing is stored: every
+//! request brings its whole input.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::serve::Service;
+use crate::serve::answer::{Answer, ResponseWriter};
+use crate::serve::chat;
+use crate::serve::fault::Fault;
+use crate::serve::fields::{Fields, expected};
+use crate::serve::options::passed;
+
+/// Fields that mean the same in both forms.
+const ALIKE: [&str; 11] = [
+    "model",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "seed",
+    "stream",
+    "stream_options",
+    "parallel_tool_calls",
+    "chat_template_kwargs",
+];
+/// Fields without effect here.
+const WITHOUT_EFFECT: [&str; 6] =
+    ["metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
+/// Fields that would change a reply, and cannot be honoured.
+const REFUSED: [&str; 4] = ["conversation", "prompt", "max_tool_calls", "top_logprobs"];
+/// What a response tells of its request, and what it says where the request says nothing.
+const TOLD_AGAIN: [(&str, fn() -> Json); 13] = [
+    ("model", || Json::Null),
+    ("instructions", || Json::Null),
+    ("max_output_tokens", || Json::Null),
+    ("metadata", || json!({})),
+    ("parallel_tool_calls", || json!(true)),
+    ("previous_response_id", || Json::Null),
+    ("reasoning", || json!({ "effort": null, "summary": null })),
+    ("store", || json!(false)),
+    ("temperature", || Json::Null),
+    ("text", || json!({ "format": { "type": "text" } })),
+    ("tool_choice", || json!("auto")),
+    ("tools", || json!([])),
+    ("top_p", || Json::Null),
+];
+
+pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
+    let request = TOLD_AGAIN
+        .map(|(name, otherwise)| (name.to_owned(), fields.peek(name).cloned().unwrap_or_else(otherwise)))
+        .into_iter()
+        .collect();
+    let told = translate(&mut fields)?;
+    let ignored = passed(fields.rest(), service.settings.strict_fields)?;
+    let mut chat = chat::read_chat(service, told)?;
+    chat.delivery.ignored.extend(ignored);
+    let writer = ResponseWriter::new(request, chat.has_functions);
+    Ok(chat.answer(service, writer))
+}
+
+/// The fields as chat completions have them.
+fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
+    let mut told = Fields::of(Map::new());
+    refuse_state(fields)?;
+    for name in ALIKE {
+        told.put(name, fields.take(name));
+    }
+    for name in WITHOUT_EFFECT {
+        fields.take(name);
+    }
+    for name in REFUSED {
+        fields.refuse(name, |value| value.as_u64() == Some(0))?;
+    }
+    fields.refuse("background", |value| value == false)?;
+    fields.refuse("truncation", |value| value == "disabled")?;
+    // Reasoning comes as it is: there is nothing in it to encrypt.
+    fields.refuse("include", |value| {
+        value.as_array().is_some_and(|names| names.iter().all(|name| name == "reasoning.encrypted_content"))
+    })?;
+    told.put("max_completion_tokens", fields.take("max_output_tokens"));
+    told.put("messages", read_input(fields.take("instructions"), fields.require("input")?)?);
+    if let Some(tools) = fields.take("tools") {
+        let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
+        told.put("tools", tools.iter().map(read_tool).collect::<Result<Json, Fault>>()?);
+    }
+    told.put("tool_choice", fields.take("tool_choice").map(read_choice).transpose()?);
+    let mut text = fields.object("text")?;
+    told.put("verbosity", text.take("verbosity"));
+    told.put("response_format", text.take("format").map(read_format).transpose()?);
+    let mut reasoning = fields.object("reasoning")?;
+    // A summary is what a model's maker shows in place of its reasoning. Here all of it is shown.
+    reasoning.take("summary");
+    reasoning.take("generate_summary");
+    match reasoning.take("effort") {
+        Some(effort) if effort == "none" => {}
+        effort => told.put("reasoning_effort", effort),
+    }
+    Ok(told)
+}
+
+/// Nothing is kept from one request to the next.
+fn refuse_state(fields: &mut Fields) -> Result<(), Fault> {
+    match fields.take("store") {
+        Some(store) if store != false => {
+            return Err(Fault::unsupported("store", "this server stores no responses; ask with store false"));
+        }
+        _ => {}
+    }
+    match fields.take("previous_response_id") {
+        Some(_) => Err(Fault::unsupported(
+            "previous_response_id",
+            "this server stores no responses; send the conversation as input",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn read_input(instructions: Option<Json>, input: Json) -> Result<Json, Fault> {
+    let mut told = Vec::new();
+    match instructions {
+        Some(Json::String(text)) => told.push(json!({ "role": "system", "content": [text_part(&text)] })),
+        Some(value) => return Err(expected("instructions", "a text", &value)),
+        None => {}
+    }
+    match input {
+        Json::String(text) => told.push(json!({ "role": "user", "content": text })),
+        Json::Array(items) if items.is_empty() => return Err(Fault::value("input", "expected at least one item")),
+        Json::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                read_item(&format!("input[{i}]"), item, &mut told)?;
+            }
+        }
+        value => return Err(expected("input", "a text or an array of items", &value)),
+    }
+    Ok(Json::Array(told))
+}
+
+fn read_item(place: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
+    match (item.get("type").and_then(Json::as_str), item.get("role").and_then(Json::as_str)) {
+        (None | Some("message"), Some(role)) => read_message(place, role, item, told),
+        (Some("function_call"), _) => {
+            let function = json!({ "name": text(place, item, "name")?, "arguments": text(place, item, "arguments")? });
+            let call = json!({ "id": text(place, item, "call_id")?, "type": "function", "function": function });
+            match reply(told).get_mut("tool_calls").and_then(Json::as_array_mut) {
+                Some(calls) => calls.push(call),
+                None => reply(told)["tool_calls"] = json!([call]),
+            }
+            Ok(())
+        }
+        (Some("function_call_output"), _) => {
+            let id = text(place, item, "call_id")?;
+            let output = parts(place, item.get("output").unwrap_or(&Json::Null))?;
+            told.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
+            Ok(())
+        }
+        (Some("reasoning"), _) => {
+            let texts = item.get("content").and_then(Json::as_array).into_iter().flatten();
+            let thought: String = texts.filter_map(|part| part.get("text")?.as_str()).collect();
+            if !thought.is_empty() {
+                told.push(json!({ "role": "assistant", "content": [], "reasoning_content": thought }));
+            }
+            Ok(())
+        }
+        (Some(kind), _) => {
+            Err(Fault::unsupported("input", format!("{place}: this server does not support items of type {kind}")))
+        }
+        _ => Err(wrong(place, "expected a message or an item with a type")),
+    }
+}
+
+fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
+    let content = parts(place, item.get("content").unwrap_or(&Json::Null))?;
+    match role {
+        // A reply's reasoning came as an item of its own, before it.
+        "assistant" if told.last().is_some_and(|last| last["role"] == "assistant" && last["content"] == json!([])) => {
+            reply(told)["content"] = content;
+        }
+        // One system message, first or absent, is what models know.
+        "system" | "developer" if told.len() == 1 && told[0]["role"] == "system" => {
+            let said = told[0]["content"].as_array_mut().into_iter();
+            let more = content.as_array().cloned().unwrap_or_default();
+            said.for_each(|parts| parts.extend([text_part("\n\n")].into_iter().chain(more.clone())));
+        }
+        "system" | "developer" => told.push(json!({ "role": "system", "content": content })),
+        "user" | "assistant" => told.push(json!({ "role": role, "content": content })),
+        _ => return Err(wrong(place, "role is none of system, developer, user and assistant")),
+    }
+    Ok(())
+}
+
+/// The reply that an item is part of: the last message, if it is the model's, else a new one.
+fn reply(told: &mut Vec<Json>) -> &mut Json {
+    if told.last().is_none_or(|last| last["role"] != "assistant") {
+        told.push(json!({ "role": "assistant", "content": [] }));
+    }
+    let last = told.len() - 1;
+    &mut told[last]
+}
+
+/// A text, or parts, as the parts of a chat message.
+fn parts(place: &str, content: &Json) -> Result<Json, Fault> {
+    let parts = match content {
+        Json::String(text) => return Ok(json!([text_part(text)])),
+        Json::Array(parts) => parts,
+        _ => return Err(wrong(place, "expected a text or parts")),
+    };
+    parts.iter().enumerate().map(|(i, part)| read_part(&format!("{place}[{i}]"), part)).collect()
+}
+
+fn read_part(place: &str, part: &Json) -> Result<Json, Fault> {
+    match part.get("type").and_then(Json::as_str) {
+        Some("input_text" | "output_text" | "text") => Ok(text_part(text(place, part, "text")?)),
+        Some("refusal") => Ok(text_part(text(place, part, "refusal")?)),
+        Some("input_image") => {
+            Ok(json!({ "type": "image_url", "image_url": { "url": text(place, part, "image_url")? } }))
+        }
+        Some(kind) => {
+            Err(Fault::unsupported("input", format!("{place}: this server does not support parts of type {kind}")))
+        }
+        None => Err(wrong(place, "expected a part with a type")),
+    }
+}
+
+fn text_part(text: &str) -> Json {
+    json!({ "type": "text", "text": text })
+}
+
+fn read_tool(tool: &Json) -> Result<Json, Fault> {
+    match tool.get("type").and_then(Json::as_str) {
+        Some("function") => {}
+        Some(kind) => return Err(Fault::unsupported("tools", format!("this server has no tool of type {kind}"))),
+        None => return Err(Fault::value("tools", "expected tools of type function")),
+    }
+    let mut function = Map::new();
+    for name in ["name", "description", "parameters", "strict"] {
+        if let Some(value) = tool.get(name).filter(|value| !value.is_null()) {
+            function.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(json!({ "type": "function", "function": function }))
+}
+
+fn read_choice(choice: Json) -> Result<Json, Fault> {
+    match choice.get("type").and_then(Json::as_str) {
+        Some("function") => Ok(json!({ "type": "function", "function": { "name": choice.get("name") } })),
+        Some(kind) => Err(Fault::unsupported("tool_choice", format!("this server has no choice of type {kind}"))),
+        None => Ok(choice),
+    }
+}
+
+fn read_format(format: Json) -> Result<Json, Fault> {
+    if format.get("type").is_none_or(|kind| kind != "json_schema") {
+        return Ok(format);
+    }
+    let mut schema = Map::new();
+    for name in ["name", "description", "schema", "strict"] {
+        if let Some(value) = format.get(name).filter(|value| !value.is_null()) {
+            schema.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(json!({ "type": "json_schema", "json_schema": schema }))
+}
+
+fn text<'a>(place: &str, object: &'a Json, name: &str) -> Result<&'a str, Fault> {
+    object.get(name).and_then(Json::as_str).ok_or_else(|| wrong(place, &format!("{name} is no text")))
+}
+
+fn wrong(place: &str, rule: &str) -> Fault {
+    Fault::value("input", format!("{place}: {rule}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fields: Json, expect: Json) {
+        let mut fields = Fields::of(fields.as_object().unwrap().clone());
+        let mut told = translate(&mut fields).unwrap();
+        for (name, value) in expect.as_object().unwrap() {
+            assert_eq!(told.take(name).as_ref(), Some(value), "{name}");
+        }
+        assert_eq!((told.rest(), fields.rest()), (vec![], vec![]));
+    }
+
+    fn said(text: &str) -> Json {
+        json!([{ "type": "text", "text": text }])
+    }
+
+    #[test]
+    fn items_of_one_reply_are_one_message() {
+        let call = |id: &str| json!({ "type": "function_call", "call_id": id, "name": "f", "arguments": "{}" });
+        let result = |id: &str| json!({ "type": "function_call_output", "call_id": id, "output": id });
+        let told_call =
+            |id: &str| json!({ "id": id, "type": "function", "function": { "name": "f", "arguments": "{}" } });
+        check(
+            json!({ "instructions": "Be brief.", "input": [
+                { "role": "developer", "content": "And kind." },
+                { "role": "user", "content": [{ "type": "input_text", "text": "Hi" }] },
+                { "type": "reasoning", "id": "rs_1", "summary": [], "content": [{ "type": "reasoning_text", "text": "Hm." }] },
+                { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "So.", "annotations": [] }] },
+                call("a"), call("b"), result("a"), result("b"), call("c"), result("c"),
+            ] }),
+            json!({ "messages": [
+                { "role": "system", "content": [
+                    { "type": "text", "text": "Be brief." }, { "type": "text", "text": "\n\n" }, { "type": "text", "text": "And kind." },
+                ] },
+                { "role": "user", "content": said("Hi") },
+                { "role": "assistant", "content": said("So."), "reasoning_content": "Hm.", "tool_calls": [told_call("a"), told_call("b")] },
+                { "role": "tool", "tool_call_id": "a", "content": said("a") },
+                { "role": "tool", "tool_call_id": "b", "content": said("b") },
+                { "role": "assistant", "content": [], "tool_calls": [told_call("c")] },
+                { "role": "tool", "tool_call_id": "c", "content": said("c") },
+            ] }),
+        );
+    }
+
+    #[test]
+    fn tools_formats_and_limits_have_other_names() {
+        let schema = json!({ "type": "object" });
+        check(
+            json!({
+                "input": "Hi",
+                "max_output_tokens": 5,
+                "store": false,
+                "tools": [{ "type": "function", "name": "f", "parameters": schema, "strict": null }],
+                "tool_choice": { "type": "function", "name": "f" },
+                "text": { "format": { "type": "json_schema", "name": "s", "schema": schema, "strict": true } },
+                "reasoning": { "effort": "none", "summary": "auto" },
+                "include": ["reasoning.encrypted_content"],
+            }),
+            json!({
+                "messages": [{ "role": "user", "content": "Hi" }],
+                "max_completion_tokens": 5,
+                "tools": [{ "type": "function", "function": { "name": "f", "parameters": schema } }],
+                "tool_choice": { "type": "function", "function": { "name": "f" } },
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": { "name": "s", "schema": schema, "strict": true },
+                },
+            }),
+        );
+    }
+}
