@@ -86,6 +86,10 @@ fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
     if messages.is_empty() {
         return Err(Fault::value("messages", "expected at least one message"));
     }
+    if messages.last().is_some_and(|message| message["role"] == "assistant") {
+        let message = "the last message is the assistant's: this server does not go on with a reply that was begun";
+        return Err(Fault::unsupported("messages", message));
+    }
     let mut told = Vec::new();
     if let Some(system) = system {
         told.push(json!({ "role": "system", "content": texts("system", &system)? }));

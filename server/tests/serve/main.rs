@@ -6,6 +6,7 @@ mod chat;
 mod client;
 mod command;
 mod completions;
+mod forms;
 mod queue;
 mod refused;
 mod server;
