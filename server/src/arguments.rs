@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Serve a model over HTTP, as chat-completions clients speak it.
     Serve(Serve),
+    /// Check whether a server speaks chat completions as clients expect it: this one, or any other.
+    Conformance(Conformance),
     /// See what the engine sees.
     Inspect {
         #[command(subcommand)]
@@ -192,6 +194,26 @@ fn slots(text: &str) -> Result<usize, String> {
 fn megabytes(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|size| (1..=1024).contains(size)).ok_or_else(|| "expected 1 to 1024".to_owned())
 }
+
+#[derive(Args)]
+#[command(after_help = CONFORMANCE_EXAMPLES)]
+pub(crate) struct Conformance {
+    /// Where the server is, with `/v1`; http only.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: String,
+    /// The model to ask [default: the first that the server lists].
+    #[arg(long, value_name = "ID")]
+    pub(crate) model: Option<String>,
+    /// Sent as `Authorization: Bearer` [default: none].
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+}
+
+const CONFORMANCE_EXAMPLES: &str = "\
+Examples:
+  causerie conformance --base-url http://127.0.0.1:8080/v1
+
+Prints a line for each check, and fails if one did.";
 
 #[derive(Subcommand)]
 pub(crate) enum Inspect {

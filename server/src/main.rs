@@ -3,6 +3,7 @@
 mod arguments;
 mod bench;
 mod chat;
+mod conformance;
 mod functions;
 mod generate;
 mod inspect;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let done = installed.and_then(|()| match &arguments.command {
         Command::Bench(bench) => bench::run(bench),
         Command::Chat(chat) => chat::run(chat),
+        Command::Conformance(conformance) => conformance::run(conformance),
         Command::Generate(generate) => generate::run(generate),
         Command::Inspect { what } => inspect::run(what),
         Command::Serve(serve) => service::run(serve),

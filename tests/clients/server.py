@@ -1,10 +1,15 @@
 """A server of the test's own: the command, with the demo model, on a free port."""
 
+import json
 import os
+import pathlib
 import subprocess
 
 COMMAND = os.environ["CAUSERIE_COMMAND"]
 MODEL = "causerie/demo"
+ROOT = pathlib.Path(__file__).parents[2]
+FUNCTIONS = json.loads((ROOT / "server/src/chat/functions.json").read_text())
+TOOLS = [f if "function" in f else {"type": "function", "function": f} for f in FUNCTIONS]
 
 
 class Server:

@@ -2,16 +2,12 @@
 
 import asyncio
 import json
-import pathlib
 import unittest
 
 import openai
 
-from server import MODEL, Server
+from server import MODEL, TOOLS, Server
 
-ROOT = pathlib.Path(__file__).parents[2]
-FUNCTIONS = json.loads((ROOT / "server/src/chat/functions.json").read_text())
-TOOLS = [f if "function" in f else {"type": "function", "function": f} for f in FUNCTIONS]
 HELLO = [{"role": "user", "content": "Hello!"}]
 TIMER = [{"role": "user", "content": "Set a timer for 12 minutes for the pasta"}]
 

@@ -30,6 +30,8 @@ impl Fields {
     }
 
     pub(super) fn take(&mut self, name: &str) -> Option<Json> {
+        #[cfg(test)]
+        asked::note(name, Json::Object(Map::new()));
         self.0.remove(name).filter(|value| !value.is_null())
     }
 
@@ -53,7 +55,10 @@ impl Fields {
             Some(number) => Ok(number as f32),
             None => Err(expected(name, "a number", &value)),
         };
-        self.take(name).map(read).transpose()
+        let number = self.take(name).map(read).transpose();
+        #[cfg(test)]
+        asked::note(name, serde_json::json!({ "type": "number" }));
+        number
     }
 
     pub(super) fn integer(&mut self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Fault> {
@@ -61,11 +66,17 @@ impl Fields {
             Some(number) => Ok(number),
             None => Err(expected(name, &format!("a whole number from {least} to {most}"), &value)),
         };
-        self.take(name).map(read).transpose()
+        let number = self.take(name).map(read).transpose();
+        #[cfg(test)]
+        asked::note(name, serde_json::json!({ "type": "integer", "minimum": least, "maximum": most }));
+        number
     }
 
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Fault> {
-        self.take(name).map(|value| value.as_bool().ok_or_else(|| expected(name, "true or false", &value))).transpose()
+        let flag = self.take(name);
+        #[cfg(test)]
+        asked::note(name, serde_json::json!({ "type": "boolean" }));
+        flag.map(|value| value.as_bool().ok_or_else(|| expected(name, "true or false", &value))).transpose()
     }
 
     /// The fields of an object that is a field itself; empty where there is none.
@@ -79,8 +90,8 @@ impl Fields {
 
     /// Refuses a field that this server cannot honour, unless its value asks for nothing.
     pub(super) fn refuse(&mut self, name: &str, asks_for_nothing: fn(&Json) -> bool) -> Result<(), Fault> {
-        match self.take(name) {
-            Some(value) if !asks_for_nothing(&value) => {
+        match self.0.remove(name) {
+            Some(value) if !value.is_null() && !asks_for_nothing(&value) => {
                 Err(Fault::unsupported(name, format!("this server does not support {name} with this value")))
             }
             _ => Ok(()),
@@ -162,6 +173,31 @@ impl<'de> Visitor<'de> for StrictVisitor {
             }
         }
         Ok(Json::Object(object))
+    }
+}
+
+/// Which fields the code asks for, and with which limits: for the test of the document that describes them.
+#[cfg(test)]
+pub(super) mod asked {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
+    use serde_json::Value as Json;
+
+    thread_local! {
+        static ASKED: RefCell<Option<BTreeMap<String, Json>>> = const { RefCell::new(None) };
+    }
+
+    pub(in crate::serve) fn begin() {
+        ASKED.set(Some(BTreeMap::new()));
+    }
+
+    pub(in crate::serve) fn end() -> BTreeMap<String, Json> {
+        ASKED.take().unwrap_or_default()
+    }
+
+    pub(super) fn note(name: &str, limits: Json) {
+        ASKED.with_borrow_mut(|asked| asked.as_mut().map(|asked| asked.insert(name.to_owned(), limits)));
     }
 }
 

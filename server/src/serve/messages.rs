@@ -54,7 +54,7 @@ fn read_chat(service: &Arc<Service>, fields: Fields) -> Result<Chat, Fault> {
 }
 
 /// The fields as chat completions have them, and the names that nobody knows.
-fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fault> {
+pub(super) fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fault> {
     let mut told = Fields::of(Map::new());
     for name in ALIKE {
         told.put(name, fields.take(name));

@@ -22,7 +22,9 @@ mod id;
 mod messages;
 mod metrics;
 mod models;
+mod openapi;
 mod options;
+mod page;
 mod responses;
 mod route;
 
@@ -117,6 +119,22 @@ struct Service {
     bodies: Semaphore,
 }
 
+impl Service {
+    fn new(runner: ModelRunner, model_id: impl Into<String>, is_loopback: bool, settings: Settings) -> Self {
+        let admission = Arc::new(Admission::new(settings.slots, settings.queue));
+        Self {
+            runner,
+            model_id: model_id.into(),
+            created: id::now(),
+            guard: Guard::new(is_loopback, &settings),
+            metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
+            admission,
+            bodies: Semaphore::new(body::room(settings.max_body)),
+            settings,
+        }
+    }
+}
+
 impl Server {
     /// A server for one model, which its clients call `model_id`.
     ///
@@ -129,18 +147,7 @@ impl Server {
         settings: Settings,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let guard = Guard::new(address.ip().is_loopback(), &settings);
-        let admission = Arc::new(Admission::new(settings.slots, settings.queue));
-        let service = Service {
-            runner,
-            model_id: model_id.into(),
-            created: id::now(),
-            guard,
-            metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
-            admission,
-            bodies: Semaphore::new(body::room(settings.max_body)),
-            settings,
-        };
+        let service = Service::new(runner, model_id, address.ip().is_loopback(), settings);
         Ok(Self { listener, address, service: Arc::new(service) })
     }
 

@@ -32,25 +32,27 @@ const WITHOUT_EFFECT: [&str; 6] =
 /// Fields that would change a reply, and cannot be honoured.
 const REFUSED: [&str; 4] = ["conversation", "prompt", "max_tool_calls", "top_logprobs"];
 /// What a response tells of its request, and what it says where the request says nothing.
-const TOLD_AGAIN: [(&str, fn() -> Json); 13] = [
-    ("model", || Json::Null),
-    ("instructions", || Json::Null),
-    ("max_output_tokens", || Json::Null),
-    ("metadata", || json!({})),
-    ("parallel_tool_calls", || json!(true)),
-    ("previous_response_id", || Json::Null),
-    ("reasoning", || json!({ "effort": null, "summary": null })),
-    ("store", || json!(false)),
-    ("temperature", || Json::Null),
-    ("text", || json!({ "format": { "type": "text" } })),
-    ("tool_choice", || json!("auto")),
-    ("tools", || json!([])),
-    ("top_p", || Json::Null),
-];
+fn told_again() -> [(&'static str, Json); 13] {
+    [
+        ("model", Json::Null),
+        ("instructions", Json::Null),
+        ("max_output_tokens", Json::Null),
+        ("metadata", json!({})),
+        ("parallel_tool_calls", json!(true)),
+        ("previous_response_id", Json::Null),
+        ("reasoning", json!({ "effort": null, "summary": null })),
+        ("store", json!(false)),
+        ("temperature", Json::Null),
+        ("text", json!({ "format": { "type": "text" } })),
+        ("tool_choice", json!("auto")),
+        ("tools", json!([])),
+        ("top_p", Json::Null),
+    ]
+}
 
 pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
-    let request = TOLD_AGAIN
-        .map(|(name, otherwise)| (name.to_owned(), fields.peek(name).cloned().unwrap_or_else(otherwise)))
+    let request = told_again()
+        .map(|(name, otherwise)| (name.to_owned(), fields.peek(name).cloned().unwrap_or(otherwise)))
         .into_iter()
         .collect();
     let told = translate(&mut fields)?;
@@ -62,7 +64,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
 }
 
 /// The fields as chat completions have them.
-fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
+pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     let mut told = Fields::of(Map::new());
     refuse_state(fields)?;
     for name in ALIKE {
@@ -244,8 +246,13 @@ fn read_tool(tool: &Json) -> Result<Json, Fault> {
 }
 
 fn read_choice(choice: Json) -> Result<Json, Fault> {
+    let function = |choice: &Json| json!({ "type": "function", "function": { "name": choice.get("name") } });
     match choice.get("type").and_then(Json::as_str) {
-        Some("function") => Ok(json!({ "type": "function", "function": { "name": choice.get("name") } })),
+        Some("function") => Ok(function(&choice)),
+        Some("allowed_tools") => {
+            let tools: Option<Json> = choice["tools"].as_array().map(|tools| tools.iter().map(function).collect());
+            Ok(json!({ "type": "allowed_tools", "allowed_tools": { "mode": choice["mode"], "tools": tools } }))
+        }
         Some(kind) => Err(Fault::unsupported("tool_choice", format!("this server has no choice of type {kind}"))),
         None => Ok(choice),
     }

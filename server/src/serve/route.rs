@@ -9,7 +9,8 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CONNECTION,
-    CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue, REFERRER_POLICY, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value as Json, json};
@@ -17,7 +18,8 @@ use serde_json::{Value as Json, json};
 use crate::serve::answer::Answer;
 use crate::serve::fault::{Detail, Dialect, Fault};
 use crate::serve::fields::Fields;
-use crate::serve::{Service, body, chat, completions, id, messages, models, responses};
+use crate::serve::page::{PAGE, Page};
+use crate::serve::{Service, body, chat, completions, id, messages, models, openapi, responses};
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
@@ -29,6 +31,8 @@ enum Route<'a> {
     Responses,
     Messages,
     CountTokens,
+    Page,
+    OpenApi,
     Models,
     Model(&'a str),
     Live,
@@ -44,6 +48,8 @@ impl<'a> Route<'a> {
             "/v1/responses" => Self::Responses,
             "/v1/messages" => Self::Messages,
             "/v1/messages/count_tokens" => Self::CountTokens,
+            "/" => Self::Page,
+            "/openapi.json" => Self::OpenApi,
             "/v1/models" => Self::Models,
             "/livez" => Self::Live,
             "/readyz" | "/health" => Self::Ready,
@@ -60,6 +66,8 @@ impl<'a> Route<'a> {
             Self::Responses => "/v1/responses",
             Self::Messages => "/v1/messages",
             Self::CountTokens => "/v1/messages/count_tokens",
+            Self::Page => "/",
+            Self::OpenApi => "/openapi.json",
             Self::Models => "/v1/models",
             Self::Model(_) => "/v1/models/{id}",
             Self::Live => "/livez",
@@ -71,12 +79,12 @@ impl<'a> Route<'a> {
     /// Refuses other methods than the route's own.
     fn check(self, method: &Method) -> Result<(), Fault> {
         match self {
-            Self::Models | Self::Model(_) | Self::Live | Self::Ready | Self::Metrics => match *method {
-                Method::GET | Method::HEAD => Ok(()),
-                _ => Err(Fault::method("GET, HEAD, OPTIONS")),
+            Self::Chat | Self::Completions | Self::Responses | Self::Messages | Self::CountTokens => match *method {
+                Method::POST => Ok(()),
+                _ => Err(Fault::method("POST, OPTIONS")),
             },
-            _ if method == Method::POST => Ok(()),
-            _ => Err(Fault::method("POST, OPTIONS")),
+            _ if method == Method::GET || method == Method::HEAD => Ok(()),
+            _ => Err(Fault::method("GET, HEAD, OPTIONS")),
         }
     }
 
@@ -134,6 +142,8 @@ async fn answer(
             let body = body::read(service, request).await?;
             Ok(json_response(&messages::count(service, Fields::read(&body.bytes)?)?))
         }
+        Route::Page => Ok(page_response(&PAGE)),
+        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id))),
         Route::Models => Ok(json_response(&models::list(service))),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
@@ -184,6 +194,15 @@ fn fault_response(fault: &Fault, dialect: Dialect, request_id: &str) -> Response
 
 pub(super) fn json_response(json: &Json) -> Response<Body> {
     text_response("application/json", json.to_string())
+}
+
+fn page_response(page: &'static Page) -> Response<Body> {
+    let mut response = text_response("text/html; charset=utf-8", page.html.clone());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(&page.policy));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
 }
 
 fn text_response(kind: &'static str, text: String) -> Response<Body> {

@@ -205,7 +205,7 @@ fn errors_of_messages_have_the_form_of_their_clients() {
     check_fault(&bad(json!({ "messages": document })), 400, "invalid_request_error", "messages[0].content[0]");
     let prefilled = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "So" }]);
     check_fault(&bad(json!({ "messages": prefilled })), 400, "invalid_request_error", "the last message");
-    let long = json!([{ "role": "user", "content": "x".repeat(20_000) }]);
+    let long = json!([{ "role": "user", "content": "x".repeat(40_000) }]);
     check_fault(&bad(json!({ "messages": long })), 400, "invalid_request_error", "prompt is too long: ");
     check_fault(&server.get("/v1/messages"), 405, "invalid_request_error", "POST");
     let good = bad(json!({ "n": 2, "metadata": { "user_id": "u" } }));

@@ -175,7 +175,7 @@ fn a_context_that_fills_up_ends_the_reply_as_too_long() {
 #[test]
 fn paths_and_methods_that_do_not_exist_are_told_apart() {
     let server = TestServer::scripted(["good"], Settings::default());
-    for path in ["/", "/v1", "/v1/chat", "/v1/chat/completions/", "/v2/models"] {
+    for path in ["/index.html", "/v1", "/v1/chat", "/v1/chat/completions/", "/v2/models"] {
         assert_eq!(server.get(path).fault(), (404, "not_found".into(), None), "{path}");
     }
     let get = server.get("/v1/chat/completions");

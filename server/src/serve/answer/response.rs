@@ -38,7 +38,7 @@ impl Part {
         }
     }
 
-    fn new(self, text: &str) -> Json {
+    fn with(self, text: &str) -> Json {
         match self {
             Self::Text => json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] }),
             Self::Reasoning => json!({ "type": "reasoning_text", "text": text }),
@@ -128,9 +128,9 @@ impl ResponseWriter {
             events.extend(self.finish());
             events.push(self.start(part.item(&format!("{}_{}", self.id, self.items.len()))));
             self.open = Some(part);
-            events.push(self.part_event("content_part.added", "part", part.new("")));
+            events.push(self.part_event("content_part.added", "part", part.with("")));
             if let Some(item) = self.items.last_mut() {
-                item["content"] = json!([part.new("")]);
+                item["content"] = json!([part.with("")]);
             }
         }
         let said = self.items.last_mut().and_then(|item| item.pointer_mut("/content/0/text"));
@@ -208,7 +208,10 @@ impl Writer for ResponseWriter {
     }
 
     fn close(&mut self, completion: &Completion) -> Vec<String> {
-        self.is_cut_short = matches!(completion.finish_reason, FinishReason::MaxTokens | FinishReason::ExceedContext);
+        self.is_cut_short = matches!(
+            completion.finish_reason,
+            FinishReason::MaxTokens | FinishReason::ExceedContext | FinishReason::Constraint
+        );
         let sampling = &completion.stats.sampling;
         for (name, value) in [("temperature", sampling.temperature), ("top_p", sampling.top_p)] {
             // As short as it was given.

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 /// Counts over all choices. Each choice reads its prompt, but after the first from the cache; a prompt counts once.
 #[derive(Default)]
-pub(super) struct Usage {
+pub(in crate::serve) struct Usage {
     prompt_tokens: usize,
     cached_tokens: usize,
     completion_tokens: usize,

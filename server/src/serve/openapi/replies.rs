@@ -1,0 +1,157 @@
+//! What comes back.
+
+use serde_json::{Value as Json, json};
+
+/// An object whose fields are all there.
+fn object(properties: Json) -> Json {
+    let names: Vec<&String> = properties.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
+    json!({ "type": "object", "required": names, "properties": properties })
+}
+
+fn list(items: Json) -> Json {
+    json!({ "type": "array", "items": items })
+}
+
+fn count() -> Json {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+fn text() -> Json {
+    json!({ "type": "string" })
+}
+
+fn text_or_null() -> Json {
+    json!({ "type": ["string", "null"] })
+}
+
+pub(super) fn schemas() -> Json {
+    json!({
+        "ChatCompletion": completion("chat.completion", &json!({ "message": message() })),
+        "Completion": completion("text_completion", &json!({ "text": text() })),
+        "Response": response(),
+        "Message": anthropic_message(),
+        "TokenCount": object(json!({ "input_tokens": count() })),
+        "Model": model(),
+        "ModelList": object(json!({ "object": { "const": "list" }, "data": list(super::reference("Model")) })),
+        "Status": object(json!({ "status": { "enum": ["alive", "ready"] } })),
+        "Error": object(json!({ "error": object(json!({
+            "message": text(), "type": text(), "param": text_or_null(), "code": text_or_null(),
+        })) })),
+        "MessageError": object(json!({
+            "type": { "const": "error" },
+            "error": object(json!({ "type": text(), "message": text() })),
+            "request_id": text_or_null(),
+        })),
+    })
+}
+
+fn model() -> Json {
+    let flag = json!({ "type": "boolean" });
+    object(json!({
+        "id": text(),
+        "object": { "const": "model" },
+        "created": count(),
+        "owned_by": text(),
+        "context_length": count(),
+        "capabilities": object(json!({
+            "chat": flag, "function_calling": flag, "reasoning": flag, "vision": flag, "audio": flag,
+        })),
+    }))
+}
+
+fn completion(kind: &str, said: &Json) -> Json {
+    let mut choice = json!({
+        "index": count(),
+        "logprobs": { "type": ["object", "null"] },
+        "finish_reason": { "enum": ["stop", "length", "tool_calls"] },
+        "seed": { "type": "integer", "description": "That was used." },
+    });
+    if let (Some(choice), Some(said)) = (choice.as_object_mut(), said.as_object()) {
+        choice.extend(said.clone());
+    }
+    object(json!({
+        "id": text(),
+        "object": { "const": kind },
+        "created": count(),
+        "model": text(),
+        "system_fingerprint": text(),
+        "choices": list(object(choice)),
+        "usage": object(json!({
+            "prompt_tokens": count(),
+            "completion_tokens": count(),
+            "total_tokens": count(),
+            "prompt_tokens_details": object(json!({ "cached_tokens": count() })),
+            "completion_tokens_details": object(json!({ "reasoning_tokens": count() })),
+        })),
+        "timings": { "type": ["object", "null"] },
+    }))
+}
+
+fn message() -> Json {
+    let function = object(json!({ "name": text(), "arguments": text() }));
+    let call = object(json!({ "id": text(), "type": { "const": "function" }, "function": function }));
+    let mut message = object(json!({ "role": { "const": "assistant" }, "content": text_or_null() }));
+    message["properties"]["reasoning_content"] = text();
+    message["properties"]["tool_calls"] = list(call);
+    message["properties"]["rejected_calls"] = list(json!({ "type": "object" }));
+    message
+}
+
+fn anthropic_message() -> Json {
+    let block = json!({ "anyOf": [
+        object(json!({ "type": { "const": "text" }, "text": text() })),
+        object(json!({ "type": { "const": "thinking" }, "thinking": text(), "signature": text() })),
+        object(json!({ "type": { "const": "tool_use" }, "id": text(), "name": text(), "input": { "type": "object" } })),
+    ] });
+    object(json!({
+        "id": text(),
+        "type": { "const": "message" },
+        "role": { "const": "assistant" },
+        "model": text(),
+        "content": list(block),
+        "stop_reason": { "enum": ["end_turn", "max_tokens", "tool_use", "model_context_window_exceeded"] },
+        "stop_sequence": text_or_null(),
+        "usage": object(json!({
+            "input_tokens": count(),
+            "cache_creation_input_tokens": count(),
+            "cache_read_input_tokens": count(),
+            "output_tokens": count(),
+        })),
+    }))
+}
+
+fn response() -> Json {
+    let item = |kind: &str, more: Json| {
+        let status = json!({ "enum": ["completed", "incomplete", "in_progress"] });
+        let mut item = json!({ "id": text(), "type": { "const": kind }, "status": status });
+        if let (Some(item), Json::Object(more)) = (item.as_object_mut(), more) {
+            item.extend(more);
+        }
+        object(item)
+    };
+    let parts = || list(json!({ "type": "object", "required": ["type", "text"] }));
+    object(json!({
+        "id": text(),
+        "object": { "const": "response" },
+        "created_at": count(),
+        "status": { "enum": ["completed", "incomplete", "in_progress", "failed"] },
+        "error": { "type": ["object", "null"] },
+        "incomplete_details": { "type": ["object", "null"] },
+        "model": text(),
+        "output": list(json!({ "anyOf": [
+            item("message", json!({ "role": { "const": "assistant" }, "content": parts() })),
+            item("reasoning", json!({ "summary": list(json!({ "type": "object" })), "content": parts() })),
+            item("function_call", json!({ "call_id": text(), "name": text(), "arguments": text() })),
+        ] })),
+        "usage": object(json!({
+            "input_tokens": count(),
+            "input_tokens_details": object(json!({ "cached_tokens": count() })),
+            "output_tokens": count(),
+            "output_tokens_details": object(json!({ "reasoning_tokens": count() })),
+            "total_tokens": count(),
+        })),
+        "tools": list(json!({ "type": "object" })),
+        "tool_choice": { "type": ["string", "object"] },
+        "parallel_tool_calls": { "type": "boolean" },
+    }))
+}

@@ -1,0 +1,46 @@
+//! The page and the document: what is served besides replies.
+
+use causerie_server::serve::Settings;
+use serde_json::json;
+
+use crate::server::TestServer;
+
+#[test]
+fn the_page_is_of_one_piece_and_may_do_little() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let page = server.get("/");
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    let html = page.text();
+    for foreign in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!html.contains(foreign), "the page fetches nothing: {foreign}");
+    }
+    for placeholder in ["{style}", "{script}", "{functions}"] {
+        assert!(!html.contains(placeholder));
+    }
+    assert_eq!(server.post("/", "{}").fault(), (405, "method_not_allowed".into(), None));
+}
+
+#[test]
+fn the_document_describes_every_route() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let document = server.get("/openapi.json").json();
+    assert_eq!(document["openapi"], "3.1.0");
+    for path in document["paths"].as_object().unwrap().keys() {
+        let is_post = document["paths"][path]["post"].is_object();
+        let reply = if is_post { server.post(path, "{}") } else { server.get(path) };
+        let expect = if is_post {
+            400
+        } else if path.contains('{') {
+            404
+        } else {
+            200
+        };
+        assert_eq!(reply.status, expect, "{path}: {}", reply.text());
+    }
+    let chat =
+        &document["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(chat["required"], json!(["model", "messages"]));
+}

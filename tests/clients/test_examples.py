@@ -1,0 +1,42 @@
+"""The examples of docs/http.md run as they stand, but for the address."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+from server import ROOT, Server
+
+EXAMPLES = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/http.md").read_text(), re.MULTILINE | re.DOTALL)
+NODE = pathlib.Path(sys.prefix).with_name("clients-node")
+
+
+class Examples(unittest.TestCase):
+    def run_all(self, language, command):
+        examples = [text for kind, text in EXAMPLES if kind == language and "127.0.0.1:8080" in text]
+        examples = [text for text in examples if not text.startswith("causerie ")]
+        self.assertTrue(examples, f"there is no example of {language}")
+        server = Server()
+        try:
+            for text in examples:
+                text = text.replace("http://127.0.0.1:8080/v1", server.base_url)
+                ran = subprocess.run([*command, text], capture_output=True, text=True, cwd=NODE if NODE.exists() else None)
+                self.assertEqual(ran.returncode, 0, text + ran.stdout + ran.stderr)
+                self.assertTrue(ran.stdout.strip(), text)
+        finally:
+            server.stop()
+
+    def test_shell(self):
+        self.run_all("sh", ["bash", "-ec"])
+
+    def test_python(self):
+        self.run_all("python", [sys.executable, "-c"])
+
+    @unittest.skipUnless((NODE / "node_modules").exists(), "Node.js is missing")
+    def test_node(self):
+        self.run_all("js", ["node", "--input-type=module", "--eval"])
+
+
+if __name__ == "__main__":
+    unittest.main()
