@@ -27,8 +27,8 @@ pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
 pub use number::{SdkCount, SdkLong};
 pub use options::{
-    ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, RejectedCallText,
-    SamplingDefaults, Strictness, ToolListForm,
+    ContextPolicy, Device, FunctionCallParser, FunctionNames, GenerationOptions, LoadOptions, OnBusy, OnCancel,
+    PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolListForm,
 };
 pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model};

@@ -15,6 +15,12 @@ pub struct GenerationOptions {
     /// What becomes of calls that had to be mended to be read. Default: they are delivered.
     #[uniffi(default)]
     pub parser_strictness: Option<Strictness>,
+    /// What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+    #[uniffi(default)]
+    pub positional_arguments: Option<PositionalArguments>,
+    /// Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+    #[uniffi(default = false)]
+    pub bare_calls: bool,
     /// What becomes of the text of rejected calls. Default: it is text where no call was delivered.
     #[uniffi(default)]
     pub rejected_call_text: Option<RejectedCallText>,
@@ -86,6 +92,15 @@ pub enum Strictness {
     Strict,
 }
 
+/// What becomes of Python arguments without names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum PositionalArguments {
+    /// Their call is rejected.
+    Reject,
+    /// They take the names of the function's parameters, in their order.
+    MapByOrder,
+}
+
 /// What becomes of the text of a block of calls that could not be delivered, besides its rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum RejectedCallText {
@@ -147,6 +162,15 @@ pub enum ToolListForm {
     Wrapped,
 }
 
+/// Which names functions may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum FunctionNames {
+    /// Letters, `_` and digits, not starting with a digit.
+    Plain,
+    /// Also several such names joined by dots.
+    Dotted,
+}
+
 /// Sampling values in place of those that a model's files recommend.
 #[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
 #[expect(missing_docs, reason = "as in GenerationOptions")]
@@ -178,6 +202,9 @@ pub struct LoadOptions {
     /// The form in which the chat template is handed functions. Default: what its family is used to.
     #[uniffi(default)]
     pub tool_list_form: Option<ToolListForm>,
+    /// Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+    #[uniffi(default)]
+    pub function_names: Option<FunctionNames>,
     /// Sampling values in place of those that the model's files recommend.
     #[uniffi(default)]
     pub generation_defaults: Option<SamplingDefaults>,
@@ -211,6 +238,11 @@ impl From<GenerationOptions> for core::GenerationOptions {
                 Strictness::Recover => core::Strictness::Recover,
                 Strictness::Strict => core::Strictness::Strict,
             }),
+            positional_arguments: options.positional_arguments.map_or_else(Default::default, |rule| match rule {
+                PositionalArguments::Reject => core::PositionalArguments::Reject,
+                PositionalArguments::MapByOrder => core::PositionalArguments::MapByOrder,
+            }),
+            bare_calls: options.bare_calls,
             rejected_call_text: options.rejected_call_text.map_or_else(Default::default, |text| match text {
                 RejectedCallText::WhenNoCall => core::RejectedCallText::WhenNoCall,
                 RejectedCallText::Never => core::RejectedCallText::Never,
@@ -253,6 +285,10 @@ impl From<LoadOptions> for core::LoadOptions {
             tool_list_form: options.tool_list_form.map(|form| match form {
                 ToolListForm::Bare => core::ToolListForm::Bare,
                 ToolListForm::Wrapped => core::ToolListForm::Wrapped,
+            }),
+            function_names: options.function_names.map_or_else(Default::default, |names| match names {
+                FunctionNames::Plain => core::FunctionNames::Plain,
+                FunctionNames::Dotted => core::FunctionNames::Dotted,
             }),
             generation_defaults: core::SamplingDefaults {
                 temperature: sampling.temperature,

@@ -118,6 +118,8 @@ pub struct GenerationStats {
     pub sampling: Sampling,
     /// Tokens that the context can hold.
     pub context_size: SdkCount,
+    /// Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+    pub peak_memory: Option<SdkLong>,
 }
 
 impl From<core::MessageResponse> for MessageResponse {
@@ -177,6 +179,7 @@ impl From<core::GenerationStats> for GenerationStats {
                 repetition_penalty: stats.sampling.repetition_penalty,
             },
             context_size: count(stats.context_size),
+            peak_memory: stats.peak_memory.map(SdkLong),
         }
     }
 }

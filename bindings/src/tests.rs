@@ -14,6 +14,8 @@ fn plain() -> GenerationOptions {
     GenerationOptions {
         function_call_parser: None,
         parser_strictness: None,
+        positional_arguments: None,
+        bare_calls: false,
         rejected_call_text: None,
         temperature: None,
         top_p: None,
@@ -102,6 +104,22 @@ fn a_call_crosses_and_is_validated() {
     let events = read(&conversation.start_response(result, options())).unwrap();
     assert!(matches!(&events[0], MessageResponse::Chunk { text } if text == "Done."));
     assert_eq!(conversation.history().len(), 5, "the functions' message, and two turns");
+}
+
+#[test]
+fn calls_are_taken_as_the_options_say() {
+    let text = r#"{"replies": [["[f()]"], [{"control": "<|tool_call_start|>"}, "[f('3')]", {"control": "<|tool_call_end|>"}]]}"#;
+    let conversation = scripted(text);
+    let schema = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]"#;
+    let function = functions_from_json(schema.to_owned()).unwrap().remove(0);
+    conversation.register_function(function).unwrap();
+    let positional_arguments = Some(PositionalArguments::MapByOrder);
+    let options = || GenerationOptions { bare_calls: true, positional_arguments, ..options() };
+    for n_arguments in [0, 1] {
+        let events = read(&conversation.start_response(user("Hi"), options())).unwrap();
+        let MessageResponse::FunctionCalls { function_calls } = &events[0] else { panic!("a call: {events:?}") };
+        assert_eq!(function_calls[0].arguments.0.len(), n_arguments);
+    }
 }
 
 #[test]

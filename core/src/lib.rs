@@ -38,8 +38,8 @@ pub use conversation::{ContextPlan, Conversation};
 pub use engine::{CancelHandle, ResponseStream};
 pub use error::{ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
-    Arguments, BigInteger, Diagnostic, DiagnosticCode, RejectedCall, RejectionReason, Repair, SdkFunction,
-    SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,
+    Arguments, BigInteger, Diagnostic, DiagnosticCode, FunctionNames, RejectedCall, RejectionReason, Repair,
+    SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,
 };
 pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::Arguments;
+use crate::function::{Arguments, FunctionNames};
 
 /// Variables of chat templates that are set from messages and other options.
 const TEMPLATE_VARIABLES: [&str; 7] =
@@ -128,6 +128,10 @@ pub enum ContextPolicy {
 
 /// How a model is loaded. The default is what a chat on one device wants.
 ///
+/// The number of threads that compute is one for all models of a process: the environment variables `CANDLE_NUM_THREADS`
+/// and `RAYON_NUM_THREADS`, set to the same number before the first model is loaded, choose it. Default: the fast cores
+/// of the device.
+///
 /// ```
 /// use causerie::{LoadOptions, ModelRunner};
 ///
@@ -147,6 +151,8 @@ pub struct LoadOptions {
     pub chat_template: Option<String>,
     /// The form in which the chat template is handed functions. Default: what its family is used to.
     pub tool_list_form: Option<ToolListForm>,
+    /// Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+    pub function_names: FunctionNames,
     /// Sampling values in place of those that the model's files recommend; they stand behind the options of a reply.
     pub generation_defaults: SamplingDefaults,
     /// From which the seeds of replies follow that have none of their own, in the order of their requests. Default: none,
@@ -165,6 +171,7 @@ impl Default for LoadOptions {
             device: Device::default(),
             chat_template: None,
             tool_list_form: None,
+            function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),
             random_seed: None,
             cache_bytes: 512 << 20,

@@ -106,6 +106,9 @@ pub struct GenerationStats {
     pub sampling: Sampling,
     /// Tokens that the context can hold.
     pub context_size: usize,
+    /// Bytes that the process had in memory at its peak so far, whatever used them; `None` where the system does not tell,
+    /// which is everywhere but on Linux and Android.
+    pub peak_memory: Option<u64>,
 }
 
 impl GenerationStats {

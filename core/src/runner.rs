@@ -13,6 +13,7 @@ use crate::engine::{
     Engine, Guide, Listener, LoadedModel, Outlet, PrefixCache, Prepare, Prepared, Request, ResponseStream,
 };
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::FunctionNames;
 use crate::info::ModelInfo;
 use crate::message::ChatMessage;
 use crate::model::{Model, Progress};
@@ -52,6 +53,7 @@ struct Inner {
     next_seed: Option<AtomicU64>,
     info: ModelInfo,
     context_size: usize,
+    function_names: FunctionNames,
 }
 
 impl ModelRunner {
@@ -123,8 +125,10 @@ impl ModelRunner {
         Self::start(LoadedModel::new(model, tokenizer, renderer, context_size), &options, info)
     }
 
-    pub(crate) fn start(loaded: LoadedModel, options: &LoadOptions, info: ModelInfo) -> Result<Self> {
+    pub(crate) fn start(mut loaded: LoadedModel, options: &LoadOptions, info: ModelInfo) -> Result<Self> {
+        loaded.function_names = options.function_names;
         let inner = Inner {
+            function_names: options.function_names,
             control: loaded.tokenizer.control_tokens()?,
             context_size: loaded.context_size,
             engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, options.cache_entries))?,
@@ -173,6 +177,11 @@ impl ModelRunner {
     /// Whether the model's chat template can offer functions.
     pub fn supports_function_calling(&self) -> bool {
         self.inner.info.supports_function_calling
+    }
+
+    /// Which names functions may have.
+    pub(crate) fn function_names(&self) -> FunctionNames {
+        self.inner.function_names
     }
 
     /// Ends all replies of this model as cancelled ones, and frees its memory, which the returned future waits for.

@@ -3296,6 +3296,80 @@ class _UniffiFfiConverterOptionalTypeStrictness(_UniffiConverterRustBuffer):
 
 
 
+class PositionalArguments(enum.Enum):
+    """
+    What becomes of Python arguments without names.
+"""
+
+    REJECT = 0
+    """
+    Their call is rejected.
+"""
+
+    MAP_BY_ORDER = 1
+    """
+    They take the names of the function's parameters, in their order.
+"""
+
+
+
+class _UniffiFfiConverterTypePositionalArguments(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return PositionalArguments.REJECT
+        if variant == 2:
+            return PositionalArguments.MAP_BY_ORDER
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == PositionalArguments.REJECT:
+            return
+        if value == PositionalArguments.MAP_BY_ORDER:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == PositionalArguments.REJECT:
+            buf.write_i32(1)
+        if value == PositionalArguments.MAP_BY_ORDER:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypePositionalArguments(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypePositionalArguments.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypePositionalArguments.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypePositionalArguments.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+
+
+
+
 class RejectedCallText(enum.Enum):
     """
     What becomes of the text of a block of calls that could not be delivered, besides its rejection.
@@ -3769,9 +3843,11 @@ class GenerationOptions:
     """
     How one reply is generated. What is absent takes the model's own default, else that of the specification.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
+        self.positional_arguments = positional_arguments
+        self.bare_calls = bare_calls
         self.rejected_call_text = rejected_call_text
         self.temperature = temperature
         self.top_p = top_p
@@ -3797,11 +3873,15 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, positional_arguments={}, bare_calls={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.positional_arguments, self.bare_calls, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
         if self.parser_strictness != other.parser_strictness:
+            return False
+        if self.positional_arguments != other.positional_arguments:
+            return False
+        if self.bare_calls != other.bare_calls:
             return False
         if self.rejected_call_text != other.rejected_call_text:
             return False
@@ -3845,6 +3925,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         return GenerationOptions(
             function_call_parser=_UniffiFfiConverterOptionalTypeFunctionCallParser.read(buf),
             parser_strictness=_UniffiFfiConverterOptionalTypeStrictness.read(buf),
+            positional_arguments=_UniffiFfiConverterOptionalTypePositionalArguments.read(buf),
+            bare_calls=_UniffiFfiConverterBoolean.read(buf),
             rejected_call_text=_UniffiFfiConverterOptionalTypeRejectedCallText.read(buf),
             temperature=_UniffiFfiConverterOptionalFloat32.read(buf),
             top_p=_UniffiFfiConverterOptionalFloat32.read(buf),
@@ -3868,6 +3950,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
     def check_lower(value):
         _UniffiFfiConverterOptionalTypeFunctionCallParser.check_lower(value.function_call_parser)
         _UniffiFfiConverterOptionalTypeStrictness.check_lower(value.parser_strictness)
+        _UniffiFfiConverterOptionalTypePositionalArguments.check_lower(value.positional_arguments)
+        _UniffiFfiConverterBoolean.check_lower(value.bare_calls)
         _UniffiFfiConverterOptionalTypeRejectedCallText.check_lower(value.rejected_call_text)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.temperature)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.top_p)
@@ -3890,6 +3974,8 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterOptionalTypeFunctionCallParser.write(value.function_call_parser, buf)
         _UniffiFfiConverterOptionalTypeStrictness.write(value.parser_strictness, buf)
+        _UniffiFfiConverterOptionalTypePositionalArguments.write(value.positional_arguments, buf)
+        _UniffiFfiConverterBoolean.write(value.bare_calls, buf)
         _UniffiFfiConverterOptionalTypeRejectedCallText.write(value.rejected_call_text, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.temperature, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.top_p, buf)
@@ -3970,7 +4056,7 @@ class GenerationStats:
     """
     Counts and times of one generation. Times are in seconds.
 """
-    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount):
+    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
         self.prompt_tokens = prompt_tokens
         self.cached_prompt_tokens = cached_prompt_tokens
         self.completion_tokens = completion_tokens
@@ -3985,12 +4071,13 @@ class GenerationStats:
         self.seed = seed
         self.sampling = sampling
         self.context_size = context_size
+        self.peak_memory = peak_memory
 
 
 
 
     def __str__(self):
-        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size)
+        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
     def __eq__(self, other):
         if self.prompt_tokens != other.prompt_tokens:
             return False
@@ -4020,6 +4107,8 @@ class GenerationStats:
             return False
         if self.context_size != other.context_size:
             return False
+        if self.peak_memory != other.peak_memory:
+            return False
         return True
 
 class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
@@ -4040,6 +4129,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
             seed=_UniffiFfiConverterTypeSdkLong.read(buf),
             sampling=_UniffiFfiConverterTypeSampling.read(buf),
             context_size=_UniffiFfiConverterTypeSdkCount.read(buf),
+            peak_memory=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
         )
 
     @staticmethod
@@ -4058,6 +4148,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkLong.check_lower(value.seed)
         _UniffiFfiConverterTypeSampling.check_lower(value.sampling)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.context_size)
+        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.peak_memory)
 
     @staticmethod
     def write(value, buf):
@@ -4075,6 +4166,7 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkLong.write(value.seed, buf)
         _UniffiFfiConverterTypeSampling.write(value.sampling, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.context_size, buf)
+        _UniffiFfiConverterOptionalTypeSdkLong.write(value.peak_memory, buf)
 
 
 
@@ -4224,6 +4316,80 @@ class _UniffiFfiConverterOptionalTypeToolListForm(_UniffiConverterRustBuffer):
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
+
+
+
+
+
+class FunctionNames(enum.Enum):
+    """
+    Which names functions may have.
+"""
+
+    PLAIN = 0
+    """
+    Letters, `_` and digits, not starting with a digit.
+"""
+
+    DOTTED = 1
+    """
+    Also several such names joined by dots.
+"""
+
+
+
+class _UniffiFfiConverterTypeFunctionNames(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return FunctionNames.PLAIN
+        if variant == 2:
+            return FunctionNames.DOTTED
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == FunctionNames.PLAIN:
+            return
+        if value == FunctionNames.DOTTED:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == FunctionNames.PLAIN:
+            buf.write_i32(1)
+        if value == FunctionNames.DOTTED:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeFunctionNames(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeFunctionNames.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeFunctionNames.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeFunctionNames.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 @dataclass
 class SamplingDefaults:
     """
@@ -4311,11 +4477,12 @@ class LoadOptions:
     """
     How a model is loaded.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
         self.context_size = context_size
         self.device = device
         self.chat_template = chat_template
         self.tool_list_form = tool_list_form
+        self.function_names = function_names
         self.generation_defaults = generation_defaults
         self.random_seed = random_seed
         self.cache_bytes = cache_bytes
@@ -4325,7 +4492,7 @@ class LoadOptions:
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, chat_template={}, tool_list_form={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.chat_template, self.tool_list_form, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
+        return "LoadOptions(context_size={}, device={}, chat_template={}, tool_list_form={}, function_names={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.chat_template, self.tool_list_form, self.function_names, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -4334,6 +4501,8 @@ class LoadOptions:
         if self.chat_template != other.chat_template:
             return False
         if self.tool_list_form != other.tool_list_form:
+            return False
+        if self.function_names != other.function_names:
             return False
         if self.generation_defaults != other.generation_defaults:
             return False
@@ -4353,6 +4522,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             device=_UniffiFfiConverterOptionalTypeDevice.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
             tool_list_form=_UniffiFfiConverterOptionalTypeToolListForm.read(buf),
+            function_names=_UniffiFfiConverterOptionalTypeFunctionNames.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
             random_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
@@ -4365,6 +4535,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeDevice.check_lower(value.device)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
         _UniffiFfiConverterOptionalTypeToolListForm.check_lower(value.tool_list_form)
+        _UniffiFfiConverterOptionalTypeFunctionNames.check_lower(value.function_names)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.random_seed)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
@@ -4376,6 +4547,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeDevice.write(value.device, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
         _UniffiFfiConverterOptionalTypeToolListForm.write(value.tool_list_form, buf)
+        _UniffiFfiConverterOptionalTypeFunctionNames.write(value.function_names, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.random_seed, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
@@ -6775,12 +6947,14 @@ __all__ = [
     "SdkFunctionParameterType",
     "FunctionCallParser",
     "Strictness",
+    "PositionalArguments",
     "RejectedCallText",
     "OnCancel",
     "OnBusy",
     "ContextPolicy",
     "Device",
     "ToolListForm",
+    "FunctionNames",
     "FinishReason",
     "MessageResponse",
     "SdkError",

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::SystemTime;
 
 use causerie::{
-    ChatMessage, Completion, Device, ErrorKind, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
-    SamplingDefaults, SdkFunction, ToolListForm,
+    ChatMessage, Completion, Device, ErrorKind, FunctionNames, GenerationOptions, LoadOptions, MessageResponse,
+    ModelRunner, SamplingDefaults, SdkError, SdkFunction, ToolListForm, functions_from_json,
 };
 use serde::Deserialize;
 
@@ -81,6 +81,26 @@ fn functions_are_listed_in_the_form_asked_for() {
         runner.render_prompt(&[offering], false).unwrap().contains(r#"{"type": "function", "function": {"name": "f""#)
     };
     assert!(prompt(Some(ToolListForm::Wrapped)) && !prompt(Some(ToolListForm::Bare)) && !prompt(None));
+}
+
+#[test]
+fn a_reply_tells_the_peak_of_memory_where_the_system_does() {
+    let peak = ask(&load(LoadOptions::default())).stats.peak_memory;
+    assert_eq!(peak.is_some(), cfg!(any(target_os = "linux", target_os = "android")));
+    assert!(peak.is_none_or(|bytes| 1 << 20 < bytes && bytes < 1 << 40), "{peak:?}");
+}
+
+#[test]
+fn functions_may_have_dots_in_their_names_where_that_is_asked_for() {
+    let imported = functions_from_json(r#"[{"name": "cal.create"}]"#).unwrap();
+    for (function_names, is_fine) in [(FunctionNames::Plain, false), (FunctionNames::Dotted, true)] {
+        let runner = load(LoadOptions { function_names, ..Default::default() });
+        let conversation = runner.create_conversation("");
+        assert_eq!(conversation.register_functions(imported.clone()).is_ok(), is_fine);
+        let prompt = runner.render_prompt(&[ChatMessage::with_functions(imported.clone())], false);
+        let shown = prompt.as_ref().map(|prompt| prompt.contains(r#""name": "cal.create""#)).map_err(SdkError::kind);
+        assert_eq!(shown, if is_fine { Ok(true) } else { Err(ErrorKind::InvalidFunction) });
+    }
 }
 
 #[test]

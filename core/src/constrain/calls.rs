@@ -3,7 +3,7 @@
 
 use crate::constrain::literals::{number_spellings, rules, spellings};
 use crate::constrain::{Fault, Grammar, HEADER};
-use crate::function::{SdkFunction, SdkFunctionParameterType};
+use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameterType};
 use crate::options::FunctionCallParser;
 use crate::parse::{MOST_CALLS, is_word};
 
@@ -106,7 +106,7 @@ struct Member {
 impl Writer {
     /// A rule for what calls of a function are.
     fn call(&mut self, function: &SdkFunction) -> Result<String, Fault> {
-        function.check().map_err(|err| Fault::new(err.message()))?;
+        function.check_with(FunctionNames::Dotted).map_err(|err| Fault::new(err.message()))?;
         let is_python = self.notation == FunctionCallParser::DefaultFunctionCallParser;
         let mut members = Vec::new();
         for parameter in &function.parameters {

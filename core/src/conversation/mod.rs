@@ -98,7 +98,8 @@ impl Conversation {
     /// Offers a function to the model. One of the same name is replaced where it stands.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidFunction`] as [`SdkFunction::check`], [`ErrorKind::Busy`] during a generation.
+    /// [`ErrorKind::InvalidFunction`] as [`SdkFunction::check_with`] the names that the model was
+    /// [loaded](crate::LoadOptions::function_names) with, [`ErrorKind::Busy`] during a generation.
     pub fn register_function(&self, function: SdkFunction) -> Result<()> {
         self.register_functions(vec![function])
     }
@@ -108,7 +109,7 @@ impl Conversation {
     /// # Errors
     /// As [`register_function`](Self::register_function).
     pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
-        functions.iter().try_for_each(SdkFunction::check)?;
+        functions.iter().try_for_each(|function| function.check_with(self.runner.function_names()))?;
         self.turns.edit(|history| functions.into_iter().for_each(|function| register(history, function)))
     }
 

@@ -1,5 +1,6 @@
 //! One reply, from the prompt to the last event. Read this and you have read the product.
 
+use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -114,6 +115,7 @@ impl Generation {
                 seed,
                 sampling: request.sampling,
                 context_size: loaded.context_size,
+                peak_memory: None,
             },
         }
     }
@@ -362,6 +364,7 @@ impl Generation {
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
         let prompt = std::mem::take(&mut self.prompt_report);
         self.stats.constraint_time = self.guide.time;
+        self.stats.peak_memory = peak_memory();
         let unconstrained = self.guide.fault().map(str::to_owned);
         let completion = Completion { full_message, finish_reason, stats: self.stats, prompt, unconstrained };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
@@ -401,6 +404,13 @@ impl Generation {
             listener(ReplyNews::Ended(reply));
         }
     }
+}
+
+/// The most that the process had in memory, in bytes.
+fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Where the next step ends: behind the first message, which holds the functions, or behind the last one in reach, for

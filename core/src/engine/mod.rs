@@ -22,7 +22,7 @@ use futures_channel::oneshot;
 
 use crate::constrain::{Constrainer, Vocabulary};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::SdkFunction;
+use crate::function::{FunctionNames, SdkFunction};
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::options::{GenerationOptions, Sampling};
@@ -45,6 +45,8 @@ pub(crate) struct LoadedModel {
     /// `None` for a model without a chat template: it completes prompts, but holds no conversations.
     pub(crate) renderer: Option<PromptRenderer>,
     pub(crate) context_size: usize,
+    /// Which names functions in prompts may have.
+    pub(crate) function_names: FunctionNames,
     pub(crate) constrainer: Constrainer,
     /// Whether tokens that are the only ones possible are read in one step, which changes no reply. False in tests alone.
     pub(crate) reads_forced_together: bool,
@@ -64,6 +66,7 @@ impl LoadedModel {
             tokenizer,
             renderer,
             context_size,
+            function_names: FunctionNames::default(),
             constrainer: Constrainer::new(vocabulary),
             reads_forced_together: true,
         }
@@ -75,6 +78,8 @@ impl LoadedModel {
     /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
+        let mut functions = messages.iter().flat_map(|message| &message.functions);
+        functions.try_for_each(|function| function.check_with(self.function_names))?;
         self.renderer.as_ref().ok_or_else(missing)?.render(messages, frame)
     }
 

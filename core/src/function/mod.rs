@@ -30,12 +30,22 @@ const DEEPEST_TYPE: usize = 32;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdkFunction {
-    /// Letters, `_` and digits, not starting with a digit.
+    /// Letters, `_` and digits, not starting with a digit; with [`FunctionNames::Dotted`], several of these joined by dots.
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
     /// In the order in which the model sees them.
     pub parameters: Vec<SdkFunctionParameter>,
+}
+
+/// Which names functions may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FunctionNames {
+    /// Letters, `_` and digits, not starting with a digit: `create_event`.
+    #[default]
+    Plain,
+    /// Also several such names joined by dots: `calendar.create_event`.
+    Dotted,
 }
 
 /// A parameter of a function.
@@ -112,15 +122,27 @@ impl SdkFunction {
         Self { name: name.into(), description: description.into(), parameters }
     }
 
-    /// Checks the definition; registering does the same.
+    /// Checks the definition; registering does the same, unless [`LoadOptions`](crate::LoadOptions) allow other names.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidFunction`] for a name that is no identifier, a parameter name that is empty or given twice,
     /// an empty list of enum values, an enum number that is not finite, a required property that does not exist, or
     /// types nested deeper than 32.
     pub fn check(&self) -> Result<()> {
-        if !is_identifier(&self.name) {
-            return Err(invalid(&self.name, "its name is not made of letters, _ and digits"));
+        self.check_with(FunctionNames::Plain)
+    }
+
+    /// Checks the definition where such names are allowed.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_with(&self, names: FunctionNames) -> Result<()> {
+        let (is_fine, parts) = match names {
+            FunctionNames::Plain => (is_identifier(&self.name), "letters, _ and digits"),
+            FunctionNames::Dotted => (self.name.split('.').all(is_identifier), "letters, _, digits and single dots"),
+        };
+        if !is_fine {
+            return Err(invalid(&self.name, &format!("its name is not made of {parts}")));
         }
         let mut names = HashSet::new();
         for parameter in &self.parameters {
@@ -238,6 +260,16 @@ mod tests {
         }
         for name in ["", "9f", "a.b", "a-b", "é"] {
             assert!(SdkFunction::new(name, "", vec![]).check().is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_may_be_joined_by_dots_where_that_is_allowed() {
+        for name in ["f", "a.b", "Cal.create_event.v2"] {
+            SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).unwrap();
+        }
+        for name in ["", ".", "a.", ".a", "a..b", "a.9", "a. b"] {
+            assert!(SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).is_err(), "{name}");
         }
     }
 

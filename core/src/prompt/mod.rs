@@ -19,7 +19,7 @@ use jiff::Zoned;
 use minijinja::value::Value as TemplateValue;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{Arguments, SdkFunction, SdkFunctionCall, Value};
+use crate::function::{Arguments, FunctionNames, SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{FunctionCallParser, ToolListForm};
 use crate::parse::{render_calls, render_json_calls};
@@ -163,7 +163,7 @@ impl PromptRenderer {
                 "functions are registered, but the model's chat template does not offer them",
             ));
         }
-        functions.iter().try_for_each(|function| function.check())?;
+        functions.iter().try_for_each(|function| function.check_with(FunctionNames::Dotted))?;
         let others = Value::Object(frame.variables.cloned().unwrap_or_default());
         let printed = others.to_string();
         let marker = Marker::new(&self.control, |candidate| holds(messages, candidate) || printed.contains(candidate))?;

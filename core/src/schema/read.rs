@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
+use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 
 /// How deep a schema may nest; [`SdkFunction::check`] has its own, lower rule.
 const DEEPEST_SCHEMA: usize = 64;
@@ -18,7 +18,7 @@ const DEEPEST_SCHEMA: usize = 64;
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`] naming the place, for text that is no such array and for keywords beside `properties` and
-/// `required`, which no parameter could keep; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule.
+/// `required`, which no parameter could keep; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule. Names may have dots here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
@@ -45,7 +45,7 @@ fn read_function(entry: &Json, place: &str) -> Result<SdkFunction> {
     if let Some(schema) = entry.get("parameters").filter(|schema| !schema.is_null()) {
         function.parameters = read_parameters(schema, &format!("{place}.parameters"))?;
     }
-    function.check()?;
+    function.check_with(FunctionNames::Dotted)?;
     Ok(function)
 }
 

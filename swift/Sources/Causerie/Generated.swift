@@ -2088,6 +2088,14 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var parserStrictness: Strictness?
     /**
+     * What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+     */
+    public var positionalArguments: PositionalArguments?
+    /**
+     * Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+     */
+    public var bareCalls: Bool
+    /**
      * What becomes of the text of rejected calls. Default: it is text where no call was delivered.
      */
     public var rejectedCallText: RejectedCallText?
@@ -2166,6 +2174,12 @@ public struct GenerationOptions: Equatable, Hashable {
          * What becomes of calls that had to be mended to be read. Default: they are delivered.
          */parserStrictness: Strictness? = nil,
         /**
+         * What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+         */positionalArguments: PositionalArguments? = nil,
+        /**
+         * Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+         */bareCalls: Bool = false,
+        /**
          * What becomes of the text of rejected calls. Default: it is text where no call was delivered.
          */rejectedCallText: RejectedCallText? = nil,
         /**
@@ -2218,6 +2232,8 @@ public struct GenerationOptions: Equatable, Hashable {
          */timeoutMilliseconds: SdkLong? = nil) {
         self.functionCallParser = functionCallParser
         self.parserStrictness = parserStrictness
+        self.positionalArguments = positionalArguments
+        self.bareCalls = bareCalls
         self.rejectedCallText = rejectedCallText
         self.temperature = temperature
         self.topP = topP
@@ -2255,6 +2271,8 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
             try GenerationOptions(
                 functionCallParser: FfiConverterOptionTypeFunctionCallParser.read(from: &buf),
                 parserStrictness: FfiConverterOptionTypeStrictness.read(from: &buf),
+                positionalArguments: FfiConverterOptionTypePositionalArguments.read(from: &buf),
+                bareCalls: FfiConverterBool.read(from: &buf),
                 rejectedCallText: FfiConverterOptionTypeRejectedCallText.read(from: &buf),
                 temperature: FfiConverterOptionFloat.read(from: &buf),
                 topP: FfiConverterOptionFloat.read(from: &buf),
@@ -2278,6 +2296,8 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
     public static func write(_ value: GenerationOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterOptionTypeStrictness.write(value.parserStrictness, into: &buf)
+        FfiConverterOptionTypePositionalArguments.write(value.positionalArguments, into: &buf)
+        FfiConverterBool.write(value.bareCalls, into: &buf)
         FfiConverterOptionTypeRejectedCallText.write(value.rejectedCallText, into: &buf)
         FfiConverterOptionFloat.write(value.temperature, into: &buf)
         FfiConverterOptionFloat.write(value.topP, into: &buf)
@@ -2374,6 +2394,10 @@ public struct GenerationStats: Equatable, Hashable {
      * Tokens that the context can hold.
      */
     public var contextSize: SdkCount
+    /**
+     * Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+     */
+    public var peakMemory: SdkLong?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -2419,7 +2443,10 @@ public struct GenerationStats: Equatable, Hashable {
          */sampling: Sampling,
         /**
          * Tokens that the context can hold.
-         */contextSize: SdkCount) {
+         */contextSize: SdkCount,
+        /**
+         * Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+         */peakMemory: SdkLong?) {
         self.promptTokens = promptTokens
         self.cachedPromptTokens = cachedPromptTokens
         self.completionTokens = completionTokens
@@ -2434,6 +2461,7 @@ public struct GenerationStats: Equatable, Hashable {
         self.seed = seed
         self.sampling = sampling
         self.contextSize = contextSize
+        self.peakMemory = peakMemory
     }
 
 
@@ -2465,7 +2493,8 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
                 tokensPerSecond: FfiConverterDouble.read(from: &buf),
                 seed: FfiConverterTypeSdkLong.read(from: &buf),
                 sampling: FfiConverterTypeSampling.read(from: &buf),
-                contextSize: FfiConverterTypeSdkCount.read(from: &buf)
+                contextSize: FfiConverterTypeSdkCount.read(from: &buf),
+                peakMemory: FfiConverterOptionTypeSdkLong.read(from: &buf)
         )
     }
 
@@ -2484,6 +2513,7 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
         FfiConverterTypeSdkLong.write(value.seed, into: &buf)
         FfiConverterTypeSampling.write(value.sampling, into: &buf)
         FfiConverterTypeSdkCount.write(value.contextSize, into: &buf)
+        FfiConverterOptionTypeSdkLong.write(value.peakMemory, into: &buf)
     }
 }
 
@@ -2524,6 +2554,10 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var toolListForm: ToolListForm?
     /**
+     * Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+     */
+    public var functionNames: FunctionNames?
+    /**
      * Sampling values in place of those that the model's files recommend.
      */
     public var generationDefaults: SamplingDefaults?
@@ -2556,6 +2590,9 @@ public struct LoadOptions: Equatable, Hashable {
          * The form in which the chat template is handed functions. Default: what its family is used to.
          */toolListForm: ToolListForm? = nil,
         /**
+         * Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+         */functionNames: FunctionNames? = nil,
+        /**
          * Sampling values in place of those that the model's files recommend.
          */generationDefaults: SamplingDefaults? = nil,
         /**
@@ -2571,6 +2608,7 @@ public struct LoadOptions: Equatable, Hashable {
         self.device = device
         self.chatTemplate = chatTemplate
         self.toolListForm = toolListForm
+        self.functionNames = functionNames
         self.generationDefaults = generationDefaults
         self.randomSeed = randomSeed
         self.cacheBytes = cacheBytes
@@ -2597,6 +2635,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 device: FfiConverterOptionTypeDevice.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
                 toolListForm: FfiConverterOptionTypeToolListForm.read(from: &buf),
+                functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
                 randomSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
                 cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
@@ -2609,6 +2648,7 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeDevice.write(value.device, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
         FfiConverterOptionTypeToolListForm.write(value.toolListForm, into: &buf)
+        FfiConverterOptionTypeFunctionNames.write(value.functionNames, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.randomSeed, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
@@ -4018,6 +4058,81 @@ public func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser
 
 
 /**
+ * Which names functions may have.
+ */
+
+public enum FunctionNames: Equatable, Hashable {
+
+    /**
+     * Letters, `_` and digits, not starting with a digit.
+     */
+    case plain
+    /**
+     * Also several such names joined by dots.
+     */
+    case dotted
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension FunctionNames: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeFunctionNames: FfiConverterRustBuffer {
+    typealias SwiftType = FunctionNames
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionNames {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .plain
+
+        case 2: return .dotted
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: FunctionNames, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .plain:
+            writeInt(&buf, Int32(1))
+
+
+        case .dotted:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFunctionNames_lift(_ buf: RustBuffer) throws -> FunctionNames {
+    return try FfiConverterTypeFunctionNames.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFunctionNames_lower(_ value: FunctionNames) -> RustBuffer {
+    return FfiConverterTypeFunctionNames.lower(value)
+}
+
+
+
+/**
  * What a conversation does with a request while another reply of it is being written.
  */
 
@@ -4173,6 +4288,81 @@ public func FfiConverterTypeOnCancel_lift(_ buf: RustBuffer) throws -> OnCancel 
 #endif
 public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
     return FfiConverterTypeOnCancel.lower(value)
+}
+
+
+
+/**
+ * What becomes of Python arguments without names.
+ */
+
+public enum PositionalArguments: Equatable, Hashable {
+
+    /**
+     * Their call is rejected.
+     */
+    case reject
+    /**
+     * They take the names of the function's parameters, in their order.
+     */
+    case mapByOrder
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension PositionalArguments: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePositionalArguments: FfiConverterRustBuffer {
+    typealias SwiftType = PositionalArguments
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PositionalArguments {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .reject
+
+        case 2: return .mapByOrder
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: PositionalArguments, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .reject:
+            writeInt(&buf, Int32(1))
+
+
+        case .mapByOrder:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePositionalArguments_lift(_ buf: RustBuffer) throws -> PositionalArguments {
+    return try FfiConverterTypePositionalArguments.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePositionalArguments_lower(_ value: PositionalArguments) -> RustBuffer {
+    return FfiConverterTypePositionalArguments.lower(value)
 }
 
 
@@ -5358,6 +5548,30 @@ fileprivate struct FfiConverterOptionTypeFunctionCallParser: FfiConverterRustBuf
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionTypeFunctionNames: FfiConverterRustBuffer {
+    typealias SwiftType = FunctionNames?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeFunctionNames.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeFunctionNames.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeOnBusy: FfiConverterRustBuffer {
     typealias SwiftType = OnBusy?
 
@@ -5398,6 +5612,30 @@ fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeOnCancel.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypePositionalArguments: FfiConverterRustBuffer {
+    typealias SwiftType = PositionalArguments?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypePositionalArguments.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypePositionalArguments.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

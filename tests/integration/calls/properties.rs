@@ -1,7 +1,7 @@
 //! What holds for every reply, not only for those in the fixtures.
 
 use causerie::{
-    Arguments, FunctionCallParser, Parsed, ReplyEnd, ReplyParser, SdkFunctionCall, Value, render_calls,
+    Arguments, FunctionCallParser, Parsed, ReplyEnd, ReplyParser, SdkFunction, SdkFunctionCall, Value, render_calls,
     render_json_calls,
 };
 use proptest::prelude::*;
@@ -144,9 +144,20 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn cuts_change_nothing(parser in parser(), end in end(), reply in reply(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+    fn cuts_change_nothing(
+        parser in parser(),
+        end in end(),
+        takes_bare in any::<bool>(),
+        reply in reply(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+    ) {
+        let known = [SdkFunction::new("f", "", vec![]), SdkFunction::new("g", "", vec![])];
+        let known = if takes_bare { &known[..] } else { &[] };
+        let fresh = || ReplyParser::new(parser).bare_calls_of(known);
+        let opening = takes_bare.then(|| Piece::Text("[f(".to_owned()));
+        let reply: Vec<_> = opening.into_iter().chain(reply).collect();
         let mut pieces = Piece::joined(&reply);
-        let whole = joined(run(ReplyParser::new(parser), &pieces, end));
+        let whole = joined(run(fresh(), &pieces, end));
         for cut in cuts {
             let Some(at) = (!pieces.is_empty()).then(|| cut.index(pieces.len())) else { break };
             let places = pieces[at].cuts(usize::MAX);
@@ -155,9 +166,9 @@ proptest! {
                 pieces.splice(at..=at, [left, right]);
             }
         }
-        prop_assert_eq!(&joined(run(ReplyParser::new(parser), &pieces, end)), &whole);
+        prop_assert_eq!(&joined(run(fresh(), &pieces, end)), &whole);
         let characters: Vec<_> = reply.iter().flat_map(Piece::characters).collect();
-        prop_assert_eq!(joined(run(ReplyParser::new(parser), &characters, end)), whole);
+        prop_assert_eq!(joined(run(fresh(), &characters, end)), whole);
     }
 
     #[test]

@@ -3615,6 +3615,16 @@ data class GenerationOptions (
     val `parserStrictness`: Strictness? = null
     ,
     /**
+     * What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+     */
+    val `positionalArguments`: PositionalArguments? = null
+    ,
+    /**
+     * Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+     */
+    val `bareCalls`: kotlin.Boolean = false
+    ,
+    /**
      * What becomes of the text of rejected calls. Default: it is text where no call was delivered.
      */
     val `rejectedCallText`: RejectedCallText? = null
@@ -3716,6 +3726,8 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
         return GenerationOptions(
             FfiConverterOptionalTypeFunctionCallParser.read(buf),
             FfiConverterOptionalTypeStrictness.read(buf),
+            FfiConverterOptionalTypePositionalArguments.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeRejectedCallText.read(buf),
             FfiConverterOptionalFloat.read(buf),
             FfiConverterOptionalFloat.read(buf),
@@ -3739,6 +3751,8 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
     override fun allocationSize(value: GenerationOptions) = (
             FfiConverterOptionalTypeFunctionCallParser.allocationSize(value.`functionCallParser`) +
             FfiConverterOptionalTypeStrictness.allocationSize(value.`parserStrictness`) +
+            FfiConverterOptionalTypePositionalArguments.allocationSize(value.`positionalArguments`) +
+            FfiConverterBoolean.allocationSize(value.`bareCalls`) +
             FfiConverterOptionalTypeRejectedCallText.allocationSize(value.`rejectedCallText`) +
             FfiConverterOptionalFloat.allocationSize(value.`temperature`) +
             FfiConverterOptionalFloat.allocationSize(value.`topP`) +
@@ -3761,6 +3775,8 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
     override fun write(value: GenerationOptions, buf: ByteBuffer) {
             FfiConverterOptionalTypeFunctionCallParser.write(value.`functionCallParser`, buf)
             FfiConverterOptionalTypeStrictness.write(value.`parserStrictness`, buf)
+            FfiConverterOptionalTypePositionalArguments.write(value.`positionalArguments`, buf)
+            FfiConverterBoolean.write(value.`bareCalls`, buf)
             FfiConverterOptionalTypeRejectedCallText.write(value.`rejectedCallText`, buf)
             FfiConverterOptionalFloat.write(value.`temperature`, buf)
             FfiConverterOptionalFloat.write(value.`topP`, buf)
@@ -3856,6 +3872,11 @@ data class GenerationStats (
      * Tokens that the context can hold.
      */
     val `contextSize`: SdkCount
+    ,
+    /**
+     * Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+     */
+    val `peakMemory`: SdkLong?
 
 ){
 
@@ -3886,6 +3907,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkLong.read(buf),
             FfiConverterTypeSampling.read(buf),
             FfiConverterTypeSdkCount.read(buf),
+            FfiConverterOptionalTypeSdkLong.read(buf),
         )
     }
 
@@ -3903,7 +3925,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterDouble.allocationSize(value.`tokensPerSecond`) +
             FfiConverterTypeSdkLong.allocationSize(value.`seed`) +
             FfiConverterTypeSampling.allocationSize(value.`sampling`) +
-            FfiConverterTypeSdkCount.allocationSize(value.`contextSize`)
+            FfiConverterTypeSdkCount.allocationSize(value.`contextSize`) +
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`peakMemory`)
     )
 
     override fun write(value: GenerationStats, buf: ByteBuffer) {
@@ -3921,6 +3944,7 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkLong.write(value.`seed`, buf)
             FfiConverterTypeSampling.write(value.`sampling`, buf)
             FfiConverterTypeSdkCount.write(value.`contextSize`, buf)
+            FfiConverterOptionalTypeSdkLong.write(value.`peakMemory`, buf)
     }
 }
 
@@ -3949,6 +3973,11 @@ data class LoadOptions (
      * The form in which the chat template is handed functions. Default: what its family is used to.
      */
     val `toolListForm`: ToolListForm? = null
+    ,
+    /**
+     * Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+     */
+    val `functionNames`: FunctionNames? = null
     ,
     /**
      * Sampling values in place of those that the model's files recommend.
@@ -3989,6 +4018,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeDevice.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeToolListForm.read(buf),
+            FfiConverterOptionalTypeFunctionNames.read(buf),
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
@@ -4001,6 +4031,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeDevice.allocationSize(value.`device`) +
             FfiConverterOptionalString.allocationSize(value.`chatTemplate`) +
             FfiConverterOptionalTypeToolListForm.allocationSize(value.`toolListForm`) +
+            FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`randomSeed`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`) +
@@ -4012,6 +4043,7 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeDevice.write(value.`device`, buf)
             FfiConverterOptionalString.write(value.`chatTemplate`, buf)
             FfiConverterOptionalTypeToolListForm.write(value.`toolListForm`, buf)
+            FfiConverterOptionalTypeFunctionNames.write(value.`functionNames`, buf)
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`randomSeed`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`cacheBytes`, buf)
@@ -5060,6 +5092,51 @@ public object FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer<Functio
 
 
 /**
+ * Which names functions may have.
+ */
+
+enum class FunctionNames {
+
+    /**
+     * Letters, `_` and digits, not starting with a digit.
+     */
+    PLAIN,
+    /**
+     * Also several such names joined by dots.
+     */
+    DOTTED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeFunctionNames: FfiConverterRustBuffer<FunctionNames> {
+    override fun read(buf: ByteBuffer) = try {
+
+        FunctionNames.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: FunctionNames) = 4UL
+
+    override fun write(value: FunctionNames, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
  * One event of a reply. After `Complete`, or after one error, nothing follows.
  */
 sealed class MessageResponse {
@@ -5391,6 +5468,51 @@ public object FfiConverterTypeOnCancel: FfiConverterRustBuffer<OnCancel> {
     override fun allocationSize(value: OnCancel) = 4UL
 
     override fun write(value: OnCancel, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * What becomes of Python arguments without names.
+ */
+
+enum class PositionalArguments {
+
+    /**
+     * Their call is rejected.
+     */
+    REJECT,
+    /**
+     * They take the names of the function's parameters, in their order.
+     */
+    MAP_BY_ORDER;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePositionalArguments: FfiConverterRustBuffer<PositionalArguments> {
+    override fun read(buf: ByteBuffer) = try {
+
+        PositionalArguments.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: PositionalArguments) = 4UL
+
+    override fun write(value: PositionalArguments, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -6605,6 +6727,38 @@ public object FfiConverterOptionalTypeFunctionCallParser: FfiConverterRustBuffer
 /**
  * @suppress
  */
+public object FfiConverterOptionalTypeFunctionNames: FfiConverterRustBuffer<FunctionNames?> {
+    override fun read(buf: ByteBuffer): FunctionNames? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeFunctionNames.read(buf)
+    }
+
+    override fun allocationSize(value: FunctionNames?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeFunctionNames.allocationSize(value)
+        }
+    }
+
+    override fun write(value: FunctionNames?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeFunctionNames.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeMessageResponse: FfiConverterRustBuffer<MessageResponse?> {
     override fun read(buf: ByteBuffer): MessageResponse? {
         if (buf.get().toInt() == 0) {
@@ -6691,6 +6845,38 @@ public object FfiConverterOptionalTypeOnCancel: FfiConverterRustBuffer<OnCancel?
         } else {
             buf.put(1)
             FfiConverterTypeOnCancel.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypePositionalArguments: FfiConverterRustBuffer<PositionalArguments?> {
+    override fun read(buf: ByteBuffer): PositionalArguments? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypePositionalArguments.read(buf)
+    }
+
+    override fun allocationSize(value: PositionalArguments?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypePositionalArguments.allocationSize(value)
+        }
+    }
+
+    override fun write(value: PositionalArguments?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypePositionalArguments.write(value, buf)
         }
     }
 }

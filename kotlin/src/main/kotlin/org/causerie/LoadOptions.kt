@@ -27,6 +27,9 @@ public class LoadOptionsBuilder {
     /** The form in which the chat template is handed functions. Default: what its family is used to. */
     public var toolListForm: ToolListForm? = null
 
+    /** Which names the functions that the model is offered may have. Default: letters, `_` and digits. */
+    public var functionNames: FunctionNames? = null
+
     /** Sampling values in place of those that the model's files recommend. */
     public var generationDefaults: SamplingDefaults? = null
 
@@ -45,6 +48,7 @@ public class LoadOptionsBuilder {
         device = device,
         chatTemplate = chatTemplate,
         toolListForm = toolListForm,
+        functionNames = functionNames,
         generationDefaults = generationDefaults,
         randomSeed = randomSeed,
         cacheBytes = cacheBytes,

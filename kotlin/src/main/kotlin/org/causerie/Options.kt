@@ -45,6 +45,12 @@ public class GenerationOptionsBuilder {
     /** What becomes of calls that had to be mended to be read. Default: they are delivered. */
     public var parserStrictness: Strictness? = null
 
+    /** What becomes of arguments that the model wrote without their names. Default: their call is rejected. */
+    public var positionalArguments: PositionalArguments? = null
+
+    /** Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered. */
+    public var bareCalls: Boolean = false
+
     /** What becomes of the text of rejected calls. Default: it is text where no call was delivered. */
     public var rejectedCallText: RejectedCallText? = null
 
@@ -100,6 +106,8 @@ public class GenerationOptionsBuilder {
     public fun build(): GenerationOptions = GenerationOptions(
         functionCallParser = functionCallParser,
         parserStrictness = parserStrictness,
+        positionalArguments = positionalArguments,
+        bareCalls = bareCalls,
         rejectedCallText = rejectedCallText,
         temperature = temperature,
         topP = topP,
