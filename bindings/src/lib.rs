@@ -28,7 +28,7 @@ pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_fro
 pub use number::{SdkCount, SdkLong};
 pub use options::{
     ContextPolicy, Device, FunctionCallParser, FunctionNames, GenerationOptions, LoadOptions, OnBusy, OnCancel,
-    PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolListForm,
+    PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
 };
 pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model};

@@ -48,6 +48,25 @@ pub struct GenerationOptions {
     /// Texts that end the reply; they are not part of it.
     #[uniffi(default)]
     pub stop_sequences: Vec<String>,
+    /// Whether functions are called. Default: as the model likes.
+    #[uniffi(default)]
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
+    /// flagged.
+    #[uniffi(default = true)]
+    pub parallel_tool_calls: bool,
+    /// Names of the functions that may be called, of those that the prompt offers. Default: all.
+    #[uniffi(default)]
+    pub allowed_tools: Option<Vec<String>>,
+    /// Whether calls are held to the declared functions while they are written. Default: off.
+    #[uniffi(default)]
+    pub tool_call_constraint: Option<ToolCallConstraint>,
+    /// A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+    #[uniffi(default)]
+    pub json_schema_constraint: Option<String>,
+    /// Tells the model of that schema, in the prompt alone.
+    #[uniffi(default = true)]
+    pub inject_schema_into_prompt: bool,
     /// Delivers reasoning as reasoning chunks; else it is only kept with the message.
     #[uniffi(default = false)]
     pub enable_thinking: bool,
@@ -110,6 +129,31 @@ pub enum RejectedCallText {
     Never,
     /// It is text in any case, behind the calls of its block.
     Always,
+}
+
+/// Whether functions are called.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ToolChoice {
+    /// As the model likes.
+    Auto,
+    /// No function is called; the prompt still offers them.
+    None,
+    /// The reply begins with a call.
+    Required,
+    /// The reply begins with a call of this function, and calls no other.
+    Function {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Whether calls are held to the declared functions while they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum ToolCallConstraint {
+    /// The model writes what it likes; calls are validated afterwards.
+    Off,
+    /// Once the model begins a call, it writes nothing but calls of declared functions that fit.
+    Typed,
 }
 
 /// What stays in the history of a reply that is cancelled.
@@ -248,6 +292,22 @@ impl From<GenerationOptions> for core::GenerationOptions {
                 RejectedCallText::Never => core::RejectedCallText::Never,
                 RejectedCallText::Always => core::RejectedCallText::Always,
             }),
+            tool_choice: options.tool_choice.map_or_else(Default::default, |choice| match choice {
+                ToolChoice::Auto => core::ToolChoice::Auto,
+                ToolChoice::None => core::ToolChoice::None,
+                ToolChoice::Required => core::ToolChoice::Required,
+                ToolChoice::Function { name } => core::ToolChoice::Function(name),
+            }),
+            parallel_tool_calls: options.parallel_tool_calls,
+            allowed_tools: options.allowed_tools,
+            tool_call_constraint: options.tool_call_constraint.map_or_else(Default::default, |constraint| {
+                match constraint {
+                    ToolCallConstraint::Off => core::ToolCallConstraint::Off,
+                    ToolCallConstraint::Typed => core::ToolCallConstraint::Typed,
+                }
+            }),
+            json_schema_constraint: options.json_schema_constraint,
+            inject_schema_into_prompt: options.inject_schema_into_prompt,
             enable_thinking: options.enable_thinking,
             inline_thinking_tags: options.inline_thinking_tags,
             template_variables: options.template_variables.map(|variables| variables.0).unwrap_or_default(),

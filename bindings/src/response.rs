@@ -47,6 +47,8 @@ pub enum MessageResponse {
         stats: GenerationStats,
         /// What the prompt left out of the history, and whether the results in it match the calls.
         prompt: PromptReport,
+        /// Why calls were not constrained, or from some token on no longer, where that was asked for.
+        unconstrained: Option<String>,
     },
 }
 
@@ -63,6 +65,8 @@ pub enum FinishReason {
     ExceedContext,
     /// Cancelled, or out of time.
     Interrupted,
+    /// The reply could not go on as its options demand.
+    Constraint,
 }
 
 /// How a history became a prompt; messages are named by their place in the history.
@@ -100,6 +104,10 @@ pub struct GenerationStats {
     pub reasoning_tokens: SdkCount,
     /// Those of them that are blocks of calls.
     pub call_tokens: SdkCount,
+    /// Those of them that were the only ones possible, so that the model was not asked for them.
+    pub forced_tokens: SdkCount,
+    /// Spent finding out which tokens are possible; a part of the other times.
+    pub constraint_time: f64,
     /// Tokens of prompt and reply together.
     pub total_tokens: SdkCount,
     /// From the request to its turn.
@@ -143,6 +151,7 @@ impl From<core::MessageResponse> for MessageResponse {
                     core::FinishReason::ToolCalls => FinishReason::ToolCalls,
                     core::FinishReason::MaxTokens => FinishReason::MaxTokens,
                     core::FinishReason::ExceedContext => FinishReason::ExceedContext,
+                    core::FinishReason::Constraint => FinishReason::Constraint,
                     _ => FinishReason::Interrupted,
                 },
                 stats: completion.stats.into(),
@@ -151,6 +160,7 @@ impl From<core::MessageResponse> for MessageResponse {
                     shrunk_messages: counts(completion.prompt.shrunk_messages),
                     miscounted_results: counts(completion.prompt.miscounted_results),
                 },
+                unconstrained: completion.unconstrained,
             },
         }
     }
@@ -164,6 +174,8 @@ impl From<core::GenerationStats> for GenerationStats {
             completion_tokens: count(stats.completion_tokens),
             reasoning_tokens: count(stats.reasoning_tokens),
             call_tokens: count(stats.call_tokens),
+            forced_tokens: count(stats.forced_tokens),
+            constraint_time: stats.constraint_time.as_secs_f64(),
             total_tokens: count(stats.total_tokens()),
             queue_time: stats.queue_time.as_secs_f64(),
             time_to_first_token: stats.time_to_first_token.as_secs_f64(),

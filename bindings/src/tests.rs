@@ -25,6 +25,12 @@ fn plain() -> GenerationOptions {
         rng_seed: None,
         max_tokens: None,
         stop_sequences: Vec::new(),
+        tool_choice: None,
+        parallel_tool_calls: true,
+        allowed_tools: None,
+        tool_call_constraint: None,
+        json_schema_constraint: None,
+        inject_schema_into_prompt: true,
         enable_thinking: false,
         inline_thinking_tags: false,
         template_variables: None,
@@ -179,5 +185,21 @@ fn types_that_nest_too_deep_are_refused_whatever_their_depth() {
         let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters };
         let refused = conversation.register_function(function);
         assert!(matches!(refused, Err(SdkError::InvalidFunction { .. })), "{depth}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_call_can_be_required_and_held_to_its_function() {
+    let script = r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[g()]"], ["Hi."]]}"#;
+    for options in [
+        GenerationOptions { tool_call_constraint: Some(ToolCallConstraint::Typed), ..options() },
+        GenerationOptions { tool_choice: Some(ToolChoice::Function { name: "f".to_owned() }), ..options() },
+    ] {
+        let conversation = scripted(script);
+        let function = core::SdkFunction::new("f", "", Vec::new());
+        conversation.register_function(function.into()).unwrap();
+        let events = read(&conversation.start_response(user("Hi"), options)).unwrap();
+        let Some(MessageResponse::Complete { finish_reason, unconstrained, .. }) = events.last() else { panic!() };
+        assert_eq!((*finish_reason, unconstrained), (FinishReason::Constraint, &None));
     }
 }

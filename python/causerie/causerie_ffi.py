@@ -3539,6 +3539,293 @@ class _UniffiFfiConverterOptionalTypeSdkLong(_UniffiConverterRustBuffer):
 
 
 
+class ToolChoice:
+    """
+    Whether functions are called.
+"""
+    def __init__(self):
+        raise RuntimeError("ToolChoice cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class AUTO:
+        """
+        As the model likes.
+"""
+
+        def __init__(self, ):
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "ToolChoice.AUTO()".format()
+        def __eq__(self, other):
+            if not isinstance(other, ToolChoice):
+                return NotImplemented
+            if not other.is_AUTO():
+                return False
+            return True
+
+    @dataclass
+    class NONE:
+        """
+        No function is called; the prompt still offers them.
+"""
+
+        def __init__(self, ):
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "ToolChoice.NONE()".format()
+        def __eq__(self, other):
+            if not isinstance(other, ToolChoice):
+                return NotImplemented
+            if not other.is_NONE():
+                return False
+            return True
+
+    @dataclass
+    class REQUIRED:
+        """
+        The reply begins with a call.
+"""
+
+        def __init__(self, ):
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "ToolChoice.REQUIRED()".format()
+        def __eq__(self, other):
+            if not isinstance(other, ToolChoice):
+                return NotImplemented
+            if not other.is_REQUIRED():
+                return False
+            return True
+
+    @dataclass
+    class FUNCTION:
+        """
+        The reply begins with a call of this function, and calls no other.
+"""
+
+        def __init__(self, name:str):
+            self.name = name
+
+            """
+        Its name.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "ToolChoice.FUNCTION(name={})".format(self.name)
+        def __eq__(self, other):
+            if not isinstance(other, ToolChoice):
+                return NotImplemented
+            if not other.is_FUNCTION():
+                return False
+            if self.name != other.name:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_AUTO(self) -> bool:
+        return isinstance(self, ToolChoice.AUTO)
+    def is_auto(self) -> bool:
+        return isinstance(self, ToolChoice.AUTO)
+    def is_NONE(self) -> bool:
+        return isinstance(self, ToolChoice.NONE)
+    def is_none(self) -> bool:
+        return isinstance(self, ToolChoice.NONE)
+    def is_REQUIRED(self) -> bool:
+        return isinstance(self, ToolChoice.REQUIRED)
+    def is_required(self) -> bool:
+        return isinstance(self, ToolChoice.REQUIRED)
+    def is_FUNCTION(self) -> bool:
+        return isinstance(self, ToolChoice.FUNCTION)
+    def is_function(self) -> bool:
+        return isinstance(self, ToolChoice.FUNCTION)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+ToolChoice.AUTO = type("ToolChoice.AUTO", (ToolChoice.AUTO, ToolChoice,), {})  # type: ignore
+ToolChoice.NONE = type("ToolChoice.NONE", (ToolChoice.NONE, ToolChoice,), {})  # type: ignore
+ToolChoice.REQUIRED = type("ToolChoice.REQUIRED", (ToolChoice.REQUIRED, ToolChoice,), {})  # type: ignore
+ToolChoice.FUNCTION = type("ToolChoice.FUNCTION", (ToolChoice.FUNCTION, ToolChoice,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeToolChoice(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return ToolChoice.AUTO(
+            )
+        if variant == 2:
+            return ToolChoice.NONE(
+            )
+        if variant == 3:
+            return ToolChoice.REQUIRED(
+            )
+        if variant == 4:
+            return ToolChoice.FUNCTION(
+                _UniffiFfiConverterString.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_AUTO():
+            return
+        if value.is_NONE():
+            return
+        if value.is_REQUIRED():
+            return
+        if value.is_FUNCTION():
+            _UniffiFfiConverterString.check_lower(value.name)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_AUTO():
+            buf.write_i32(1)
+        if value.is_NONE():
+            buf.write_i32(2)
+        if value.is_REQUIRED():
+            buf.write_i32(3)
+        if value.is_FUNCTION():
+            buf.write_i32(4)
+            _UniffiFfiConverterString.write(value.name, buf)
+
+
+
+class _UniffiFfiConverterOptionalTypeToolChoice(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeToolChoice.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeToolChoice.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeToolChoice.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+
+
+
+
+class ToolCallConstraint(enum.Enum):
+    """
+    Whether calls are held to the declared functions while they are written.
+"""
+
+    OFF = 0
+    """
+    The model writes what it likes; calls are validated afterwards.
+"""
+
+    TYPED = 1
+    """
+    Once the model begins a call, it writes nothing but calls of declared functions that fit.
+"""
+
+
+
+class _UniffiFfiConverterTypeToolCallConstraint(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return ToolCallConstraint.OFF
+        if variant == 2:
+            return ToolCallConstraint.TYPED
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == ToolCallConstraint.OFF:
+            return
+        if value == ToolCallConstraint.TYPED:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == ToolCallConstraint.OFF:
+            buf.write_i32(1)
+        if value == ToolCallConstraint.TYPED:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeToolCallConstraint(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeToolCallConstraint.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeToolCallConstraint.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeToolCallConstraint.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+
+
+
+
 class OnCancel(enum.Enum):
     """
     What stays in the history of a reply that is cancelled.
@@ -3843,7 +4130,7 @@ class GenerationOptions:
     """
     How one reply is generated. What is absent takes the model's own default, else that of the specification.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.positional_arguments = positional_arguments
@@ -3860,6 +4147,12 @@ class GenerationOptions:
             self.stop_sequences = []
         else:
             self.stop_sequences = stop_sequences
+        self.tool_choice = tool_choice
+        self.parallel_tool_calls = parallel_tool_calls
+        self.allowed_tools = allowed_tools
+        self.tool_call_constraint = tool_call_constraint
+        self.json_schema_constraint = json_schema_constraint
+        self.inject_schema_into_prompt = inject_schema_into_prompt
         self.enable_thinking = enable_thinking
         self.inline_thinking_tags = inline_thinking_tags
         self.template_variables = template_variables
@@ -3873,7 +4166,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, positional_arguments={}, bare_calls={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.positional_arguments, self.bare_calls, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, positional_arguments={}, bare_calls={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.positional_arguments, self.bare_calls, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -3900,6 +4193,18 @@ class GenerationOptions:
         if self.max_tokens != other.max_tokens:
             return False
         if self.stop_sequences != other.stop_sequences:
+            return False
+        if self.tool_choice != other.tool_choice:
+            return False
+        if self.parallel_tool_calls != other.parallel_tool_calls:
+            return False
+        if self.allowed_tools != other.allowed_tools:
+            return False
+        if self.tool_call_constraint != other.tool_call_constraint:
+            return False
+        if self.json_schema_constraint != other.json_schema_constraint:
+            return False
+        if self.inject_schema_into_prompt != other.inject_schema_into_prompt:
             return False
         if self.enable_thinking != other.enable_thinking:
             return False
@@ -3936,6 +4241,12 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             rng_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             max_tokens=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             stop_sequences=_UniffiFfiConverterSequenceString.read(buf),
+            tool_choice=_UniffiFfiConverterOptionalTypeToolChoice.read(buf),
+            parallel_tool_calls=_UniffiFfiConverterBoolean.read(buf),
+            allowed_tools=_UniffiFfiConverterOptionalSequenceString.read(buf),
+            tool_call_constraint=_UniffiFfiConverterOptionalTypeToolCallConstraint.read(buf),
+            json_schema_constraint=_UniffiFfiConverterOptionalString.read(buf),
+            inject_schema_into_prompt=_UniffiFfiConverterBoolean.read(buf),
             enable_thinking=_UniffiFfiConverterBoolean.read(buf),
             inline_thinking_tags=_UniffiFfiConverterBoolean.read(buf),
             template_variables=_UniffiFfiConverterOptionalTypeJsonObject.read(buf),
@@ -3961,6 +4272,12 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.rng_seed)
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_tokens)
         _UniffiFfiConverterSequenceString.check_lower(value.stop_sequences)
+        _UniffiFfiConverterOptionalTypeToolChoice.check_lower(value.tool_choice)
+        _UniffiFfiConverterBoolean.check_lower(value.parallel_tool_calls)
+        _UniffiFfiConverterOptionalSequenceString.check_lower(value.allowed_tools)
+        _UniffiFfiConverterOptionalTypeToolCallConstraint.check_lower(value.tool_call_constraint)
+        _UniffiFfiConverterOptionalString.check_lower(value.json_schema_constraint)
+        _UniffiFfiConverterBoolean.check_lower(value.inject_schema_into_prompt)
         _UniffiFfiConverterBoolean.check_lower(value.enable_thinking)
         _UniffiFfiConverterBoolean.check_lower(value.inline_thinking_tags)
         _UniffiFfiConverterOptionalTypeJsonObject.check_lower(value.template_variables)
@@ -3985,6 +4302,12 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.rng_seed, buf)
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_tokens, buf)
         _UniffiFfiConverterSequenceString.write(value.stop_sequences, buf)
+        _UniffiFfiConverterOptionalTypeToolChoice.write(value.tool_choice, buf)
+        _UniffiFfiConverterBoolean.write(value.parallel_tool_calls, buf)
+        _UniffiFfiConverterOptionalSequenceString.write(value.allowed_tools, buf)
+        _UniffiFfiConverterOptionalTypeToolCallConstraint.write(value.tool_call_constraint, buf)
+        _UniffiFfiConverterOptionalString.write(value.json_schema_constraint, buf)
+        _UniffiFfiConverterBoolean.write(value.inject_schema_into_prompt, buf)
         _UniffiFfiConverterBoolean.write(value.enable_thinking, buf)
         _UniffiFfiConverterBoolean.write(value.inline_thinking_tags, buf)
         _UniffiFfiConverterOptionalTypeJsonObject.write(value.template_variables, buf)
@@ -4056,12 +4379,14 @@ class GenerationStats:
     """
     Counts and times of one generation. Times are in seconds.
 """
-    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
+    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
         self.prompt_tokens = prompt_tokens
         self.cached_prompt_tokens = cached_prompt_tokens
         self.completion_tokens = completion_tokens
         self.reasoning_tokens = reasoning_tokens
         self.call_tokens = call_tokens
+        self.forced_tokens = forced_tokens
+        self.constraint_time = constraint_time
         self.total_tokens = total_tokens
         self.queue_time = queue_time
         self.time_to_first_token = time_to_first_token
@@ -4077,7 +4402,7 @@ class GenerationStats:
 
 
     def __str__(self):
-        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
+        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
     def __eq__(self, other):
         if self.prompt_tokens != other.prompt_tokens:
             return False
@@ -4088,6 +4413,10 @@ class GenerationStats:
         if self.reasoning_tokens != other.reasoning_tokens:
             return False
         if self.call_tokens != other.call_tokens:
+            return False
+        if self.forced_tokens != other.forced_tokens:
+            return False
+        if self.constraint_time != other.constraint_time:
             return False
         if self.total_tokens != other.total_tokens:
             return False
@@ -4120,6 +4449,8 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
             completion_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             reasoning_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             call_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            forced_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            constraint_time=_UniffiFfiConverterFloat64.read(buf),
             total_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             queue_time=_UniffiFfiConverterFloat64.read(buf),
             time_to_first_token=_UniffiFfiConverterFloat64.read(buf),
@@ -4139,6 +4470,8 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.check_lower(value.completion_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.reasoning_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.call_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.forced_tokens)
+        _UniffiFfiConverterFloat64.check_lower(value.constraint_time)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.total_tokens)
         _UniffiFfiConverterFloat64.check_lower(value.queue_time)
         _UniffiFfiConverterFloat64.check_lower(value.time_to_first_token)
@@ -4157,6 +4490,8 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.write(value.completion_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.reasoning_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.call_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.forced_tokens, buf)
+        _UniffiFfiConverterFloat64.write(value.constraint_time, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.total_tokens, buf)
         _UniffiFfiConverterFloat64.write(value.queue_time, buf)
         _UniffiFfiConverterFloat64.write(value.time_to_first_token, buf)
@@ -4771,6 +5106,11 @@ class FinishReason(enum.Enum):
     Cancelled, or out of time.
 """
 
+    CONSTRAINT = 5
+    """
+    The reply could not go on as its options demand.
+"""
+
 
 
 class _UniffiFfiConverterTypeFinishReason(_UniffiConverterRustBuffer):
@@ -4787,6 +5127,8 @@ class _UniffiFfiConverterTypeFinishReason(_UniffiConverterRustBuffer):
             return FinishReason.EXCEED_CONTEXT
         if variant == 5:
             return FinishReason.INTERRUPTED
+        if variant == 6:
+            return FinishReason.CONSTRAINT
         raise InternalError("Raw enum value doesn't match any cases")
 
     @staticmethod
@@ -4800,6 +5142,8 @@ class _UniffiFfiConverterTypeFinishReason(_UniffiConverterRustBuffer):
         if value == FinishReason.EXCEED_CONTEXT:
             return
         if value == FinishReason.INTERRUPTED:
+            return
+        if value == FinishReason.CONSTRAINT:
             return
         raise ValueError(value)
 
@@ -4815,6 +5159,8 @@ class _UniffiFfiConverterTypeFinishReason(_UniffiConverterRustBuffer):
             buf.write_i32(4)
         if value == FinishReason.INTERRUPTED:
             buf.write_i32(5)
+        if value == FinishReason.CONSTRAINT:
+            buf.write_i32(6)
 
 
 
@@ -5018,7 +5364,7 @@ class MessageResponse:
         The end.
 """
 
-        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stats:GenerationStats, prompt:PromptReport):
+        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stats:GenerationStats, prompt:PromptReport, unconstrained:typing.Optional[str]):
             self.full_message = full_message
 
             """
@@ -5043,6 +5389,12 @@ class MessageResponse:
         What the prompt left out of the history, and whether the results in it match the calls.
 """
 
+            self.unconstrained = unconstrained
+
+            """
+        Why calls were not constrained, or from some token on no longer, where that was asked for.
+"""
+
             pass
 
 
@@ -5050,7 +5402,7 @@ class MessageResponse:
 
 
         def __str__(self):
-            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stats={}, prompt={})".format(self.full_message, self.finish_reason, self.stats, self.prompt)
+            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stats={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stats, self.prompt, self.unconstrained)
         def __eq__(self, other):
             if not isinstance(other, MessageResponse):
                 return NotImplemented
@@ -5063,6 +5415,8 @@ class MessageResponse:
             if self.stats != other.stats:
                 return False
             if self.prompt != other.prompt:
+                return False
+            if self.unconstrained != other.unconstrained:
                 return False
             return True
 
@@ -5140,6 +5494,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterTypeFinishReason.read(buf),
                 _UniffiFfiConverterTypeGenerationStats.read(buf),
                 _UniffiFfiConverterTypePromptReport.read(buf),
+                _UniffiFfiConverterOptionalString.read(buf),
             )
         raise InternalError("Raw enum value doesn't match any cases")
 
@@ -5166,6 +5521,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeFinishReason.check_lower(value.finish_reason)
             _UniffiFfiConverterTypeGenerationStats.check_lower(value.stats)
             _UniffiFfiConverterTypePromptReport.check_lower(value.prompt)
+            _UniffiFfiConverterOptionalString.check_lower(value.unconstrained)
             return
         raise ValueError(value)
 
@@ -5193,6 +5549,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeFinishReason.write(value.finish_reason, buf)
             _UniffiFfiConverterTypeGenerationStats.write(value.stats, buf)
             _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
+            _UniffiFfiConverterOptionalString.write(value.unconstrained, buf)
 
 
 
@@ -6949,6 +7306,8 @@ __all__ = [
     "Strictness",
     "PositionalArguments",
     "RejectedCallText",
+    "ToolChoice",
+    "ToolCallConstraint",
     "OnCancel",
     "OnBusy",
     "ContextPolicy",

@@ -2132,6 +2132,31 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var stopSequences: [String]
     /**
+     * Whether functions are called. Default: as the model likes.
+     */
+    public var toolChoice: ToolChoice?
+    /**
+     * Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
+     * flagged.
+     */
+    public var parallelToolCalls: Bool
+    /**
+     * Names of the functions that may be called, of those that the prompt offers. Default: all.
+     */
+    public var allowedTools: [String]?
+    /**
+     * Whether calls are held to the declared functions while they are written. Default: off.
+     */
+    public var toolCallConstraint: ToolCallConstraint?
+    /**
+     * A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+     */
+    public var jsonSchemaConstraint: String?
+    /**
+     * Tells the model of that schema, in the prompt alone.
+     */
+    public var injectSchemaIntoPrompt: Bool
+    /**
      * Delivers reasoning as reasoning chunks; else it is only kept with the message.
      */
     public var enableThinking: Bool
@@ -2207,6 +2232,25 @@ public struct GenerationOptions: Equatable, Hashable {
          * Texts that end the reply; they are not part of it.
          */stopSequences: [String] = [],
         /**
+         * Whether functions are called. Default: as the model likes.
+         */toolChoice: ToolChoice? = nil,
+        /**
+         * Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
+         * flagged.
+         */parallelToolCalls: Bool = true,
+        /**
+         * Names of the functions that may be called, of those that the prompt offers. Default: all.
+         */allowedTools: [String]? = nil,
+        /**
+         * Whether calls are held to the declared functions while they are written. Default: off.
+         */toolCallConstraint: ToolCallConstraint? = nil,
+        /**
+         * A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+         */jsonSchemaConstraint: String? = nil,
+        /**
+         * Tells the model of that schema, in the prompt alone.
+         */injectSchemaIntoPrompt: Bool = true,
+        /**
          * Delivers reasoning as reasoning chunks; else it is only kept with the message.
          */enableThinking: Bool = false,
         /**
@@ -2243,6 +2287,12 @@ public struct GenerationOptions: Equatable, Hashable {
         self.rngSeed = rngSeed
         self.maxTokens = maxTokens
         self.stopSequences = stopSequences
+        self.toolChoice = toolChoice
+        self.parallelToolCalls = parallelToolCalls
+        self.allowedTools = allowedTools
+        self.toolCallConstraint = toolCallConstraint
+        self.jsonSchemaConstraint = jsonSchemaConstraint
+        self.injectSchemaIntoPrompt = injectSchemaIntoPrompt
         self.enableThinking = enableThinking
         self.inlineThinkingTags = inlineThinkingTags
         self.templateVariables = templateVariables
@@ -2282,6 +2332,12 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 rngSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
                 maxTokens: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 stopSequences: FfiConverterSequenceString.read(from: &buf),
+                toolChoice: FfiConverterOptionTypeToolChoice.read(from: &buf),
+                parallelToolCalls: FfiConverterBool.read(from: &buf),
+                allowedTools: FfiConverterOptionSequenceString.read(from: &buf),
+                toolCallConstraint: FfiConverterOptionTypeToolCallConstraint.read(from: &buf),
+                jsonSchemaConstraint: FfiConverterOptionString.read(from: &buf),
+                injectSchemaIntoPrompt: FfiConverterBool.read(from: &buf),
                 enableThinking: FfiConverterBool.read(from: &buf),
                 inlineThinkingTags: FfiConverterBool.read(from: &buf),
                 templateVariables: FfiConverterOptionTypeJsonObject.read(from: &buf),
@@ -2307,6 +2363,12 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSdkLong.write(value.rngSeed, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.maxTokens, into: &buf)
         FfiConverterSequenceString.write(value.stopSequences, into: &buf)
+        FfiConverterOptionTypeToolChoice.write(value.toolChoice, into: &buf)
+        FfiConverterBool.write(value.parallelToolCalls, into: &buf)
+        FfiConverterOptionSequenceString.write(value.allowedTools, into: &buf)
+        FfiConverterOptionTypeToolCallConstraint.write(value.toolCallConstraint, into: &buf)
+        FfiConverterOptionString.write(value.jsonSchemaConstraint, into: &buf)
+        FfiConverterBool.write(value.injectSchemaIntoPrompt, into: &buf)
         FfiConverterBool.write(value.enableThinking, into: &buf)
         FfiConverterBool.write(value.inlineThinkingTags, into: &buf)
         FfiConverterOptionTypeJsonObject.write(value.templateVariables, into: &buf)
@@ -2358,6 +2420,14 @@ public struct GenerationStats: Equatable, Hashable {
      * Those of them that are blocks of calls.
      */
     public var callTokens: SdkCount
+    /**
+     * Those of them that were the only ones possible, so that the model was not asked for them.
+     */
+    public var forcedTokens: SdkCount
+    /**
+     * Spent finding out which tokens are possible; a part of the other times.
+     */
+    public var constraintTime: Double
     /**
      * Tokens of prompt and reply together.
      */
@@ -2418,6 +2488,12 @@ public struct GenerationStats: Equatable, Hashable {
          * Those of them that are blocks of calls.
          */callTokens: SdkCount,
         /**
+         * Those of them that were the only ones possible, so that the model was not asked for them.
+         */forcedTokens: SdkCount,
+        /**
+         * Spent finding out which tokens are possible; a part of the other times.
+         */constraintTime: Double,
+        /**
          * Tokens of prompt and reply together.
          */totalTokens: SdkCount,
         /**
@@ -2452,6 +2528,8 @@ public struct GenerationStats: Equatable, Hashable {
         self.completionTokens = completionTokens
         self.reasoningTokens = reasoningTokens
         self.callTokens = callTokens
+        self.forcedTokens = forcedTokens
+        self.constraintTime = constraintTime
         self.totalTokens = totalTokens
         self.queueTime = queueTime
         self.timeToFirstToken = timeToFirstToken
@@ -2485,6 +2563,8 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
                 completionTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 reasoningTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 callTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                forcedTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                constraintTime: FfiConverterDouble.read(from: &buf),
                 totalTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 queueTime: FfiConverterDouble.read(from: &buf),
                 timeToFirstToken: FfiConverterDouble.read(from: &buf),
@@ -2504,6 +2584,8 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
         FfiConverterTypeSdkCount.write(value.completionTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.reasoningTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.callTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.forcedTokens, into: &buf)
+        FfiConverterDouble.write(value.constraintTime, into: &buf)
         FfiConverterTypeSdkCount.write(value.totalTokens, into: &buf)
         FfiConverterDouble.write(value.queueTime, into: &buf)
         FfiConverterDouble.write(value.timeToFirstToken, into: &buf)
@@ -3903,6 +3985,10 @@ public enum FinishReason: Equatable, Hashable {
      * Cancelled, or out of time.
      */
     case interrupted
+    /**
+     * The reply could not go on as its options demand.
+     */
+    case constraint
 
 
 
@@ -3934,6 +4020,8 @@ public struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
 
         case 5: return .interrupted
 
+        case 6: return .constraint
+
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
@@ -3960,6 +4048,10 @@ public struct FfiConverterTypeFinishReason: FfiConverterRustBuffer {
 
         case .interrupted:
             writeInt(&buf, Int32(5))
+
+
+        case .constraint:
+            writeInt(&buf, Int32(6))
 
         }
     }
@@ -4431,7 +4523,10 @@ public enum RawMessageResponse: Equatable, Hashable {
          */stats: GenerationStats,
         /**
          * What the prompt left out of the history, and whether the results in it match the calls.
-         */prompt: PromptReport
+         */prompt: PromptReport,
+        /**
+         * Why calls were not constrained, or from some token on no longer, where that was asked for.
+         */unconstrained: String?
     )
 
 
@@ -4469,7 +4564,7 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
         case 5: return .functionCallsRejected(rejectedCalls: try FfiConverterSequenceTypeRejectedCall.read(from: &buf)
         )
 
-        case 6: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf)
+        case 6: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -4506,12 +4601,13 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterSequenceTypeRejectedCall.write(rejectedCalls, into: &buf)
 
 
-        case let .complete(fullMessage,finishReason,stats,prompt):
+        case let .complete(fullMessage,finishReason,stats,prompt,unconstrained):
             writeInt(&buf, Int32(6))
             FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
             FfiConverterTypeFinishReason.write(finishReason, into: &buf)
             FfiConverterTypeGenerationStats.write(stats, into: &buf)
             FfiConverterTypePromptReport.write(prompt, into: &buf)
+            FfiConverterOptionString.write(unconstrained, into: &buf)
 
         }
     }
@@ -5256,6 +5352,182 @@ public func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer 
 
 
 /**
+ * Whether calls are held to the declared functions while they are written.
+ */
+
+public enum ToolCallConstraint: Equatable, Hashable {
+
+    /**
+     * The model writes what it likes; calls are validated afterwards.
+     */
+    case off
+    /**
+     * Once the model begins a call, it writes nothing but calls of declared functions that fit.
+     */
+    case typed
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ToolCallConstraint: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer {
+    typealias SwiftType = ToolCallConstraint
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolCallConstraint {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .off
+
+        case 2: return .typed
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: ToolCallConstraint, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .off:
+            writeInt(&buf, Int32(1))
+
+
+        case .typed:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolCallConstraint_lift(_ buf: RustBuffer) throws -> ToolCallConstraint {
+    return try FfiConverterTypeToolCallConstraint.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolCallConstraint_lower(_ value: ToolCallConstraint) -> RustBuffer {
+    return FfiConverterTypeToolCallConstraint.lower(value)
+}
+
+
+
+/**
+ * Whether functions are called.
+ */
+
+public enum ToolChoice: Equatable, Hashable {
+
+    /**
+     * As the model likes.
+     */
+    case auto
+    /**
+     * No function is called; the prompt still offers them.
+     */
+    case none
+    /**
+     * The reply begins with a call.
+     */
+    case required
+    /**
+     * The reply begins with a call of this function, and calls no other.
+     */
+    case function(
+        /**
+         * Its name.
+         */name: String
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ToolChoice: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeToolChoice: FfiConverterRustBuffer {
+    typealias SwiftType = ToolChoice
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolChoice {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .auto
+
+        case 2: return .none
+
+        case 3: return .required
+
+        case 4: return .function(name: try FfiConverterString.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: ToolChoice, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .auto:
+            writeInt(&buf, Int32(1))
+
+
+        case .none:
+            writeInt(&buf, Int32(2))
+
+
+        case .required:
+            writeInt(&buf, Int32(3))
+
+
+        case let .function(name):
+            writeInt(&buf, Int32(4))
+            FfiConverterString.write(name, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolChoice_lift(_ buf: RustBuffer) throws -> ToolChoice {
+    return try FfiConverterTypeToolChoice.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer {
+    return FfiConverterTypeToolChoice.lower(value)
+}
+
+
+
+/**
  * The form of the entries in the tool list that a model reads.
  */
 
@@ -5708,6 +5980,54 @@ fileprivate struct FfiConverterOptionTypeStrictness: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeStrictness.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeToolCallConstraint: FfiConverterRustBuffer {
+    typealias SwiftType = ToolCallConstraint?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeToolCallConstraint.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeToolCallConstraint.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeToolChoice: FfiConverterRustBuffer {
+    typealias SwiftType = ToolChoice?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeToolChoice.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeToolChoice.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

@@ -24,6 +24,8 @@ public struct Completion: Equatable, Hashable, Sendable {
     public var stats: GenerationStats
     /// What the prompt left out of the history, and whether the results in it match the calls.
     public var prompt: PromptReport
+    /// Why calls were not constrained, or from some token on no longer, where that was asked for.
+    public var unconstrained: String?
 }
 
 extension MessageResponse {
@@ -39,9 +41,11 @@ extension MessageResponse {
             self = .functionCalls(functionCalls)
         case .functionCallsRejected(let rejectedCalls):
             self = .functionCallsRejected(rejectedCalls)
-        case .complete(let fullMessage, let finishReason, let stats, let prompt):
+        case .complete(let fullMessage, let finishReason, let stats, let prompt, let unconstrained):
             self = .complete(
-                Completion(fullMessage: fullMessage, finishReason: finishReason, stats: stats, prompt: prompt))
+                Completion(
+                    fullMessage: fullMessage, finishReason: finishReason, stats: stats, prompt: prompt,
+                    unconstrained: unconstrained))
         }
     }
 }

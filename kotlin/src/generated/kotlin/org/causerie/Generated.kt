@@ -3670,6 +3670,37 @@ data class GenerationOptions (
     val `stopSequences`: List<kotlin.String> = listOf()
     ,
     /**
+     * Whether functions are called. Default: as the model likes.
+     */
+    val `toolChoice`: ToolChoice? = null
+    ,
+    /**
+     * Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
+     * flagged.
+     */
+    val `parallelToolCalls`: kotlin.Boolean = true
+    ,
+    /**
+     * Names of the functions that may be called, of those that the prompt offers. Default: all.
+     */
+    val `allowedTools`: List<kotlin.String>? = null
+    ,
+    /**
+     * Whether calls are held to the declared functions while they are written. Default: off.
+     */
+    val `toolCallConstraint`: ToolCallConstraint? = null
+    ,
+    /**
+     * A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+     */
+    val `jsonSchemaConstraint`: kotlin.String? = null
+    ,
+    /**
+     * Tells the model of that schema, in the prompt alone.
+     */
+    val `injectSchemaIntoPrompt`: kotlin.Boolean = true
+    ,
+    /**
      * Delivers reasoning as reasoning chunks; else it is only kept with the message.
      */
     val `enableThinking`: kotlin.Boolean = false
@@ -3737,6 +3768,12 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterSequenceString.read(buf),
+            FfiConverterOptionalTypeToolChoice.read(buf),
+            FfiConverterBoolean.read(buf),
+            FfiConverterOptionalSequenceString.read(buf),
+            FfiConverterOptionalTypeToolCallConstraint.read(buf),
+            FfiConverterOptionalString.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeJsonObject.read(buf),
@@ -3762,6 +3799,12 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`rngSeed`) +
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`maxTokens`) +
             FfiConverterSequenceString.allocationSize(value.`stopSequences`) +
+            FfiConverterOptionalTypeToolChoice.allocationSize(value.`toolChoice`) +
+            FfiConverterBoolean.allocationSize(value.`parallelToolCalls`) +
+            FfiConverterOptionalSequenceString.allocationSize(value.`allowedTools`) +
+            FfiConverterOptionalTypeToolCallConstraint.allocationSize(value.`toolCallConstraint`) +
+            FfiConverterOptionalString.allocationSize(value.`jsonSchemaConstraint`) +
+            FfiConverterBoolean.allocationSize(value.`injectSchemaIntoPrompt`) +
             FfiConverterBoolean.allocationSize(value.`enableThinking`) +
             FfiConverterBoolean.allocationSize(value.`inlineThinkingTags`) +
             FfiConverterOptionalTypeJsonObject.allocationSize(value.`templateVariables`) +
@@ -3786,6 +3829,12 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkLong.write(value.`rngSeed`, buf)
             FfiConverterOptionalTypeSdkCount.write(value.`maxTokens`, buf)
             FfiConverterSequenceString.write(value.`stopSequences`, buf)
+            FfiConverterOptionalTypeToolChoice.write(value.`toolChoice`, buf)
+            FfiConverterBoolean.write(value.`parallelToolCalls`, buf)
+            FfiConverterOptionalSequenceString.write(value.`allowedTools`, buf)
+            FfiConverterOptionalTypeToolCallConstraint.write(value.`toolCallConstraint`, buf)
+            FfiConverterOptionalString.write(value.`jsonSchemaConstraint`, buf)
+            FfiConverterBoolean.write(value.`injectSchemaIntoPrompt`, buf)
             FfiConverterBoolean.write(value.`enableThinking`, buf)
             FfiConverterBoolean.write(value.`inlineThinkingTags`, buf)
             FfiConverterOptionalTypeJsonObject.write(value.`templateVariables`, buf)
@@ -3827,6 +3876,16 @@ data class GenerationStats (
      * Those of them that are blocks of calls.
      */
     val `callTokens`: SdkCount
+    ,
+    /**
+     * Those of them that were the only ones possible, so that the model was not asked for them.
+     */
+    val `forcedTokens`: SdkCount
+    ,
+    /**
+     * Spent finding out which tokens are possible; a part of the other times.
+     */
+    val `constraintTime`: kotlin.Double
     ,
     /**
      * Tokens of prompt and reply together.
@@ -3900,6 +3959,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterDouble.read(buf),
             FfiConverterDouble.read(buf),
             FfiConverterDouble.read(buf),
             FfiConverterDouble.read(buf),
@@ -3917,6 +3978,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.allocationSize(value.`completionTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`reasoningTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`callTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`forcedTokens`) +
+            FfiConverterDouble.allocationSize(value.`constraintTime`) +
             FfiConverterTypeSdkCount.allocationSize(value.`totalTokens`) +
             FfiConverterDouble.allocationSize(value.`queueTime`) +
             FfiConverterDouble.allocationSize(value.`timeToFirstToken`) +
@@ -3935,6 +3998,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.write(value.`completionTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`reasoningTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`callTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`forcedTokens`, buf)
+            FfiConverterDouble.write(value.`constraintTime`, buf)
             FfiConverterTypeSdkCount.write(value.`totalTokens`, buf)
             FfiConverterDouble.write(value.`queueTime`, buf)
             FfiConverterDouble.write(value.`timeToFirstToken`, buf)
@@ -5014,7 +5079,11 @@ enum class FinishReason {
     /**
      * Cancelled, or out of time.
      */
-    INTERRUPTED;
+    INTERRUPTED,
+    /**
+     * The reply could not go on as its options demand.
+     */
+    CONSTRAINT;
 
 
 
@@ -5239,7 +5308,11 @@ sealed class MessageResponse {
         /**
          * What the prompt left out of the history, and whether the results in it match the calls.
          */
-        val `prompt`: org.causerie.PromptReport) : MessageResponse()
+        val `prompt`: org.causerie.PromptReport,
+        /**
+         * Why calls were not constrained, or from some token on no longer, where that was asked for.
+         */
+        val `unconstrained`: kotlin.String?) : MessageResponse()
 
     {
 
@@ -5284,6 +5357,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterTypeFinishReason.read(buf),
                 FfiConverterTypeGenerationStats.read(buf),
                 FfiConverterTypePromptReport.read(buf),
+                FfiConverterOptionalString.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
@@ -5334,6 +5408,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterTypeFinishReason.allocationSize(value.`finishReason`)
                 + FfiConverterTypeGenerationStats.allocationSize(value.`stats`)
                 + FfiConverterTypePromptReport.allocationSize(value.`prompt`)
+                + FfiConverterOptionalString.allocationSize(value.`unconstrained`)
             )
         }
     }
@@ -5372,6 +5447,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterTypeFinishReason.write(value.`finishReason`, buf)
                 FfiConverterTypeGenerationStats.write(value.`stats`, buf)
                 FfiConverterTypePromptReport.write(value.`prompt`, buf)
+                FfiConverterOptionalString.write(value.`unconstrained`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -6391,6 +6467,170 @@ public object FfiConverterTypeStrictness: FfiConverterRustBuffer<Strictness> {
 
 
 /**
+ * Whether calls are held to the declared functions while they are written.
+ */
+
+enum class ToolCallConstraint {
+
+    /**
+     * The model writes what it likes; calls are validated afterwards.
+     */
+    OFF,
+    /**
+     * Once the model begins a call, it writes nothing but calls of declared functions that fit.
+     */
+    TYPED;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer<ToolCallConstraint> {
+    override fun read(buf: ByteBuffer) = try {
+
+        ToolCallConstraint.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: ToolCallConstraint) = 4UL
+
+    override fun write(value: ToolCallConstraint, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * Whether functions are called.
+ */
+sealed class ToolChoice {
+
+    /**
+     * As the model likes.
+     */
+    object Auto : ToolChoice()
+
+
+    /**
+     * No function is called; the prompt still offers them.
+     */
+    object None : ToolChoice()
+
+
+    /**
+     * The reply begins with a call.
+     */
+    object Required : ToolChoice()
+
+
+    /**
+     * The reply begins with a call of this function, and calls no other.
+     */
+    data class Function(
+        /**
+         * Its name.
+         */
+        val `name`: kotlin.String) : ToolChoice()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeToolChoice : FfiConverterRustBuffer<ToolChoice>{
+    override fun read(buf: ByteBuffer): ToolChoice {
+        return when(buf.getInt()) {
+            1 -> ToolChoice.Auto
+            2 -> ToolChoice.None
+            3 -> ToolChoice.Required
+            4 -> ToolChoice.Function(
+                FfiConverterString.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: ToolChoice): ULong = when(value) {
+        is ToolChoice.Auto -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is ToolChoice.None -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is ToolChoice.Required -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+        is ToolChoice.Function -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`name`)
+            )
+        }
+    }
+
+    override fun write(value: ToolChoice, buf: ByteBuffer) {
+        when(value) {
+            is ToolChoice.Auto -> {
+                buf.putInt(1)
+                Unit
+            }
+            is ToolChoice.None -> {
+                buf.putInt(2)
+                Unit
+            }
+            is ToolChoice.Required -> {
+                buf.putInt(3)
+                Unit
+            }
+            is ToolChoice.Function -> {
+                buf.putInt(4)
+                FfiConverterString.write(value.`name`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
  * The form of the entries in the tool list that a model reads.
  */
 
@@ -6941,6 +7181,70 @@ public object FfiConverterOptionalTypeStrictness: FfiConverterRustBuffer<Strictn
         } else {
             buf.put(1)
             FfiConverterTypeStrictness.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeToolCallConstraint: FfiConverterRustBuffer<ToolCallConstraint?> {
+    override fun read(buf: ByteBuffer): ToolCallConstraint? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeToolCallConstraint.read(buf)
+    }
+
+    override fun allocationSize(value: ToolCallConstraint?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeToolCallConstraint.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ToolCallConstraint?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeToolCallConstraint.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeToolChoice: FfiConverterRustBuffer<ToolChoice?> {
+    override fun read(buf: ByteBuffer): ToolChoice? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeToolChoice.read(buf)
+    }
+
+    override fun allocationSize(value: ToolChoice?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeToolChoice.allocationSize(value)
+        }
+    }
+
+    override fun write(value: ToolChoice?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeToolChoice.write(value, buf)
         }
     }
 }

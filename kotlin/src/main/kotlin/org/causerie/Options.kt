@@ -78,6 +78,24 @@ public class GenerationOptionsBuilder {
     /** Texts that end the reply; they are not part of it. */
     public var stopSequences: List<String> = listOf()
 
+    /** Whether functions are called. Default: as the model likes. */
+    public var toolChoice: ToolChoice? = null
+
+    /** Whether a reply may make several calls. Further ones are not written where calls are constrained, else flagged. */
+    public var parallelToolCalls: Boolean = true
+
+    /** Names of the functions that may be called, of those that the prompt offers. Default: all. */
+    public var allowedTools: List<String>? = null
+
+    /** Whether calls are held to the declared functions while they are written. Default: off. */
+    public var toolCallConstraint: ToolCallConstraint? = null
+
+    /** A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same. */
+    public var jsonSchemaConstraint: String? = null
+
+    /** Tells the model of that schema, in the prompt alone. */
+    public var injectSchemaIntoPrompt: Boolean = true
+
     /** Delivers reasoning as reasoning chunks; else it is only kept with the message. */
     public var enableThinking: Boolean = false
 
@@ -117,6 +135,12 @@ public class GenerationOptionsBuilder {
         rngSeed = rngSeed,
         maxTokens = maxTokens,
         stopSequences = stopSequences,
+        toolChoice = toolChoice,
+        parallelToolCalls = parallelToolCalls,
+        allowedTools = allowedTools,
+        toolCallConstraint = toolCallConstraint,
+        jsonSchemaConstraint = jsonSchemaConstraint,
+        injectSchemaIntoPrompt = injectSchemaIntoPrompt,
         enableThinking = enableThinking,
         inlineThinkingTags = inlineThinkingTags,
         templateVariables = templateVariables,
