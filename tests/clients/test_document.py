@@ -1,0 +1,32 @@
+"""Schemathesis: requests made from the server's own document, good ones and bad ones, and replies held against it."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from server import Server
+
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+
+
+class Document(unittest.TestCase):
+    def test_what_is_described_is_what_is_served(self):
+        server = Server("--drain-timeout", "0")
+        try:
+            address = server.base_url.removesuffix("/v1")
+            command = [pathlib.Path(sys.executable).with_name("schemathesis"), "run", f"{address}/openapi.json"]
+            options = ["--url", address, "--seed", "1", "--phases", "coverage", "--checks", CHECKS, "--no-color"]
+            environment = {**os.environ, "SCHEMATHESIS_HOOKS": "hooks"}
+            ran = subprocess.run(
+                [*command, *options], capture_output=True, text=True, env=environment, cwd=pathlib.Path(__file__).parent
+            )
+            self.assertEqual(ran.returncode, 0, ran.stdout[-6000:] + ran.stderr[-2000:])
+            self.assertIn("12 passed", ran.stdout)
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
