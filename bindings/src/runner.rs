@@ -81,10 +81,13 @@ fn load_watched(
 ) -> Result<core::ModelRunner> {
     let mut thrown = None;
     let loaded = core::ModelRunner::load_watched(path, options.into(), |fraction| {
-        let proceed = progress.as_ref().map_or(Ok(true), |progress| progress.proceed(fraction));
-        match proceed {
-            Ok(true) if !is_forsaken() => ControlFlow::Continue(()),
-            Ok(_) => ControlFlow::Break(()),
+        // Asked first: who has gone may not be there to be called either.
+        if is_forsaken() {
+            return ControlFlow::Break(());
+        }
+        match progress.as_ref().map_or(Ok(true), |progress| progress.proceed(fraction)) {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(()),
             Err(err) => {
                 thrown = Some(err);
                 ControlFlow::Break(())
@@ -124,6 +127,11 @@ impl ModelRunner {
     /// Completes a prompt as it stands.
     pub fn complete(&self, prompt: String, options: GenerationOptions) -> Arc<ResponseStream> {
         ResponseStream::new(self.runner.complete(prompt, options.into()))
+    }
+
+    /// Completes a prompt given as token ids.
+    pub fn complete_tokens(&self, prompt: Vec<u32>, options: GenerationOptions) -> Arc<ResponseStream> {
+        ResponseStream::new(self.runner.complete(core::Prompt::Tokens(prompt), options.into()))
     }
 
     /// The prompt that the model would read for these messages.

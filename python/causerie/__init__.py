@@ -1,0 +1,142 @@
+"""Conversations with language models that run on the device: text, reasoning and function calls as one stream.
+
+    import causerie
+
+    with causerie.ModelRunner.load("causerie/demo") as runner:
+        conversation = runner.create_conversation()
+        for event in conversation.generate_response("Hello!"):
+            match event:
+                case causerie.Chunk(text):
+                    print(text, end="", flush=True)
+                case causerie.FunctionCalls(calls):
+                    print(calls)
+"""
+
+from causerie.conversation import ContextPlan, Conversation
+from causerie.error import SdkError
+from causerie.function import (
+    Diagnostic,
+    RejectedCall,
+    SdkArr,
+    SdkBool,
+    SdkFunction,
+    SdkFunctionCall,
+    SdkFunctionParameter,
+    SdkFunctionParameterType,
+    SdkInt,
+    SdkNull,
+    SdkNum,
+    SdkObj,
+    SdkStr,
+    Severity,
+    Validation,
+    function_schema,
+    functions_from_json,
+    functions_to_json,
+    validate,
+)
+from causerie.library import TextPiece, TextStream, Tokenizer, generate, load, stream_generate
+from causerie.message import (
+    Audio,
+    ChatMessage,
+    ChatMessageContent,
+    ChatMessageRole,
+    Image,
+    Text,
+    messages_from_json,
+    messages_to_json,
+)
+from causerie.options import (
+    ContextPolicy,
+    DefaultFunctionCallParser,
+    FunctionCallParser,
+    GenerationOptions,
+    JsonStyleFunctionCallParser,
+    LoadOptions,
+    OnBusy,
+    OnCancel,
+    RejectedCallText,
+    SamplingDefaults,
+    Strictness,
+)
+from causerie.response import (
+    AudioSample,
+    Chunk,
+    Complete,
+    FinishReason,
+    FunctionCalls,
+    FunctionCallsRejected,
+    GenerationStats,
+    MessageResponse,
+    PromptReport,
+    ReasoningChunk,
+    Response,
+    Sampling,
+)
+from causerie.runner import ModelInfo, ModelRunner
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Audio",
+    "AudioSample",
+    "ChatMessage",
+    "ChatMessageContent",
+    "ChatMessageRole",
+    "Chunk",
+    "Complete",
+    "ContextPlan",
+    "ContextPolicy",
+    "Conversation",
+    "DefaultFunctionCallParser",
+    "Diagnostic",
+    "FinishReason",
+    "FunctionCallParser",
+    "FunctionCalls",
+    "FunctionCallsRejected",
+    "GenerationOptions",
+    "GenerationStats",
+    "Image",
+    "JsonStyleFunctionCallParser",
+    "LoadOptions",
+    "MessageResponse",
+    "ModelInfo",
+    "ModelRunner",
+    "OnBusy",
+    "OnCancel",
+    "PromptReport",
+    "ReasoningChunk",
+    "RejectedCall",
+    "RejectedCallText",
+    "Response",
+    "Sampling",
+    "SamplingDefaults",
+    "SdkArr",
+    "SdkBool",
+    "SdkError",
+    "SdkFunction",
+    "SdkFunctionCall",
+    "SdkFunctionParameter",
+    "SdkFunctionParameterType",
+    "SdkInt",
+    "SdkNull",
+    "SdkNum",
+    "SdkObj",
+    "SdkStr",
+    "Severity",
+    "Strictness",
+    "Text",
+    "TextPiece",
+    "TextStream",
+    "Tokenizer",
+    "Validation",
+    "function_schema",
+    "functions_from_json",
+    "functions_to_json",
+    "generate",
+    "load",
+    "messages_from_json",
+    "messages_to_json",
+    "stream_generate",
+    "validate",
+]

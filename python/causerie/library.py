@@ -1,0 +1,248 @@
+"""The in-process calls of the local library: load, apply a chat template, generate, stream.
+
+They take a prompt as text or as token ids and give text, markers of calls included. For calls as data, hold a
+`Conversation`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, overload
+
+from causerie.error import SdkError
+from causerie.function import FunctionLike
+from causerie.message import MessageLike, as_messages
+from causerie.options import GenerationOptions, LoadOptions, gathered
+from causerie.response import Chunk, Complete, FinishReason, GenerationStats, Response, ResponseIterator
+from causerie.runner import ModelRunner
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from causerie.options import GenerationKeywords, LoadKeywords
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """The tokenizer of a loaded model, with its chat template."""
+
+    model_runner: ModelRunner
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of a prompt given as text."""
+        return self.model_runner.tokenize(text)
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[MessageLike],
+        tools: Iterable[FunctionLike] | None = ...,
+        *,
+        tokenize: Literal[False],
+        add_generation_prompt: bool = ...,
+    ) -> str: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[MessageLike],
+        tools: Iterable[FunctionLike] | None = ...,
+        *,
+        tokenizer: Literal[False],
+        add_generation_prompt: bool = ...,
+    ) -> str: ...
+
+    @overload
+    def apply_chat_template(
+        self,
+        messages: Iterable[MessageLike],
+        tools: Iterable[FunctionLike] | None = ...,
+        *,
+        tokenize: Literal[True] | None = ...,
+        tokenizer: Literal[True] | None = ...,
+        add_generation_prompt: bool = ...,
+    ) -> list[int]: ...
+
+    def apply_chat_template(
+        self,
+        messages: Iterable[MessageLike],
+        tools: Iterable[FunctionLike] | None = None,
+        *,
+        tokenize: bool | None = None,
+        tokenizer: bool | None = None,
+        add_generation_prompt: bool = False,
+    ) -> str | list[int]:
+        """The prompt for messages: token ids, or text with `tokenize=False`, which may be spelled `tokenizer=False`.
+
+        `tools` are functions to offer, besides those that the messages carry. `add_generation_prompt` ends the prompt
+        where the model's turn begins.
+
+        In text a control token and a message that merely spells one look alike, and are read alike afterwards; as
+        token ids they stay apart. Prefer those, or a conversation, for text that others have written.
+        """
+        if tokenize is not None and tokenizer is not None and tokenize != tokenizer:
+            raise SdkError.InvalidOption("tokenize and tokenizer contradict each other", "tokenizer")
+        history = as_messages(messages)
+        if tools is not None:
+            conversation = self.model_runner.create_conversation_from_history(history)
+            conversation.register_functions(tools)
+            history = conversation.history
+        if tokenize is False or tokenizer is False:
+            return self.model_runner.render_prompt(history, add_generation_prompt)
+        return self.model_runner.prompt_tokens(history, add_generation_prompt)
+
+
+def load(
+    model: str | os.PathLike[str],
+    options: LoadOptions | None = None,
+    *,
+    progress: Callable[[float], bool | None] | None = None,
+    **keywords: Unpack[LoadKeywords],
+) -> tuple[ModelRunner, Tokenizer]:
+    """Loads a model and its tokenizer; see `ModelRunner.load`."""
+    runner = ModelRunner.load(model, options, progress=progress, **keywords)
+    return runner, Tokenizer(runner)
+
+
+class TextPiece(str):
+    """A piece of text, with what is known of the reply once it has ended: on the last piece, which may be empty."""
+
+    _completion: Complete | None = None
+
+    @property
+    def text(self) -> str:
+        """The piece."""
+        return str(self)
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the reply ended; `None` before."""
+        return self._completion.finish_reason if self._completion else None
+
+    @property
+    def stats(self) -> GenerationStats | None:
+        """Counts and times; `None` before the end."""
+        return self._completion.stats if self._completion else None
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Tokens of the prompt; `None` before the end."""
+        return self.stats.prompt_tokens if self.stats else None
+
+    @property
+    def generation_tokens(self) -> int | None:
+        """Tokens that the model wrote; `None` before the end."""
+        return self.stats.completion_tokens if self.stats else None
+
+
+class TextStream:
+    """Text pieces as they are generated. Read it once, with `for` or `async for`; it behaves as a `Response` does."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+
+    def cancel(self) -> None:
+        """Stops the reply within one token."""
+        self._response.cancel()
+
+    def __iter__(self) -> TextIterator:
+        return TextIterator(self._response)
+
+    def __aiter__(self) -> TextIterator:
+        return TextIterator(self._response)
+
+    def __enter__(self) -> TextStream:
+        return self
+
+    def __exit__(self, *end: object) -> None:
+        self._response._leave()
+
+    async def __aenter__(self) -> TextStream:
+        return self
+
+    async def __aexit__(self, *end: object) -> None:
+        self._response._leave()
+
+
+class TextIterator:
+    """Reads a stream of text, and stops it when it is dropped."""
+
+    def __init__(self, response: Response) -> None:
+        self._events = ResponseIterator(response)
+
+    def __iter__(self) -> TextIterator:
+        return self
+
+    def __aiter__(self) -> TextIterator:
+        return self
+
+    def __next__(self) -> TextPiece:
+        for event in self._events:
+            if isinstance(event, (Chunk, Complete)):
+                return _piece(event)
+        raise StopIteration
+
+    async def __anext__(self) -> TextPiece:
+        async for event in self._events:
+            if isinstance(event, (Chunk, Complete)):
+                return _piece(event)
+        raise StopAsyncIteration
+
+
+def _piece(event: Chunk | Complete) -> TextPiece:
+    if isinstance(event, Chunk):
+        return TextPiece(event.text)
+    last = TextPiece()
+    last._completion = event
+    return last
+
+
+def stream_generate(
+    model: ModelRunner,
+    tokenizer: Tokenizer,
+    prompt: str | Sequence[int],
+    *,
+    image: object = None,
+    **keywords: Unpack[GenerationKeywords],
+) -> TextStream:
+    """Generates text for a prompt, piece by piece. Options are those of `GenerationOptions` that are not about calls."""
+    if image is not None:
+        raise SdkError.UnsupportedContent("images are not supported yet: no vision model can be loaded")
+    # The calls of the specification pass both; a model has but one tokenizer.
+    if tokenizer.model_runner is not model:
+        raise SdkError.InvalidMessage("the tokenizer belongs to another model")
+    for name in ("function_call_parser", "parser_strictness", "rejected_call_text"):
+        if name in keywords:
+            raise SdkError.InvalidOption(f"{name} is for conversations; here calls are text", name)
+    options = gathered(GenerationOptions, None, keywords)
+    options.function_call_parser = None
+    return TextStream(model.complete(prompt, options))
+
+
+def generate(
+    model: ModelRunner,
+    tokenizer: Tokenizer,
+    prompt: str | Sequence[int],
+    *,
+    verbose: bool = False,
+    image: object = None,
+    **keywords: Unpack[GenerationKeywords],
+) -> str:
+    """Generates text for a prompt. With `verbose` it is printed as it arrives, and the counts after it."""
+    pieces: list[str] = []
+    for piece in stream_generate(model, tokenizer, prompt, image=image, **keywords):
+        pieces.append(piece)
+        if verbose:
+            print(piece, end="", flush=True)
+            if piece.stats:
+                _print_counts(piece.stats)
+    return "".join(pieces)
+
+
+def _print_counts(stats: GenerationStats) -> None:
+    prefill = stats.prompt_tokens / stats.prefill_time if stats.prefill_time else 0.0
+    print("\n==========")
+    print(f"Prompt: {stats.prompt_tokens} tokens, {prefill:.1f} tokens-per-sec")
+    print(f"Generation: {stats.completion_tokens} tokens, {stats.tokens_per_second:.1f} tokens-per-sec")

@@ -1,0 +1,153 @@
+"""Messages of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias, Union
+
+from causerie._border import adopted, ffi, variant
+from causerie._json import loads
+from causerie.error import SdkError
+from causerie.function import RejectedCall, SdkFunction, SdkFunctionCall, json_text
+
+
+@adopted
+class ChatMessageRole(str, Enum):
+    """Who speaks. The plain texts, such as `"user"`, do as well."""
+
+    SYSTEM = "system"
+    """Sets the frame of the conversation; first or absent."""
+    USER = "user"
+    """The person."""
+    ASSISTANT = "assistant"
+    """The model."""
+    TOOL = "tool"
+    """The result of a function call."""
+
+
+@variant(ffi.ChatMessageContent, "TEXT")
+@dataclass
+class Text(ffi.ChatMessageContent):
+    """Text."""
+
+    text: str
+
+
+@variant(ffi.ChatMessageContent, "IMAGE")
+@dataclass
+class Image(ffi.ChatMessageContent):
+    """The bytes of a JPEG or PNG file."""
+
+    data: bytes
+
+
+@variant(ffi.ChatMessageContent, "AUDIO")
+@dataclass
+class Audio(ffi.ChatMessageContent):
+    """The bytes of a WAV file."""
+
+    data: bytes
+
+
+ChatMessageContent: TypeAlias = Union[Text, Image, Audio]
+"""One part of a message."""
+
+
+@adopted
+@dataclass
+class ChatMessage:
+    """One message of a conversation: `ChatMessage("user", "Hello!")`."""
+
+    role: ChatMessageRole
+    content: list[ChatMessageContent]
+    """The parts, in order; a text stands for one part of it. Empty for a reply that holds only calls."""
+    reasoning_content: str | None = None
+    """What the model thought before and while it answered."""
+    function_calls: list[SdkFunctionCall] | None = None
+    """On an assistant message, the calls it made, in order."""
+    rejected_calls: list[RejectedCall] = field(default_factory=list)
+    """On an assistant message, call text that could not be delivered."""
+    functions: list[SdkFunction] = field(default_factory=list)
+    """On the system message, the functions registered: so a history carries its functions with it."""
+    incomplete: bool = False
+    """Whether the reply was cut short by a cancel."""
+    tool_call_id: str | None = None
+    """On a tool message, the call that it answers."""
+    name: str | None = None
+    """The name of who speaks, or of the function that was called."""
+    extra: str = "{}"
+    """Fields of an imported message that are not known, as JSON text of an object; they are exported again."""
+
+    def __init__(
+        self,
+        role: ChatMessageRole | str,
+        content: str | Iterable[ChatMessageContent] = (),
+        reasoning_content: str | None = None,
+        function_calls: list[SdkFunctionCall] | None = None,
+        rejected_calls: Iterable[RejectedCall] = (),
+        functions: Iterable[SdkFunction] = (),
+        incomplete: bool = False,
+        tool_call_id: str | None = None,
+        name: str | None = None,
+        extra: str = "{}",
+    ) -> None:
+        try:
+            self.role = ChatMessageRole(role)
+        except ValueError:
+            raise SdkError.InvalidMessage(f"there is no role {role!r}") from None
+        self.content = [Text(content)] if isinstance(content, str) else list(content)
+        self.reasoning_content = reasoning_content
+        self.function_calls = function_calls
+        self.rejected_calls = list(rejected_calls)
+        self.functions = list(functions)
+        self.incomplete = incomplete
+        self.tool_call_id = tool_call_id
+        self.name = name
+        self.extra = extra
+
+    @property
+    def text(self) -> str:
+        """All text parts, joined."""
+        return "".join(part.text for part in self.content if isinstance(part, Text))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message in chat-completions form."""
+        message: dict[str, Any] = loads(messages_to_json([self]))[0]
+        return message
+
+    @classmethod
+    def from_dict(cls, message: Mapping[str, Any]) -> ChatMessage:
+        """Reads a message in chat-completions form. Raises `SdkError.Serialization` or `SdkError.InvalidMessage`."""
+        return messages_from_json(json_text([dict(message)]))[0]
+
+
+MessageLike: TypeAlias = Union[ChatMessage, Mapping[str, Any], str]
+"""A message, a message in chat-completions form, or the text of a person."""
+
+
+def messages_to_json(messages: Iterable[ChatMessage]) -> str:
+    """Writes a history as JSON text: an array of chat-completions messages."""
+    return ffi.messages_to_json(list(messages))
+
+
+def messages_from_json(text: str) -> list[ChatMessage]:
+    """Reads a history from JSON text: an array of chat-completions messages. Raises `SdkError.Serialization`."""
+    return ffi.messages_from_json(text)
+
+
+def as_message(message: MessageLike) -> ChatMessage:
+    if isinstance(message, ChatMessage):
+        return message
+    if isinstance(message, str):
+        return ChatMessage(ChatMessageRole.USER, message)
+    if isinstance(message, Mapping):
+        return ChatMessage.from_dict(message)
+    raise TypeError(f"a message is a ChatMessage, a dict or a text, not {type(message).__name__}")
+
+
+def as_messages(messages: Iterable[MessageLike]) -> list[ChatMessage]:
+    if isinstance(messages, (str, Mapping)):
+        raise TypeError("expected a list of messages, not one message")
+    return [as_message(message) for message in messages]

@@ -1,0 +1,322 @@
+"""Options of loading and of one generation."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from numbers import Real
+from typing import Any, ClassVar, Final, TypedDict, TypeVar
+
+from causerie._border import adopted
+from causerie.error import SdkError
+
+Options = TypeVar("Options", bound="CheckedOptions")
+
+
+@adopted
+class FunctionCallParser(str, Enum):
+    """How a model family writes its function calls."""
+
+    DEFAULT = "default"
+    """Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`."""
+    JSON_STYLE = "json"
+    """JSON objects between `<tool_call>` and `</tool_call>`."""
+
+
+DefaultFunctionCallParser: Final = FunctionCallParser.DEFAULT
+JsonStyleFunctionCallParser: Final = FunctionCallParser.JSON_STYLE
+
+
+@adopted
+class Strictness(str, Enum):
+    """What becomes of calls that had to be mended to be read."""
+
+    RECOVER = "recover"
+    """They are delivered, with their repairs named."""
+    STRICT = "strict"
+    """They are rejected, with the mended call as candidate."""
+
+
+@adopted
+class RejectedCallText(str, Enum):
+    """What becomes of the text of a block of calls that could not be delivered, besides its rejection."""
+
+    WHEN_NO_CALL = "when_no_call"
+    """It is text, in its place, when no call of its block was delivered."""
+    NEVER = "never"
+    """It stands in the rejection alone."""
+    ALWAYS = "always"
+    """It is text in any case, behind the calls of its block."""
+
+
+@adopted
+class OnCancel(str, Enum):
+    """What stays in the history of a reply that is cancelled."""
+
+    KEEP_PARTIAL = "keep_partial"
+    """What was written, marked as incomplete."""
+    DROP_PARTIAL = "drop_partial"
+    """Nothing of the reply; the message it answers stays."""
+    DROP_TURN = "drop_turn"
+    """Neither the reply nor the message it answers."""
+
+
+@adopted
+class OnBusy(str, Enum):
+    """What a conversation does with a request while another reply of it is being written."""
+
+    ERROR = "error"
+    """Refuses it with `SdkError.Busy`."""
+    QUEUE = "queue"
+    """Answers it when those before it have ended."""
+
+
+class ContextPolicy(str, Enum):
+    """What happens to a history that does not fit the context."""
+
+    ERROR = "error"
+    """`SdkError.PromptExceedsContext`."""
+    SLIDE = "slide"
+    """The prompt leaves out whole turns, the oldest first."""
+    SHRINK = "shrink"
+    """As `SLIDE`, but first the results of functions in older turns are cut short."""
+
+    # How the border asks.
+    def is_ERROR(self) -> bool:
+        return self is ContextPolicy.ERROR
+
+    def is_SLIDE(self) -> bool:
+        return self is not ContextPolicy.ERROR
+
+    @property
+    def shrink_tool_results(self) -> bool:
+        return self is ContextPolicy.SHRINK
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError("a number")
+    return float(value)
+
+
+def _whole(bits: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+        if number is None or not 0 <= number < 1 << bits:
+            raise TypeError(f"a whole number from 0 to {(1 << bits) - 1}")
+        return number
+
+    return check
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("True or False")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text")
+    return value
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise TypeError("a list of texts")
+    return [_text(text) for text in value]
+
+
+def _one_of(choices: type[Enum]) -> Callable[[Any], Enum]:
+    def check(value: Any) -> Enum:
+        try:
+            return choices(value)
+        except ValueError:
+            raise TypeError("one of " + ", ".join(repr(choice.value) for choice in choices)) from None
+
+    return check
+
+
+class CheckedOptions:
+    """Options that refuse a value when it is set, with `SdkError.InvalidOption`; `None` is the default of each."""
+
+    _checks: ClassVar[Mapping[str, Callable[[Any], Any]]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        check = self._checks.get(name)
+        if check is None:
+            raise _unknown(name)
+        try:
+            checked = None if value is None and check not in (_flag, _texts) else check(value)
+        except (TypeError, ValueError, OverflowError) as err:
+            reason = f"{name} is {value!r}, expected {err}"
+            raise SdkError.InvalidOption(reason, name) from None
+        object.__setattr__(self, name, checked)
+
+
+def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
+    """Options, given as an object or as keywords."""
+    if options is not None:
+        if not isinstance(options, kind):
+            raise SdkError.InvalidOption(f"options are {kind.__name__}, not {type(options).__name__}", "options")
+        for name in keywords:
+            raise SdkError.InvalidOption(f"{name} is given beside options that are an object", name)
+        return options
+    for name in keywords.keys() - kind._checks.keys():
+        raise _unknown(name)
+    return kind(**keywords)
+
+
+def _unknown(name: str) -> SdkError:
+    return SdkError.InvalidOption(f"there is no option {name}", name)
+
+
+@adopted
+@dataclass
+class GenerationOptions(CheckedOptions):
+    """How one reply is generated. `None` takes the model's own default, else the one named here."""
+
+    _checks = {
+        "function_call_parser": _one_of(FunctionCallParser),
+        "parser_strictness": _one_of(Strictness),
+        "rejected_call_text": _one_of(RejectedCallText),
+        "temperature": _number,
+        "top_p": _number,
+        "top_k": _whole(32),
+        "min_p": _number,
+        "repetition_penalty": _number,
+        "rng_seed": _whole(64),
+        "max_tokens": _whole(32),
+        "stop_sequences": _texts,
+        "enable_thinking": _flag,
+        "inline_thinking_tags": _flag,
+        "on_cancel": _one_of(OnCancel),
+        "on_busy": _one_of(OnBusy),
+        "context_policy": _one_of(ContextPolicy),
+        "timeout_milliseconds": _whole(64),
+    }
+
+    function_call_parser: FunctionCallParser | str | None = FunctionCallParser.DEFAULT
+    """How calls are found in the reply; `None` switches parsing off, and call text arrives as chunks."""
+    parser_strictness: Strictness | str | None = None
+    """What becomes of calls that had to be mended to be read. Default: they are delivered."""
+    rejected_call_text: RejectedCallText | str | None = None
+    """What becomes of the text of rejected calls. Default: it is text where no call was delivered."""
+    temperature: float | None = None
+    """Randomness: 0 always picks the most probable token. Default 1.0."""
+    top_p: float | None = None
+    """Keeps the most probable tokens up to this probability in sum. Default 1.0."""
+    top_k: int | None = None
+    """Keeps the k most probable tokens; 0 keeps all. Default 50."""
+    min_p: float | None = None
+    """Keeps tokens of at least this share of the best one's probability. Default 0."""
+    repetition_penalty: float | None = None
+    """Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0."""
+    rng_seed: int | None = None
+    """Fixes the draws. Default: drawn anew, and reported with the reply."""
+    max_tokens: int | None = None
+    """Tokens of reply at most. Default: until the model ends or the context is full."""
+    stop_sequences: list[str] = field(default_factory=list)
+    """Texts that end the reply; they are not part of it."""
+    enable_thinking: bool = False
+    """Delivers reasoning as `ReasoningChunk`; else it is only kept with the message."""
+    inline_thinking_tags: bool = False
+    """Delivers reasoning within the text, between `<think>` and `</think>`."""
+    on_cancel: OnCancel | str | None = None
+    """What stays of a cancelled reply. Default: what was written."""
+    on_busy: OnBusy | str | None = None
+    """What happens while another reply of the conversation is being written. Default: an error."""
+    context_policy: ContextPolicy | str | None = None
+    """What happens to a history that does not fit the context. Default: an error."""
+    timeout_milliseconds: int | None = None
+    """Milliseconds after which the reply is cancelled. Default: never."""
+
+
+class GenerationKeywords(TypedDict, total=False):
+    """The options of `GenerationOptions`, as keywords of a call."""
+
+    function_call_parser: FunctionCallParser | str | None
+    parser_strictness: Strictness | str | None
+    rejected_call_text: RejectedCallText | str | None
+    temperature: float | None
+    top_p: float | None
+    top_k: int | None
+    min_p: float | None
+    repetition_penalty: float | None
+    rng_seed: int | None
+    max_tokens: int | None
+    stop_sequences: list[str]
+    enable_thinking: bool
+    inline_thinking_tags: bool
+    on_cancel: OnCancel | str | None
+    on_busy: OnBusy | str | None
+    context_policy: ContextPolicy | str | None
+    timeout_milliseconds: int | None
+
+
+@adopted
+@dataclass
+class SamplingDefaults(CheckedOptions):
+    """Sampling values in place of those that a model's files recommend."""
+
+    _checks = {
+        name: GenerationOptions._checks[name] for name in ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+    }
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+
+
+def _sampling(value: Any) -> SamplingDefaults:
+    if isinstance(value, SamplingDefaults):
+        return value
+    if isinstance(value, Mapping):
+        return gathered(SamplingDefaults, None, value)
+    raise TypeError("SamplingDefaults")
+
+
+@adopted
+@dataclass
+class LoadOptions(CheckedOptions):
+    """How a model is loaded. `None` takes the default."""
+
+    _checks = {
+        "context_size": _whole(32),
+        "chat_template": _text,
+        "generation_defaults": _sampling,
+        "random_seed": _whole(64),
+        "cache_bytes": _whole(64),
+        "cache_entries": _whole(32),
+    }
+
+    context_size: int | None = None
+    """Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192."""
+    chat_template: str | None = None
+    """A chat template in place of the model's own."""
+    generation_defaults: SamplingDefaults | None = None
+    """Sampling values in place of those that the model's files recommend."""
+    random_seed: int | None = None
+    """From which the seeds of replies follow that have none of their own."""
+    cache_bytes: int | None = None
+    """Bytes that the beginnings of prompts which were read before may take. Default 512 MiB."""
+    cache_entries: int | None = None
+    """How many of them are kept; 0 keeps none. Default 256."""
+
+
+class LoadKeywords(TypedDict, total=False):
+    """The options of `LoadOptions`, as keywords of a call."""
+
+    context_size: int | None
+    chat_template: str | None
+    generation_defaults: SamplingDefaults | None
+    random_seed: int | None
+    cache_bytes: int | None
+    cache_entries: int | None
+

@@ -1,0 +1,257 @@
+"""What a generation yields, and how it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import TypeAlias, Union
+
+from causerie._border import adopted, check_not_forked, ffi, pull, variant
+from causerie.error import SdkError
+from causerie.function import RejectedCall, SdkFunctionCall
+from causerie.message import ChatMessage
+
+
+@adopted
+class FinishReason(str, Enum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    """The model ended its turn, or a stop sequence was met."""
+    TOOL_CALLS = "tool_calls"
+    """The model ended its turn, and at least one call was delivered."""
+    MAX_TOKENS = "max_tokens"
+    """The maximum of tokens was written."""
+    EXCEED_CONTEXT = "exceed_context"
+    """The context is full."""
+    INTERRUPTED = "interrupted"
+    """Cancelled, or out of time."""
+
+
+@adopted
+@dataclass(frozen=True)
+class Sampling:
+    """The sampling values that were used; see `GenerationOptions`."""
+
+    temperature: float
+    top_p: float
+    top_k: int
+    min_p: float
+    repetition_penalty: float
+
+
+@adopted
+@dataclass(frozen=True)
+class GenerationStats:
+    """Counts of tokens, and times in seconds, of one generation."""
+
+    prompt_tokens: int
+    cached_prompt_tokens: int
+    """Tokens of the prompt that did not have to be read, because a sequence before had read them."""
+    completion_tokens: int
+    """Tokens that the model wrote, those of calls and reasoning included."""
+    reasoning_tokens: int
+    call_tokens: int
+    total_tokens: int
+    """Tokens of prompt and reply together."""
+    queue_time: float
+    """From the request to its turn."""
+    time_to_first_token: float
+    """From the request to the first token written."""
+    prefill_time: float
+    """Spent reading the prompt."""
+    decode_time: float
+    """Spent writing."""
+    tokens_per_second: float
+    """Tokens written per second of decoding."""
+    seed: int
+    """The seed that was used."""
+    sampling: Sampling
+    context_size: int
+    """Tokens that the context can hold."""
+
+
+@adopted
+@dataclass(frozen=True)
+class PromptReport:
+    """How a history became a prompt; messages are named by their place in the history."""
+
+    dropped_messages: list[int]
+    """Messages left out for want of room."""
+    shrunk_messages: list[int]
+    """Results of functions that were cut short for want of room."""
+    miscounted_results: list[int]
+    """Assistant messages that are followed by more or fewer results than they made calls."""
+
+
+@variant(ffi.MessageResponse, "CHUNK")
+@dataclass(frozen=True)
+class Chunk:
+    """Text, in whole characters."""
+
+    text: str
+
+
+@variant(ffi.MessageResponse, "REASONING_CHUNK")
+@dataclass(frozen=True)
+class ReasoningChunk:
+    """Text of the model's reasoning, in whole characters."""
+
+    reasoning: str
+
+
+@variant(ffi.MessageResponse, "AUDIO_SAMPLE")
+@dataclass(frozen=True)
+class AudioSample:
+    """Sound."""
+
+    samples: list[float]
+    """Mono samples from -1.0 to 1.0."""
+    sample_rate: int
+    """Samples per second."""
+
+
+@variant(ffi.MessageResponse, "FUNCTION_CALLS")
+@dataclass(frozen=True)
+class FunctionCalls:
+    """Calls that the model wants made: one event for each block that it wrote."""
+
+    function_calls: list[SdkFunctionCall]
+
+
+@variant(ffi.MessageResponse, "FUNCTION_CALLS_REJECTED")
+@dataclass(frozen=True)
+class FunctionCallsRejected:
+    """Call text that could not be delivered as calls."""
+
+    rejected_calls: list[RejectedCall]
+
+
+@variant(ffi.MessageResponse, "COMPLETE")
+@dataclass(frozen=True)
+class Complete:
+    """The end of a reply."""
+
+    full_message: ChatMessage
+    """The assembled reply, as it stands in the history."""
+    finish_reason: FinishReason
+    stats: GenerationStats
+    prompt: PromptReport
+    """What the prompt left out of the history, and whether the results in it match the calls."""
+
+
+MessageResponse: TypeAlias = Union[Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, Complete]
+"""One event of a reply. After `Complete`, or after one error, nothing follows."""
+
+
+class Response:
+    """A reply as it is written. Read it once, with `for` or `async for`.
+
+    It is cold: nothing happens before the first event is asked for, and the model waits while none is. Leaving the loop
+    stops the reply within one token, and so do `cancel()`, the end of a `with` block, Ctrl-C, and the cancelling of
+    the task that reads.
+    """
+
+    def __init__(self, stream: ffi.ResponseStream, fork_count: int) -> None:
+        self._stream: ffi.ResponseStream | None = stream
+        self._fork_count = fork_count
+        self._completion: Complete | None = None
+
+    @property
+    def completion(self) -> Complete | None:
+        """The last event, once it was read."""
+        return self._completion
+
+    def cancel(self) -> None:
+        """Stops the reply within one token. It then ends with a `Complete` that was interrupted.
+
+        It may be called from any thread, and again, and after the end.
+        """
+        if stream := self._stream:
+            stream.cancel()
+
+    def __iter__(self) -> ResponseIterator:
+        return ResponseIterator(self)
+
+    def __aiter__(self) -> ResponseIterator:
+        return ResponseIterator(self)
+
+    def __enter__(self) -> Response:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, at: TracebackType | None) -> None:
+        self._leave()
+
+    async def __aenter__(self) -> Response:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, err: BaseException | None, at: TracebackType | None) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        """Stops the reply, and lets the engine forget it."""
+        self.cancel()
+        self._stream = None
+
+
+class ResponseIterator:
+    """Reads a response, and stops it when it is dropped."""
+
+    _response: Response | None = None
+
+    def __init__(self, response: Response) -> None:
+        if response._stream is None:
+            raise SdkError.StreamAlreadyConsumed("the response was left before")
+        response._stream.claim()
+        self._response = response
+
+    def __iter__(self) -> ResponseIterator:
+        return self
+
+    def __aiter__(self) -> ResponseIterator:
+        return self
+
+    def __next__(self) -> MessageResponse:
+        stream = self._stream()
+        if stream is None:
+            raise StopIteration
+        try:
+            event = pull(stream)
+        except BaseException:
+            self._leave()
+            raise
+        if event is None:
+            raise StopIteration
+        return self._taken(event)
+
+    async def __anext__(self) -> MessageResponse:
+        stream = self._stream()
+        if stream is None:
+            raise StopAsyncIteration
+        try:
+            event = await stream.next()
+        except BaseException:
+            self._leave()
+            raise
+        if event is None:
+            raise StopAsyncIteration
+        return self._taken(event)
+
+    def __del__(self) -> None:
+        self._leave()
+
+    def _stream(self) -> ffi.ResponseStream | None:
+        if self._response is None:
+            return None
+        check_not_forked(self._response._fork_count)
+        return self._response._stream
+
+    def _taken(self, event: MessageResponse) -> MessageResponse:
+        if isinstance(event, Complete) and self._response:
+            self._response._completion = event
+        return event
+
+    def _leave(self) -> None:
+        if self._response:
+            self._response._leave()

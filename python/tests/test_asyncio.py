@@ -1,0 +1,130 @@
+"""Replies read by asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support import STALL, runner, scripted, text_of, until
+
+from causerie import Chunk, Conversation, ModelRunner, Response, SdkError
+
+
+async def read(response: Response) -> str:
+    return text_of([event async for event in response])
+
+
+def test_a_reply_is_read() -> None:
+    assert asyncio.run(read(scripted(["a", "b"]).generate_response("Hi"))) == "ab"
+
+
+def test_a_response_is_read_once() -> None:
+    async def main() -> None:
+        response = scripted(["a"]).generate_response("Hi")
+        await read(response)
+        with pytest.raises(SdkError.StreamAlreadyConsumed):
+            await read(response)
+
+    asyncio.run(main())
+
+
+def test_errors_are_raised_from_the_loop() -> None:
+    with pytest.raises(SdkError.Generation):
+        asyncio.run(read(scripted([{"fail": "no memory"}]).generate_response("Hi")))
+
+
+def test_leaving_the_loop_stops_the_reply() -> None:
+    async def main() -> Conversation:
+        conversation = scripted(["a", STALL])
+        async for _ in conversation.generate_response("Hi"):
+            break
+        return conversation
+
+    conversation = asyncio.run(main())
+    until(lambda: not conversation.is_generating)
+
+
+def test_an_async_with_block_stops_the_reply() -> None:
+    async def main() -> Conversation:
+        conversation = scripted(["a", STALL])
+        async with conversation.generate_response("Hi") as response:
+            assert await response.__aiter__().__anext__() == Chunk("a")
+        return conversation
+
+    conversation = asyncio.run(main())
+    until(lambda: not conversation.is_generating)
+
+
+def test_cancelling_the_task_stops_the_reply() -> None:
+    async def main() -> None:
+        conversation = scripted([STALL], ["b"])
+        task = asyncio.create_task(read(conversation.generate_response("Hi")))
+        while not conversation.is_generating:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        until(lambda: not conversation.is_generating)
+        assert await read(conversation.generate_response("Hi")) == "b"
+
+    asyncio.run(main())
+
+
+def test_a_time_limit_of_asyncio_stops_the_reply() -> None:
+    async def main() -> None:
+        conversation = scripted([STALL])
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(read(conversation.generate_response("Hi")), 0)
+        until(lambda: not conversation.is_generating)
+
+    asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_replies_are_written() -> None:
+    async def main() -> None:
+        model = runner(["a", STALL], ["b"])
+        first, second = model.create_conversation(), model.create_conversation()
+        response = first.generate_response("Hi")
+        stalled = asyncio.create_task(read(response))
+        while not first.is_generating:
+            await asyncio.sleep(0)
+        assert await read(second.generate_response("Hi")) == "b"
+        response.cancel()
+        assert await stalled == "a"
+
+    asyncio.run(main())
+
+
+def test_a_reply_may_be_read_without_asyncio_inside_a_running_loop() -> None:
+    async def main() -> str:
+        return text_of(list(scripted(["a", "b"]).generate_response("Hi")))
+
+    assert asyncio.run(main()) == "ab"
+
+
+def test_models_are_loaded_and_unloaded() -> None:
+    async def main() -> None:
+        async with await ModelRunner.load_async("causerie/demo") as model:
+            assert model.info.name == "causerie-demo"
+        with pytest.raises(SdkError.ModelUnloaded):
+            await read(model.create_conversation().generate_response("Hi"))
+
+    asyncio.run(main())
+
+
+def test_a_model_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(SdkError.ModelNotFound):
+        asyncio.run(ModelRunner.load_async("no/such.gguf"))
+
+
+def test_cancelling_the_task_cancels_loading() -> None:
+    async def main() -> list[float]:
+        told: list[float] = []
+        task = asyncio.create_task(ModelRunner.load_async("causerie/demo", progress=told.append))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return told
+
+    assert 1.0 not in asyncio.run(main())

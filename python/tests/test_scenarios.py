@@ -1,0 +1,192 @@
+"""Plays the scenarios that all languages share; see tests/fixtures/scenarios/README.md."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import FIXTURES, REPOSITORY
+
+import causerie
+from causerie import ChatMessage, Conversation, ModelRunner, Response, SdkError
+from causerie.testing import load_scripted_model
+
+FILES = sorted((FIXTURES / "scenarios").glob("*.json"))
+
+
+def test_there_are_scenarios() -> None:
+    assert len(FILES) >= 20
+
+
+@pytest.mark.parametrize("reading", ["for", "async for"])
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_scenario(file: Path, reading: str, tmp_path: Path) -> None:
+    scenario = json.loads(file.read_text())
+    Player(scenario, reading, tmp_path).play(scenario["steps"])
+
+
+class Player:
+    def __init__(self, scenario: dict[str, Any], reading: str, folder: Path) -> None:
+        self.reading, self.folder = reading, folder
+        self.options = scenario.get("options", {})
+        self.has_counts = "script" in scenario
+        if self.has_counts:
+            self.runner = load_scripted_model(scenario["script"])
+        else:
+            self.runner = ModelRunner.load(REPOSITORY / f"models/{scenario['model']}.gguf")
+        self.conversation = self.runner.create_conversation(scenario.get("system", ""))
+        self.conversation.register_functions(scenario.get("functions", []))
+
+    def play(self, steps: list[dict[str, Any]]) -> None:
+        for step in steps:
+            if "trace" in step:
+                assert exact(self.reply(step)) == exact(step["trace"])
+            elif "history" in step:
+                assert exact([message.to_dict() for message in self.conversation.history]) == exact(step["history"])
+            else:
+                error = None
+                try:
+                    self.change(step)
+                except SdkError as err:
+                    error = type(err).__name__
+                assert error == step.get("error")
+
+    def change(self, step: dict[str, Any]) -> None:
+        """A step without a reply."""
+        match step:
+            case {"append": message}:
+                self.conversation.append_to_history(message)
+            case {"register": tool}:
+                self.conversation.register_function(tool)
+            case {"unregister": name}:
+                self.conversation.unregister_function(name)
+            case {"remove_last": True}:
+                self.conversation.remove_last_message()
+            case {"truncate": count}:
+                self.conversation.truncate(count)
+            case {"reopen": how}:
+                self.conversation = self.reopened(how)
+            case _:
+                pytest.fail(f"no step {step}")
+
+    def reopened(self, how: str) -> Conversation:
+        history = self.conversation.history
+        match how:
+            case "history":
+                return self.runner.create_conversation_from_history(history)
+            case "json":
+                text = causerie.messages_to_json(history)
+                return self.runner.create_conversation_from_history(causerie.messages_from_json(text))
+            case "fork":
+                return self.conversation.fork()
+            case "session":
+                path = self.folder / str(uuid.uuid4())
+                self.conversation.save_session(path)
+                return self.runner.restore_session(path)
+        pytest.fail(f"cannot reopen from {how}")
+
+    def reply(self, step: dict[str, Any]) -> list[dict[str, Any]]:
+        """The events of a reply."""
+        options = self.options | step.get("options", {})
+        if "send" in step:
+            response = self.conversation.generate_response(ChatMessage.from_dict(step["send"]), **options)
+        else:
+            response = self.conversation.continue_response(**options)
+        trace = Trace(self.has_counts)
+        watch = self.watch(step, response, trace)
+        try:
+            if self.reading == "for":
+                self.read(response, trace, watch)
+            else:
+                asyncio.run(self.read_async(response, trace, watch))
+        except SdkError as err:
+            trace.events.append({"error": type(err).__name__, "reason": str(err)})
+        return trace.events
+
+    def read(self, response: Response, trace: Trace, watch: Iterator[bool]) -> None:
+        next(watch)
+        for event in response:
+            trace.add(event)
+            if next(watch):
+                break
+
+    async def read_async(self, response: Response, trace: Trace, watch: Iterator[bool]) -> None:
+        next(watch)
+        async for event in response:
+            trace.add(event)
+            if next(watch):
+                break
+
+    def watch(self, step: dict[str, Any], response: Response, trace: Trace) -> Iterator[bool]:
+        """Cancels where the step says so, and tells whether to leave. It is asked before each event."""
+        is_cancelled = "cancel_at" not in step
+        while True:
+            if not is_cancelled and trace.text == step["cancel_at"]:
+                is_cancelled = True
+                # Steps in between are no part of this loop, which may be an asynchronous one.
+                inner = Player.__new__(Player)
+                inner.__dict__.update(self.__dict__, reading="for")
+                inner.play(step.get("meanwhile", []))
+                response.cancel()
+            yield step.get("leave_at") == trace.text
+
+
+class Trace:
+    """What was seen of a reply."""
+
+    def __init__(self, has_counts: bool) -> None:
+        self.has_counts = has_counts
+        self.events: list[dict[str, Any]] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(event.get("text", "") for event in self.events)
+
+    def add(self, event: causerie.MessageResponse) -> None:
+        match event:
+            case causerie.Chunk(text):
+                self.join("text", text)
+            case causerie.ReasoningChunk(text):
+                self.join("reasoning", text)
+            case causerie.FunctionCalls(calls):
+                self.events.append({"calls": [call_entry(call) for call in calls]})
+            case causerie.FunctionCallsRejected(rejected):
+                self.events.append({"rejected": [rejected_entry(call) for call in rejected]})
+            case causerie.Complete(message, reason, stats):
+                end: dict[str, Any] = {"complete": reason.value, "message": message.to_dict()}
+                for count in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens"):
+                    if self.has_counts:
+                        end[count] = getattr(stats, count)
+                self.events.append(end)
+            case _:
+                pytest.fail(f"no scenario has {event}")
+
+    def join(self, key: str, text: str) -> None:
+        if self.events and key in self.events[-1]:
+            self.events[-1][key] += text
+        else:
+            self.events.append({key: text})
+
+
+def call_entry(call: causerie.SdkFunctionCall) -> dict[str, Any]:
+    entry = {"name": call.name, "arguments": call.arguments, "call_id": call.call_id, "raw_text": call.raw_text}
+    if call.repairs:
+        entry["repairs"] = call.repairs
+    if call.diagnostics:
+        entry["diagnostics"] = [diagnostic.code for diagnostic in call.diagnostics]
+    return entry
+
+
+def rejected_entry(call: causerie.RejectedCall) -> dict[str, Any]:
+    entry = {"reason": call.reason, "raw_text": call.raw_text}
+    return entry if call.name is None else entry | {"name": call.name}
+
+
+def exact(value: Any) -> str:
+    """Text that tells floats from whole numbers, and True from 1."""
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False)

@@ -1,0 +1,45 @@
+"""Puts what is not Python into the wheel: the engine's library, and the demo model."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NAMES = {"darwin": "libcauserie_ffi.dylib", "win32": "causerie_ffi.dll"}
+
+
+class WheelHook(BuildHookInterface[Any]):
+    """Takes the library from the folder `CAUSERIE_LIB_DIR`, or builds it for release."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        repository = Path(self.root).parent
+        folder = os.environ.get("CAUSERIE_LIB_DIR") or build(repository)
+        library = Path(folder) / NAMES.get(sys.platform, "libcauserie_ffi.so")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag(library)}"
+        build_data["force_include"] = {
+            library: f"causerie/{library.name}",
+            repository / "models/demo.gguf": "causerie/demo.gguf",
+        }
+
+
+def build(repository: Path) -> Path:
+    """The folder of the library, built for release."""
+    subprocess.run(["cargo", "build", "--release", "--package", "causerie-ffi"], cwd=repository, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR") or repository / "target") / "release"
+
+
+def platform_tag(library: Path) -> str:
+    """The oldest systems that the library runs on. On Linux it tells by itself which glibc it wants."""
+    if not sys.platform.startswith("linux"):
+        return re.sub(r"[-.]", "_", sysconfig.get_platform())
+    wanted = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?\0", library.read_bytes())]
+    return f"manylinux_2_{max(wanted, default=17)}_{platform.machine()}"
