@@ -49,6 +49,7 @@ from causerie.message import (
 from causerie.options import (
     ContextPolicy,
     DefaultFunctionCallParser,
+    Device,
     FunctionCallParser,
     GenerationOptions,
     JsonStyleFunctionCallParser,
@@ -89,6 +90,7 @@ __all__ = [
     "ContextPolicy",
     "Conversation",
     "DefaultFunctionCallParser",
+    "Device",
     "Diagnostic",
     "FinishReason",
     "FunctionCallParser",

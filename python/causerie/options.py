@@ -95,6 +95,16 @@ class ContextPolicy(str, Enum):
         return self is ContextPolicy.SHRINK
 
 
+@adopted
+class Device(str, Enum):
+    """What a model computes on."""
+
+    CPU = "cpu"
+    """The processor."""
+    METAL = "metal"
+    """The GPU of an Apple device."""
+
+
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError("a number")
@@ -291,6 +301,7 @@ class LoadOptions(CheckedOptions):
         "context_size": _whole(32),
         "chat_template": _text,
         "generation_defaults": _sampling,
+        "device": _one_of(Device),
         "random_seed": _whole(64),
         "cache_bytes": _whole(64),
         "cache_entries": _whole(32),
@@ -302,6 +313,8 @@ class LoadOptions(CheckedOptions):
     """A chat template in place of the model's own."""
     generation_defaults: SamplingDefaults | None = None
     """Sampling values in place of those that the model's files recommend."""
+    device: Device | str | None = None
+    """What computes. Default: the CPU."""
     random_seed: int | None = None
     """From which the seeds of replies follow that have none of their own."""
     cache_bytes: int | None = None
@@ -316,6 +329,7 @@ class LoadKeywords(TypedDict, total=False):
     context_size: int | None
     chat_template: str | None
     generation_defaults: SamplingDefaults | None
+    device: Device | str | None
     random_seed: int | None
     cache_bytes: int | None
     cache_entries: int | None

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support import STALL, runner, scripted, text_of, until
 
-from causerie import Chunk, Conversation, ModelRunner, Response, SdkError
+from causerie import Chunk, Complete, Conversation, ModelRunner, Response, SdkError
 
 
 async def read(response: Response) -> str:
@@ -57,10 +57,15 @@ def test_an_async_with_block_stops_the_reply() -> None:
 
 def test_cancelling_the_task_stops_the_reply() -> None:
     async def main() -> None:
-        conversation = scripted([STALL], ["b"])
-        task = asyncio.create_task(read(conversation.generate_response("Hi")))
-        while not conversation.is_generating:
-            await asyncio.sleep(0)
+        conversation = scripted(["a", STALL], ["b"])
+        has_begun = asyncio.Event()
+
+        async def wait_for_more() -> None:
+            async for _ in conversation.generate_response("Hi"):
+                has_begun.set()
+
+        task = asyncio.create_task(wait_for_more())
+        await has_begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -85,12 +90,12 @@ def test_the_loop_goes_on_while_replies_are_written() -> None:
         model = runner(["a", STALL], ["b"])
         first, second = model.create_conversation(), model.create_conversation()
         response = first.generate_response("Hi")
-        stalled = asyncio.create_task(read(response))
-        while not first.is_generating:
-            await asyncio.sleep(0)
+        events = response.__aiter__()
+        assert await events.__anext__() == Chunk("a")
+        stalled = asyncio.ensure_future(events.__anext__())
         assert await read(second.generate_response("Hi")) == "b"
         response.cancel()
-        assert await stalled == "a"
+        assert isinstance(await stalled, Complete)
 
     asyncio.run(main())
 

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from support import CALL_START, STALL, scripted, text_of, until
@@ -114,7 +113,12 @@ def test_dropping_the_iterator_stops_the_reply() -> None:
 def test_cancel_from_another_thread_ends_a_wait() -> None:
     conversation = scripted(["a", STALL])
     response = conversation.generate_response("Hi")
-    other = threading.Thread(target=lambda: (until(lambda: conversation.is_generating), response.cancel()))
+
+    def cancel() -> None:
+        until(lambda: conversation.is_generating)
+        response.cancel()
+
+    other = threading.Thread(target=cancel)
     other.start()
     *_, end = response
     other.join()
@@ -181,35 +185,38 @@ def other_signals() -> Iterator[list[int]]:
 
 
 def test_ctrl_c_ends_a_wait_and_stops_the_reply() -> None:
-    conversation = scripted([STALL], ["b"])
+    conversation = scripted(["a", STALL], ["b"])
+    has_begun = threading.Event()
 
     def interrupt() -> None:
-        until(lambda: conversation.is_generating)
+        has_begun.wait()
         os.kill(os.getpid(), signal.SIGINT)
 
     other = threading.Thread(target=interrupt)
     other.start()
     with pytest.raises(KeyboardInterrupt):
-        list(conversation.generate_response("Hi"))
+        for _ in conversation.generate_response("Hi"):
+            has_begun.set()
     other.join()
     until(lambda: not conversation.is_generating)
     assert text_of(list(conversation.generate_response("Hi"))) == "b"
 
 
 def test_ctrl_c_at_any_moment_leaves_all_sound() -> None:
-    for at in range(60):
+    # `at` counts characters, since how many events there are depends on the pace of reading.
+    for at in range(1, 240, 4):
         conversation = scripted([*MANY[:100], STALL], ["b"])
-        seen: list[Any] = []
+        seen: list[str] = []
 
-        def interrupt(at: int = at, seen: list[Any] = seen) -> None:
-            until(lambda: at <= len(seen))
+        def interrupt(at: int = at, seen: list[str] = seen) -> None:
+            until(lambda: at <= sum(map(len, seen)))
             os.kill(os.getpid(), signal.SIGINT)
 
         other = threading.Thread(target=interrupt)
         with pytest.raises(KeyboardInterrupt):
             other.start()
             for event in conversation.generate_response("Hi"):
-                seen.append(event)
+                seen.append(text_of([event]))
         other.join()
         until(lambda: not conversation.is_generating)
         assert text_of(list(conversation.generate_response("Hi"))) == "b"

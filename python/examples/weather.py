@@ -1,0 +1,74 @@
+"""The tool flow: the model asks for a function, the app runs it, and the model answers from what it gave.
+
+    pip install causerie-*.whl
+    python weather.py
+
+It runs on the demo model, which is part of the package.
+"""
+
+from __future__ import annotations
+
+import json
+
+from causerie import (
+    ChatMessage,
+    ChatMessageRole,
+    Chunk,
+    FunctionCalls,
+    ModelRunner,
+    SdkFunction,
+    SdkFunctionCall,
+    SdkFunctionParameter,
+    SdkStr,
+    validate,
+)
+
+CHECK_WEATHER = SdkFunction(
+    name="check_weather",
+    description="Check the weather in a city.",
+    parameters=[SdkFunctionParameter(name="city", type=SdkStr(), description="City.")],
+)
+
+
+def check_weather(city: str) -> str:
+    """An app would look this up."""
+    return json.dumps({"city": city, "sky": "sunny", "temperature": 21})
+
+
+def run(call: SdkFunctionCall) -> str:
+    """The arguments come from a model: they are checked before anything is done with them."""
+    validation = validate(call, [CHECK_WEATHER])
+    return check_weather(**validation.arguments) if validation.is_ok else validation.errors_as_tool_text
+
+
+def main() -> None:
+    runner = ModelRunner.load("causerie/demo")
+
+    # 1. Create a conversation and register functions.
+    conversation = runner.create_conversation("You are a small assistant on this device.")
+    conversation.register_function(CHECK_WEATHER)
+
+    # 2. Generate, and read the responses.
+    question = "Check the weather in Oslo"
+    print(f"> {question}")
+    results: list[ChatMessage] = []
+    for event in conversation.generate_response(question, temperature=0, max_tokens=100):
+        match event:
+            case Chunk(text):
+                print(text, end="", flush=True)
+            case FunctionCalls(calls):
+                # 3. Run the functions. 4. Their results are messages.
+                for call in calls:
+                    print(f"{call.name}({call.arguments})")
+                    results.append(ChatMessage(ChatMessageRole.TOOL, run(call)))
+
+    # 5. Go on in a conversation made from the history and the results.
+    answer = runner.create_conversation_from_history([*conversation.history, *results])
+    for event in answer.continue_response(temperature=0, max_tokens=100):
+        if isinstance(event, Chunk):
+            print(event.text, end="", flush=True)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Loading: what is found, what is refused, and who is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import FIXTURES, REPOSITORY
+
+import causerie
+from causerie import LoadOptions, ModelRunner, SdkError, load
+
+
+def test_the_demo_model_is_part_of_the_package() -> None:
+    model, tokenizer = load("causerie/demo")
+    assert tokenizer.model_runner is model
+    assert model.info.name == "causerie-demo" and model.supports_function_calling
+    assert model.context_size <= model.info.context_size
+    assert "lfm2" in repr(model)
+    packaged = Path(causerie.__file__).with_name("demo.gguf")
+    assert packaged.read_bytes() == (REPOSITORY / "models/demo.gguf").read_bytes()
+
+
+def test_a_folder_is_loaded_by_its_path() -> None:
+    assert ModelRunner.load(FIXTURES / "models/lfm2-hf").info.architecture == "lfm2"
+
+
+@pytest.mark.parametrize("place", ["no/such.gguf", "", "nobody/nothing", "a\0b"])
+def test_a_model_that_is_not_there_is_an_error(place: str) -> None:
+    with pytest.raises((SdkError.ModelNotFound, SdkError.ModelLoad)):
+        load(place)
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"nonsense" * 100, b"GGUF" + b"\xff" * 100])
+def test_a_broken_file_is_an_error(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(content)
+    with pytest.raises(SdkError.ModelLoad):
+        load(tmp_path / "model.gguf")
+
+
+def test_a_vision_model_is_refused_by_name(tmp_path: Path) -> None:
+    config = '{"model_type": "lfm2_vl", "architectures": ["Lfm2VlForConditionalGeneration"]}'
+    (tmp_path / "config.json").write_text(config)
+    (tmp_path / "model.safetensors").write_bytes((FIXTURES / "models/lfm2-hf/model.safetensors").read_bytes())
+    with pytest.raises(SdkError.ModelLoad, match="lfm2[_-]vl"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"context_size": 0}, "context_size"),
+        ({"context_size": "big"}, "context_size"),
+        ({"contextsize": 8}, "contextsize"),
+        ({"generation_defaults": {"temperature": -1}}, "temperature"),
+        ({"generation_defaults": 1}, "generation_defaults"),
+        ({"cache_bytes": -1}, "cache_bytes"),
+        ({"device": "abacus"}, "device"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: Any, name: str) -> None:
+    with pytest.raises(SdkError.InvalidOption) as caught:
+        load("causerie/demo", **options)
+    assert caught.value.option == name
+
+
+def test_options_are_given_as_an_object_or_as_keywords() -> None:
+    assert ModelRunner.load("causerie/demo", context_size=512).context_size == 512
+    assert ModelRunner.load("causerie/demo", LoadOptions(context_size=512)).context_size == 512
+
+
+def test_progress_is_told() -> None:
+    told: list[float] = []
+    load("causerie/demo", progress=told.append)
+    assert told == sorted(told) and told[0] == 0 and told[-1] == 1
+
+
+def test_progress_may_cancel() -> None:
+    told: list[float] = []
+
+    def watch(fraction: float) -> bool:
+        told.append(fraction)
+        return len(told) < 2
+
+    with pytest.raises(SdkError.LoadCancelled):
+        load("causerie/demo", progress=watch)
+    assert len(told) == 2
+
+
+def test_what_progress_raises_is_raised_from_load() -> None:
+    def watch(fraction: float) -> None:
+        raise LookupError(f"at {fraction}")
+
+    with pytest.raises(LookupError, match="at 0"):
+        load("causerie/demo", progress=watch)
+    load("causerie/demo")

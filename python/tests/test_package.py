@@ -1,0 +1,82 @@
+"""The package as it is installed: where it comes from, what it promises, and what its README says."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import REPOSITORY
+
+import causerie
+from causerie import causerie_ffi
+
+PYTHON = REPOSITORY / "python"
+INSTALLED = Path(causerie.__file__).parent
+
+
+def test_the_tests_run_against_the_installed_wheel() -> None:
+    assert INSTALLED.parent.name == "site-packages"
+    files = {str(file) for file in importlib.metadata.files("causerie") or []}
+    assert {"causerie/demo.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
+    assert any(file.startswith(("causerie/libcauserie_ffi.", "causerie/causerie_ffi.dll")) for file in files)
+
+
+@pytest.mark.parametrize("file", sorted((PYTHON / "causerie").glob("*.py*")), ids=lambda file: file.name)
+def test_the_wheel_holds_what_is_committed(file: Path) -> None:
+    assert (INSTALLED / file.name).read_bytes() == file.read_bytes()
+
+
+def test_the_version_is_that_of_the_engine() -> None:
+    manifest = (REPOSITORY / "Cargo.toml").read_text()
+    engine = re.search(r'^version = "(.+)"', manifest, re.MULTILINE)
+    assert engine and engine[1] == causerie.__version__ == importlib.metadata.version("causerie")
+
+
+def test_all_public_names_are_there() -> None:
+    assert sorted(causerie.__all__) == causerie.__all__
+    assert all(hasattr(causerie, name) for name in causerie.__all__)
+
+
+def test_the_public_interface_is_the_one_that_was_agreed() -> None:
+    """After a deliberate change: `python python/tests/interface.py > python/api.txt`."""
+    command = [sys.executable, str(PYTHON / "tests/interface.py")]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown == (PYTHON / "api.txt").read_text()
+
+
+def test_types_are_strict() -> None:
+    command = [sys.executable, "-m", "mypy", "causerie", "tests", "examples"]
+    checked = subprocess.run(command, cwd=PYTHON, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_stub_names_what_the_generated_code_has() -> None:
+    """Other than names, its types are not compared."""
+    stub = ast.parse((PYTHON / "causerie/causerie_ffi.pyi").read_text())
+    for node in stub.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            generated = getattr(causerie_ffi, node.name)
+            for inner in node.body:
+                if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    assert hasattr(generated, inner.name), f"{node.name}.{inner.name}"
+
+
+@pytest.mark.parametrize("file", sorted((PYTHON / "examples").glob("*.py")), ids=lambda file: file.stem)
+def test_an_example_runs(file: Path, tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip()
+
+
+def test_the_readmes_programs_run(tmp_path: Path) -> None:
+    programs = re.findall(r"```python\n(.*?)```", (PYTHON / "README.md").read_text(), re.DOTALL)
+    assert programs
+    for program in programs:
+        run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+        assert run.returncode == 0, program + run.stderr

@@ -1,0 +1,131 @@
+"""Processes: forked, and ended in the midst of a reply."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEGIN = """
+import os, signal, sys, threading
+from causerie import ModelRunner, SdkError, load
+from causerie.testing import load_scripted_model
+conversation = load_scripted_model({"replies": [["a", {"stall": True}], ["b"]]}).create_conversation()
+"""
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    """Ends on its own, or is ended by the limit of the test run."""
+    return subprocess.run([sys.executable, "-c", BEGIN + program], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+def test_a_fork_is_told_that_the_model_stayed_behind() -> None:
+    program = """
+iterator = iter(conversation.generate_response("Hi"))
+next(iterator)
+child = os.fork()
+if child == 0:
+    status = 0
+    for attempt, error in (
+        (lambda: next(iterator), SdkError.ModelUnloaded),
+        (lambda: list(conversation.generate_response("Hi")), SdkError.ModelUnloaded),
+        (conversation.model_runner.unload, SdkError.ModelUnloaded),
+        (lambda: load("causerie/demo"), SdkError.ModelLoad),
+    ):
+        try:
+            attempt()
+            status = 1
+        except error:
+            pass
+    os._exit(status)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+del iterator
+print([message.text for message in conversation.history])
+"""
+    ended = run(program)
+    assert ended.returncode == 0, ended.stderr
+    assert "Hi" in ended.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+def test_a_fork_of_a_process_without_models_loads_its_own() -> None:
+    program = """
+import causerie
+if (child := os.fork()) == 0:
+    runner = causerie.testing.load_scripted_model({"replies": [["a"]]})
+    list(runner.create_conversation().generate_response("Hi"))
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    begin = "import os, sys, causerie.testing\n"
+    ended = subprocess.run([sys.executable, "-c", begin + program], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        # An iterator that nobody reads on.
+        "iterator = iter(conversation.generate_response('Hi')); next(iterator)",
+        # A thread that waits for an event for ever.
+        """
+started = threading.Event()
+def read():
+    for _ in conversation.generate_response("Hi"):
+        started.set()
+threading.Thread(target=read, daemon=True).start()
+started.wait()
+""",
+        # A task that waits for an event when the loop is closed.
+        """
+import asyncio
+async def read(started):
+    async for _ in conversation.generate_response("Hi"):
+        started.set()
+async def main():
+    started = asyncio.Event()
+    task = asyncio.create_task(read(started))
+    await started.wait()
+asyncio.run(main())
+""",
+    ],
+    ids=["iterator", "thread", "task"],
+)
+def test_a_process_ends_in_the_midst_of_a_reply(program: str) -> None:
+    ended = run(program)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_ctrl_c_ends_a_program_as_it_ends_others() -> None:
+    program = """
+def interrupt():
+    while not conversation.is_generating:
+        os.sched_yield()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+for _ in conversation.generate_response("Hi"):
+    pass
+"""
+    ended = run(program)
+    assert ended.returncode in (-2, 130)
+    assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_ctrl_c_ends_loading() -> None:
+    program = """
+told = []
+def watch(fraction):
+    if not told:
+        os.kill(os.getpid(), signal.SIGINT)
+    told.append(fraction)
+try:
+    load("causerie/demo", progress=watch)
+except KeyboardInterrupt:
+    print("interrupted")
+model, _ = load("causerie/demo")
+"""
+    ended = run(program)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "interrupted\n"

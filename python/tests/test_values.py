@@ -1,0 +1,142 @@
+"""Values: events that match, errors, numbers and text of every kind."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from support import CALL_END, CALL_START, runner
+
+import causerie
+from causerie import ChatMessage, Chunk, Complete, FinishReason, FunctionCalls, SdkError, SdkFunction, _json
+from causerie.options import GenerationKeywords, GenerationOptions, LoadKeywords, LoadOptions
+
+
+def arguments(written: str) -> dict[str, Any]:
+    """Of a call as a model wrote it, once it has been through the history and back."""
+    model = runner([CALL_START, f"[f({written})]", CALL_END])
+    conversation = model.create_conversation()
+    events = list(conversation.generate_response("Hi"))
+    call = next(event for event in events if isinstance(event, FunctionCalls)).function_calls[0]
+    again = model.create_conversation_from_history(conversation.history).history[1].function_calls
+    assert again and again[0].arguments == call.arguments
+    return call.arguments
+
+
+def test_events_match() -> None:
+    events = list(runner(["a"]).create_conversation().generate_response("Hi"))
+    seen = []
+    for event in events:
+        match event:
+            case Chunk(text):
+                seen.append(text)
+            case Complete(ChatMessage(role="assistant"), FinishReason.STOP):
+                seen.append("end")
+    assert seen == ["a", "end"]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("-7", -7),
+        ("9223372036854775808", 2**63),
+        ("123456789012345678901234567890", 123456789012345678901234567890),
+        ("2.0", 2.0),
+        ("0.1", 0.1),
+        ("True", True),
+        ("None", None),
+        ("[1, [2.5, None], {}]", [1, [2.5, None], {}]),
+        ('{"k": {"z": [True]}}', {"k": {"z": [True]}}),
+        (r'"a\n\"é👩\u0000"', 'a\n"é👩\0'),
+    ],
+)
+def test_arguments_are_exact(written: str, value: Any) -> None:
+    argument = arguments(f"a={written}")["a"]
+    assert argument == value and type(argument) is type(value)
+
+
+def test_numbers_longer_than_python_turns_by_itself_are_exact() -> None:
+    nines = "9" * 5000
+    assert arguments(f"a={nines}, b=[-{nines}]") == {"a": 10**5000 - 1, "b": [1 - 10**5000]}
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**599, 10**600, 10**600 - 1, -(10**600), 10**1200 + 7, -(10**4300) - 1], ids=hex)
+def test_json_of_whole_numbers_comes_back(number: int) -> None:
+    assert _json.loads(_json.dumps({"a": [number, {"b": number}]})) == {"a": [number, {"b": number}]}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), b"bytes"])
+def test_arguments_that_are_no_json_are_refused(value: Any) -> None:
+    call = causerie.SdkFunctionCall("f", {"a": value})
+    with pytest.raises((TypeError, ValueError, SdkError)):
+        runner().create_conversation_from_history([ChatMessage("assistant", function_calls=[call])])
+
+
+def test_text_of_every_kind_comes_back() -> None:
+    text = "é 👩‍👩‍👧 \u0000 \U0010ffff <|im_end|> \r\n\u2028"
+    model = runner([text])
+    conversation = model.create_conversation(text)
+    *_, end = conversation.generate_response(text)
+    assert [message.text for message in conversation.history] == [text] * 3
+    assert isinstance(end, Complete) and end.full_message.text == text
+
+
+def test_characters_arrive_whole() -> None:
+    model = runner([{"bytes": [0xF0]}, {"bytes": [0x9F, 0x91]}, {"bytes": [0xA9]}])
+    events = [event for event in model.create_conversation().generate_response("Hi") if isinstance(event, Chunk)]
+    assert events == [Chunk("👩")]
+
+
+def test_every_type_of_a_parameter_comes_back() -> None:
+    types: list[causerie.SdkFunctionParameterType] = [
+        causerie.SdkStr(["a", "b"]),
+        causerie.SdkNum([1, 2.5]),
+        causerie.SdkInt([-(2**63), 2**63 - 1]),
+        causerie.SdkBool(),
+        causerie.SdkArr(causerie.SdkObj({"x": causerie.SdkBool("inner"), "y": causerie.SdkNull()}, required=["x"])),
+        causerie.SdkNull(),
+    ]
+    parameters = [causerie.SdkFunctionParameter(f"p{at}", kind, "d", at % 2 == 0) for at, kind in enumerate(types)]
+    function = SdkFunction("f", "d", parameters)
+    conversation = runner().create_conversation()
+    conversation.register_function(function)
+    assert conversation.functions == [function]
+    assert causerie.functions_from_json(causerie.functions_to_json([function]))[0].name == "f"
+
+
+def test_errors_are_of_one_family() -> None:
+    kinds = SdkError.__subclasses__()
+    assert len(kinds) >= 16
+    for kind in kinds:
+        assert getattr(SdkError, kind.__name__) is kind
+    with pytest.raises(SdkError) as caught:
+        causerie.messages_from_json("nonsense")
+    assert type(caught.value) is SdkError.Serialization
+    assert str(caught.value) == caught.value.reason != ""
+
+
+@pytest.mark.parametrize("err", [SdkError.Busy("b"), SdkError.PromptExceedsContext("p", 2, 1), SdkError.Session("s", "f")])
+def test_errors_travel_between_processes(err: SdkError) -> None:
+    again = pickle.loads(pickle.dumps(err))
+    assert type(again) is type(err) and vars(again) == vars(err) and str(again) == str(err)
+
+
+def test_an_error_of_an_app_is_no_kind_of_ours() -> None:
+    ours: type[SdkError] = SdkError.Busy
+    theirs = type("Busy", (SdkError,), {"__module__": __name__})
+    assert SdkError.Busy is ours is not theirs
+
+
+def test_values_are_copied_and_pickled() -> None:
+    message = ChatMessage("system", "Hi", functions=[SdkFunction("f", "d")])
+    assert copy.deepcopy(message) == message == pickle.loads(pickle.dumps(message))
+    assert message != ChatMessage("user", "Hi")
+
+
+def test_keywords_are_the_options() -> None:
+    for options, keywords in ((GenerationOptions, GenerationKeywords), (LoadOptions, LoadKeywords)):
+        names = [option.name for option in fields(options)]
+        assert names == list(keywords.__annotations__) == list(options._checks)
