@@ -59,6 +59,7 @@ from causerie.options import (
     RejectedCallText,
     SamplingDefaults,
     Strictness,
+    ToolListForm,
 )
 from causerie.response import (
     AudioSample,
@@ -131,6 +132,7 @@ __all__ = [
     "TextPiece",
     "TextStream",
     "Tokenizer",
+    "ToolListForm",
     "Validation",
     "function_schema",
     "functions_from_json",

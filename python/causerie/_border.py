@@ -26,8 +26,13 @@ Class = TypeVar("Class", bound=type[Any])
 READY = 0
 
 
+# What was replaced, and by what: the tests compare them.
+replaced: list[tuple[Any, Any]] = []
+
+
 def adopted(cls: Class) -> Class:
     """Takes the place of the generated class of the same name."""
+    replaced.append((getattr(ffi, cls.__name__), cls))
     setattr(ffi, cls.__name__, cls)
     return cls
 
@@ -36,6 +41,7 @@ def variant(of: type[Any], name: str) -> Callable[[Class], Class]:
     """Takes the place of a variant of a generated enum."""
 
     def take_place(cls: Class) -> Class:
+        replaced.append((getattr(of, name), cls))
         setattr(of, name, cls)
         return cls
 
@@ -167,5 +173,3 @@ def check_not_forked(fork_count: int) -> None:
     if fork_count != _fork_count:
         raise SdkError.ModelUnloaded("the model was loaded before this process was forked, and stayed in the other")
 
-
-__all__ = ["adopted", "check_can_load", "check_not_forked", "ffi", "fork_count", "pull", "variant", "wait"]

@@ -28,7 +28,7 @@ import traceback
 import typing
 import asyncio
 import platform
-import json
+import causerie._json
 
 
 # Used for default argument values
@@ -578,6 +578,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 54045:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 42854:
@@ -713,6 +715,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.restype = ct
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size.restype = ctypes.c_uint16
@@ -901,6 +906,13 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_context_size.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1695,27 +1707,27 @@ JsonObject = dict
 class _UniffiFfiConverterTypeJsonObject:
     @staticmethod
     def write(value, buf):
-        builtin_value = json.dumps(value)
+        builtin_value = causerie._json.dumps(value)
         _UniffiFfiConverterString.write(builtin_value, buf)
 
     @staticmethod
     def read(buf):
         builtin_value = _UniffiFfiConverterString.read(buf)
-        return json.loads(builtin_value)
+        return causerie._json.loads(builtin_value)
 
     @staticmethod
     def lift(value):
         builtin_value = _UniffiFfiConverterString.lift(value)
-        return json.loads(builtin_value)
+        return causerie._json.loads(builtin_value)
 
     @staticmethod
     def check_lower(value):
-        builtin_value = json.dumps(value)
+        builtin_value = causerie._json.dumps(value)
         return _UniffiFfiConverterString.check_lower(builtin_value)
 
     @staticmethod
     def lower(value):
-        builtin_value = json.dumps(value)
+        builtin_value = causerie._json.dumps(value)
         return _UniffiFfiConverterString.lower(builtin_value)
 
 class _UniffiFfiConverterSequenceString(_UniffiConverterRustBuffer):
@@ -6227,6 +6239,11 @@ class ModelRunnerProtocol(typing.Protocol):
         Completes a prompt as it stands.
 """
         raise NotImplementedError
+    def complete_tokens(self, prompt: typing.List[int],options: GenerationOptions) -> ResponseStream:
+        """
+        Completes a prompt given as token ids.
+"""
+        raise NotImplementedError
     def context_size(self, ) -> SdkCount:
         """
         Tokens that a prompt and its reply can have together.
@@ -6324,6 +6341,27 @@ class ModelRunner(ModelRunnerProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def complete_tokens(self, prompt: typing.List[int],options: GenerationOptions) -> ResponseStream:
+        """
+        Completes a prompt given as token ids.
+"""
+
+        _UniffiFfiConverterSequenceUInt32.check_lower(prompt)
+
+        _UniffiFfiConverterTypeGenerationOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceUInt32.lower(prompt),
+            _UniffiFfiConverterTypeGenerationOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeResponseStream.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)

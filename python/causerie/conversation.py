@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from causerie._border import adopted, ffi
+from causerie import causerie_ffi as ffi
+from causerie._border import adopted
 from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
 from causerie.message import ChatMessage, MessageLike, as_message
 from causerie.options import GenerationOptions, gathered

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias, Union
 
-from causerie._border import adopted, ffi, variant
+from causerie import causerie_ffi as ffi
+from causerie._border import adopted, variant
 from causerie._json import dumps, loads
 from causerie.error import SdkError
 
@@ -85,6 +86,8 @@ class SdkFunctionParameter:
     type: SdkFunctionParameterType
     description: str
     optional: bool = False
+    schema: dict[str, Any] | None = None
+    """The JSON Schema of an imported parameter that no type expresses: it counts in place of the type."""
 
 
 @adopted

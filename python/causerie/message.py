@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias, Union
 
-from causerie._border import adopted, ffi, variant
+from causerie import causerie_ffi as ffi
+from causerie._border import adopted, variant
 from causerie._json import loads
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunction, SdkFunctionCall, json_text

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any, ClassVar, Final, TypedDict, TypeVar
 
 from causerie._border import adopted
+from causerie._json import dumps
 from causerie.error import SdkError
 
 Options = TypeVar("Options", bound="CheckedOptions")
@@ -71,6 +72,16 @@ class OnBusy(str, Enum):
     """Refuses it with `SdkError.Busy`."""
     QUEUE = "queue"
     """Answers it when those before it have ended."""
+
+
+@adopted
+class ToolListForm(str, Enum):
+    """The form of the entries in the tool list that a model reads."""
+
+    BARE = "bare"
+    """`{"name", "description", "parameters"}`."""
+    WRAPPED = "wrapped"
+    """`{"type": "function", "function": {…}}`."""
 
 
 class ContextPolicy(str, Enum):
@@ -141,6 +152,17 @@ def _texts(value: Any) -> list[str]:
     return [_text(text) for text in value]
 
 
+def _entries(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError("a dict")
+    entries = dict(value)
+    try:
+        dumps(entries)
+    except (TypeError, ValueError, RecursionError) as err:
+        raise TypeError(f"what JSON can hold: {err}") from None
+    return entries
+
+
 def _one_of(choices: type[Enum]) -> Callable[[Any], Enum]:
     def check(value: Any) -> Enum:
         try:
@@ -204,6 +226,8 @@ class GenerationOptions(CheckedOptions):
         "stop_sequences": _texts,
         "enable_thinking": _flag,
         "inline_thinking_tags": _flag,
+        "template_variables": _entries,
+        "stop_after_tool_calls": _flag,
         "on_cancel": _one_of(OnCancel),
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
@@ -236,6 +260,10 @@ class GenerationOptions(CheckedOptions):
     """Delivers reasoning as `ReasoningChunk`; else it is only kept with the message."""
     inline_thinking_tags: bool = False
     """Delivers reasoning within the text, between `<think>` and `</think>`."""
+    template_variables: dict[str, Any] | None = None
+    """Variables for the chat template besides those that all of them know, for what a newer one takes."""
+    stop_after_tool_calls: bool = False
+    """Ends the reply behind its first block of calls."""
     on_cancel: OnCancel | str | None = None
     """What stays of a cancelled reply. Default: what was written."""
     on_busy: OnBusy | str | None = None
@@ -262,6 +290,8 @@ class GenerationKeywords(TypedDict, total=False):
     stop_sequences: list[str]
     enable_thinking: bool
     inline_thinking_tags: bool
+    template_variables: dict[str, Any] | None
+    stop_after_tool_calls: bool
     on_cancel: OnCancel | str | None
     on_busy: OnBusy | str | None
     context_policy: ContextPolicy | str | None
@@ -299,9 +329,10 @@ class LoadOptions(CheckedOptions):
 
     _checks = {
         "context_size": _whole(32),
-        "chat_template": _text,
-        "generation_defaults": _sampling,
         "device": _one_of(Device),
+        "chat_template": _text,
+        "tool_list_form": _one_of(ToolListForm),
+        "generation_defaults": _sampling,
         "random_seed": _whole(64),
         "cache_bytes": _whole(64),
         "cache_entries": _whole(32),
@@ -309,12 +340,14 @@ class LoadOptions(CheckedOptions):
 
     context_size: int | None = None
     """Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192."""
-    chat_template: str | None = None
-    """A chat template in place of the model's own."""
-    generation_defaults: SamplingDefaults | None = None
-    """Sampling values in place of those that the model's files recommend."""
     device: Device | str | None = None
     """What computes. Default: the CPU."""
+    chat_template: str | None = None
+    """A chat template in place of the model's own."""
+    tool_list_form: ToolListForm | str | None = None
+    """The form in which the chat template is handed functions. Default: what its family is used to."""
+    generation_defaults: SamplingDefaults | None = None
+    """Sampling values in place of those that the model's files recommend."""
     random_seed: int | None = None
     """From which the seeds of replies follow that have none of their own."""
     cache_bytes: int | None = None
@@ -327,9 +360,10 @@ class LoadKeywords(TypedDict, total=False):
     """The options of `LoadOptions`, as keywords of a call."""
 
     context_size: int | None
-    chat_template: str | None
-    generation_defaults: SamplingDefaults | None
     device: Device | str | None
+    chat_template: str | None
+    tool_list_form: ToolListForm | str | None
+    generation_defaults: SamplingDefaults | None
     random_seed: int | None
     cache_bytes: int | None
     cache_entries: int | None

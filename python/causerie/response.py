@@ -7,7 +7,8 @@ from enum import Enum
 from types import TracebackType
 from typing import TypeAlias, Union
 
-from causerie._border import adopted, check_not_forked, ffi, pull, variant
+from causerie import causerie_ffi as ffi
+from causerie._border import adopted, check_not_forked, pull, variant
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunctionCall
 from causerie.message import ChatMessage

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from causerie._border import adopted, check_can_load, check_not_forked, ffi, fork_count, wait
+from causerie import causerie_ffi as ffi
+from causerie._border import adopted, check_can_load, check_not_forked, fork_count, wait
 from causerie.error import SdkError
 from causerie.message import MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from causerie._border import check_can_load, ffi
+from causerie import causerie_ffi as ffi
+from causerie._border import check_can_load
 from causerie.function import json_text
 from causerie.runner import ModelRunner
 

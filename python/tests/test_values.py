@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import enum
+import inspect
 import pickle
 from dataclasses import fields
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from support import CALL_END, CALL_START, runner
 
 import causerie
-from causerie import ChatMessage, Chunk, Complete, FinishReason, FunctionCalls, SdkError, SdkFunction, _json
+from causerie import ChatMessage, Chunk, Complete, FinishReason, FunctionCalls, SdkError, SdkFunction, _border, _json
 from causerie.options import GenerationKeywords, GenerationOptions, LoadKeywords, LoadOptions
 
 
@@ -134,6 +136,20 @@ def test_values_are_copied_and_pickled() -> None:
     message = ChatMessage("system", "Hi", functions=[SdkFunction("f", "d")])
     assert copy.deepcopy(message) == message == pickle.loads(pickle.dumps(message))
     assert message != ChatMessage("user", "Hi")
+
+
+@pytest.mark.parametrize(
+    ("generated", "ours"), _border.replaced, ids=[ours.__name__ for _, ours in _border.replaced]
+)
+def test_a_class_has_what_the_generated_one_had(generated: Any, ours: Any) -> None:
+    if issubclass(generated, enum.Enum):
+        assert list(ours.__members__) == list(generated.__members__)
+    elif issubclass(generated, Exception):
+        kinds = {name for name, kind in vars(generated).items() if isinstance(kind, type)}
+        assert {kind.__name__ for kind in SdkError.__subclasses__()} == kinds
+    else:
+        names = list(inspect.signature(generated.__init__).parameters)
+        assert [field.name for field in fields(ours)] == names[1:]
 
 
 def test_keywords_are_the_options() -> None:

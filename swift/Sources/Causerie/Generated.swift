@@ -1254,6 +1254,11 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     func complete(prompt: String, options: GenerationOptions)  -> ResponseStream
 
     /**
+     * Completes a prompt given as token ids.
+     */
+    func completeTokens(prompt: [UInt32], options: GenerationOptions)  -> ResponseStream
+
+    /**
      * Tokens that a prompt and its reply can have together.
      */
     func contextSize()  -> SdkCount
@@ -1370,6 +1375,20 @@ open func complete(prompt: String, options: GenerationOptions) -> ResponseStream
     uniffi_causerie_ffi_fn_method_modelrunner_complete(
             self.uniffiCloneHandle(),
         FfiConverterString.lower(prompt),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
+     * Completes a prompt given as token ids.
+     */
+open func completeTokens(prompt: [UInt32], options: GenerationOptions) -> ResponseStream  {
+    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
+            self.uniffiCloneHandle(),
+        FfiConverterSequenceUInt32.lower(prompt),
         FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
     )
 })
@@ -6945,6 +6964,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 54045) {

@@ -384,6 +384,11 @@ void uniffi_causerie_ffi_fn_free_modelrunner(uint64_t handle, RustCallStatus *_N
 uint64_t uniffi_causerie_ffi_fn_method_modelrunner_complete(uint64_t ptr, RustBuffer prompt, RustBuffer options, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_COMPLETE_TOKENS
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_COMPLETE_TOKENS
+uint64_t uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(uint64_t ptr, RustBuffer prompt, RustBuffer options, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_CONTEXT_SIZE
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_MODELRUNNER_CONTEXT_SIZE
 uint32_t uniffi_causerie_ffi_fn_method_modelrunner_context_size(uint64_t ptr, RustCallStatus *_Nonnull out_status
@@ -922,6 +927,12 @@ uint16_t uniffi_causerie_ffi_checksum_method_loadprogress_proceed(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_COMPLETE
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_COMPLETE
 uint16_t uniffi_causerie_ffi_checksum_method_modelrunner_complete(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_COMPLETE_TOKENS
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_METHOD_MODELRUNNER_COMPLETE_TOKENS
+uint16_t uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens(void
 
 );
 #endif

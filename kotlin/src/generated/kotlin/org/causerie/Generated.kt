@@ -758,6 +758,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_complete(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_context_size(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation(
@@ -856,6 +858,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_free_modelrunner(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_modelrunner_complete(`ptr`: Long,`prompt`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(`ptr`: Long,`prompt`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_modelrunner_context_size(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Int
@@ -1102,6 +1106,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() and 0xFFFF) != 5320) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() and 0xFFFF) != 58628) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() and 0xFFFF) != 54045) {
@@ -2624,6 +2631,11 @@ public interface ModelRunnerInterface {
     fun `complete`(`prompt`: kotlin.String, `options`: GenerationOptions): ResponseStream
 
     /**
+     * Completes a prompt given as token ids.
+     */
+    fun `completeTokens`(`prompt`: List<kotlin.UInt>, `options`: GenerationOptions): ResponseStream
+
+    /**
      * Tokens that a prompt and its reply can have together.
      */
     fun `contextSize`(): SdkCount
@@ -2792,6 +2804,24 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
         it,
 
         FfiConverterString.lower(`prompt`),
+        FfiConverterTypeGenerationOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
+     * Completes a prompt given as token ids.
+     */override fun `completeTokens`(`prompt`: List<kotlin.UInt>, `options`: GenerationOptions): ResponseStream {
+            return FfiConverterTypeResponseStream.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
+        it,
+
+        FfiConverterSequenceUInt.lower(`prompt`),
         FfiConverterTypeGenerationOptions.lower(`options`),_status)
 }
     }
