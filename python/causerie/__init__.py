@@ -12,6 +12,22 @@
                     print(calls)
 """
 
+from causerie.choices import (
+    ContextPolicy,
+    DefaultFunctionCallParser,
+    Device,
+    FunctionCallParser,
+    FunctionNames,
+    JsonStyleFunctionCallParser,
+    OnBusy,
+    OnCancel,
+    PositionalArguments,
+    RejectedCallText,
+    Strictness,
+    ToolCallConstraint,
+    ToolChoice,
+    ToolListForm,
+)
 from causerie.conversation import ContextPlan, Conversation
 from causerie.error import SdkError
 from causerie.function import (
@@ -46,21 +62,7 @@ from causerie.message import (
     messages_from_json,
     messages_to_json,
 )
-from causerie.options import (
-    ContextPolicy,
-    DefaultFunctionCallParser,
-    Device,
-    FunctionCallParser,
-    GenerationOptions,
-    JsonStyleFunctionCallParser,
-    LoadOptions,
-    OnBusy,
-    OnCancel,
-    RejectedCallText,
-    SamplingDefaults,
-    Strictness,
-    ToolListForm,
-)
+from causerie.options import GenerationOptions, LoadOptions, SamplingDefaults
 from causerie.response import (
     AudioSample,
     Chunk,
@@ -97,6 +99,7 @@ __all__ = [
     "FunctionCallParser",
     "FunctionCalls",
     "FunctionCallsRejected",
+    "FunctionNames",
     "GenerationOptions",
     "GenerationStats",
     "Image",
@@ -107,6 +110,7 @@ __all__ = [
     "ModelRunner",
     "OnBusy",
     "OnCancel",
+    "PositionalArguments",
     "PromptReport",
     "ReasoningChunk",
     "RejectedCall",
@@ -132,6 +136,8 @@ __all__ = [
     "TextPiece",
     "TextStream",
     "Tokenizer",
+    "ToolCallConstraint",
+    "ToolChoice",
     "ToolListForm",
     "Validation",
     "function_schema",

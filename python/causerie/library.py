@@ -199,6 +199,20 @@ def _piece(event: Chunk | Complete) -> TextPiece:
     return last
 
 
+_ABOUT_CALLS = (
+    "function_call_parser",
+    "parser_strictness",
+    "positional_arguments",
+    "bare_calls",
+    "rejected_call_text",
+    "tool_choice",
+    "parallel_tool_calls",
+    "allowed_tools",
+    "tool_call_constraint",
+    "stop_after_tool_calls",
+)
+
+
 def stream_generate(
     model: ModelRunner,
     tokenizer: Tokenizer,
@@ -213,7 +227,7 @@ def stream_generate(
     # The calls of the specification pass both; a model has but one tokenizer.
     if tokenizer.model_runner is not model:
         raise SdkError.InvalidMessage("the tokenizer belongs to another model")
-    for name in ("function_call_parser", "parser_strictness", "rejected_call_text"):
+    for name in _ABOUT_CALLS:
         if name in keywords:
             raise SdkError.InvalidOption(f"{name} is for conversations; here calls are text", name)
     options = gathered(GenerationOptions, None, keywords)

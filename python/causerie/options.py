@@ -7,113 +7,27 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from numbers import Real
-from typing import Any, ClassVar, Final, TypedDict, TypeVar
+from typing import Any, ClassVar, TypedDict, TypeVar
 
 from causerie._border import adopted
 from causerie._json import dumps
+from causerie.choices import (
+    ContextPolicy,
+    Device,
+    FunctionCallParser,
+    FunctionNames,
+    OnBusy,
+    OnCancel,
+    PositionalArguments,
+    RejectedCallText,
+    Strictness,
+    ToolCallConstraint,
+    ToolChoice,
+    ToolListForm,
+)
 from causerie.error import SdkError
 
 Options = TypeVar("Options", bound="CheckedOptions")
-
-
-@adopted
-class FunctionCallParser(str, Enum):
-    """How a model family writes its function calls."""
-
-    DEFAULT = "default"
-    """Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`."""
-    JSON_STYLE = "json"
-    """JSON objects between `<tool_call>` and `</tool_call>`."""
-
-
-DefaultFunctionCallParser: Final = FunctionCallParser.DEFAULT
-JsonStyleFunctionCallParser: Final = FunctionCallParser.JSON_STYLE
-
-
-@adopted
-class Strictness(str, Enum):
-    """What becomes of calls that had to be mended to be read."""
-
-    RECOVER = "recover"
-    """They are delivered, with their repairs named."""
-    STRICT = "strict"
-    """They are rejected, with the mended call as candidate."""
-
-
-@adopted
-class RejectedCallText(str, Enum):
-    """What becomes of the text of a block of calls that could not be delivered, besides its rejection."""
-
-    WHEN_NO_CALL = "when_no_call"
-    """It is text, in its place, when no call of its block was delivered."""
-    NEVER = "never"
-    """It stands in the rejection alone."""
-    ALWAYS = "always"
-    """It is text in any case, behind the calls of its block."""
-
-
-@adopted
-class OnCancel(str, Enum):
-    """What stays in the history of a reply that is cancelled."""
-
-    KEEP_PARTIAL = "keep_partial"
-    """What was written, marked as incomplete."""
-    DROP_PARTIAL = "drop_partial"
-    """Nothing of the reply; the message it answers stays."""
-    DROP_TURN = "drop_turn"
-    """Neither the reply nor the message it answers."""
-
-
-@adopted
-class OnBusy(str, Enum):
-    """What a conversation does with a request while another reply of it is being written."""
-
-    ERROR = "error"
-    """Refuses it with `SdkError.Busy`."""
-    QUEUE = "queue"
-    """Answers it when those before it have ended."""
-
-
-@adopted
-class ToolListForm(str, Enum):
-    """The form of the entries in the tool list that a model reads."""
-
-    BARE = "bare"
-    """`{"name", "description", "parameters"}`."""
-    WRAPPED = "wrapped"
-    """`{"type": "function", "function": {…}}`."""
-
-
-class ContextPolicy(str, Enum):
-    """What happens to a history that does not fit the context."""
-
-    ERROR = "error"
-    """`SdkError.PromptExceedsContext`."""
-    SLIDE = "slide"
-    """The prompt leaves out whole turns, the oldest first."""
-    SHRINK = "shrink"
-    """As `SLIDE`, but first the results of functions in older turns are cut short."""
-
-    # How the border asks.
-    def is_ERROR(self) -> bool:
-        return self is ContextPolicy.ERROR
-
-    def is_SLIDE(self) -> bool:
-        return self is not ContextPolicy.ERROR
-
-    @property
-    def shrink_tool_results(self) -> bool:
-        return self is ContextPolicy.SHRINK
-
-
-@adopted
-class Device(str, Enum):
-    """What a model computes on."""
-
-    CPU = "cpu"
-    """The processor."""
-    METAL = "metal"
-    """The GPU of an Apple device."""
 
 
 def _number(value: Any) -> float:
@@ -161,6 +75,25 @@ def _entries(value: Any) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as err:
         raise TypeError(f"what JSON can hold: {err}") from None
     return entries
+
+
+def _names(value: Any) -> list[str]:
+    return _texts(value)
+
+
+def _schema(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(_entries(value))
+
+
+def _tool_choice(value: Any) -> ToolChoice:
+    match value:
+        case ToolChoice(kind="auto" | "none" | "required" | "function", name=str()):
+            return value
+        case "auto" | "none" | "required":
+            return ToolChoice(value)
+        case {"type": "function", "function": {"name": str(name)}}:
+            return ToolChoice.function(name)
+    raise TypeError("'auto', 'none', 'required' or a ToolChoice")
 
 
 def _one_of(choices: type[Enum]) -> Callable[[Any], Enum]:
@@ -215,6 +148,8 @@ class GenerationOptions(CheckedOptions):
     _checks = {
         "function_call_parser": _one_of(FunctionCallParser),
         "parser_strictness": _one_of(Strictness),
+        "positional_arguments": _one_of(PositionalArguments),
+        "bare_calls": _flag,
         "rejected_call_text": _one_of(RejectedCallText),
         "temperature": _number,
         "top_p": _number,
@@ -224,6 +159,12 @@ class GenerationOptions(CheckedOptions):
         "rng_seed": _whole(64),
         "max_tokens": _whole(32),
         "stop_sequences": _texts,
+        "tool_choice": _tool_choice,
+        "parallel_tool_calls": _flag,
+        "allowed_tools": _names,
+        "tool_call_constraint": _one_of(ToolCallConstraint),
+        "json_schema_constraint": _schema,
+        "inject_schema_into_prompt": _flag,
         "enable_thinking": _flag,
         "inline_thinking_tags": _flag,
         "template_variables": _entries,
@@ -238,6 +179,10 @@ class GenerationOptions(CheckedOptions):
     """How calls are found in the reply; `None` switches parsing off, and call text arrives as chunks."""
     parser_strictness: Strictness | str | None = None
     """What becomes of calls that had to be mended to be read. Default: they are delivered."""
+    positional_arguments: PositionalArguments | str | None = None
+    """What becomes of arguments that the model wrote without their names. Default: their call is rejected."""
+    bare_calls: bool = False
+    """Takes a reply that begins with a list of calls without markers as calls, where all are registered."""
     rejected_call_text: RejectedCallText | str | None = None
     """What becomes of the text of rejected calls. Default: it is text where no call was delivered."""
     temperature: float | None = None
@@ -256,6 +201,18 @@ class GenerationOptions(CheckedOptions):
     """Tokens of reply at most. Default: until the model ends or the context is full."""
     stop_sequences: list[str] = field(default_factory=list)
     """Texts that end the reply; they are not part of it."""
+    tool_choice: ToolChoice | str | dict[str, Any] | None = None
+    """Whether functions are called. Default: as the model likes."""
+    parallel_tool_calls: bool = True
+    """Whether a reply may make several calls; further ones are not written where calls are constrained, else flagged."""
+    allowed_tools: list[str] | None = None
+    """Names of the functions that may be called, of those that the prompt offers. Default: all."""
+    tool_call_constraint: ToolCallConstraint | str | None = None
+    """Whether calls are held to the declared functions while they are written. Default: off."""
+    json_schema_constraint: str | dict[str, Any] | None = None
+    """A JSON Schema that the text of the reply must fit; functions can be called all the same."""
+    inject_schema_into_prompt: bool = True
+    """Tells the model of that schema, in the prompt alone."""
     enable_thinking: bool = False
     """Delivers reasoning as `ReasoningChunk`; else it is only kept with the message."""
     inline_thinking_tags: bool = False
@@ -279,6 +236,8 @@ class GenerationKeywords(TypedDict, total=False):
 
     function_call_parser: FunctionCallParser | str | None
     parser_strictness: Strictness | str | None
+    positional_arguments: PositionalArguments | str | None
+    bare_calls: bool
     rejected_call_text: RejectedCallText | str | None
     temperature: float | None
     top_p: float | None
@@ -288,6 +247,12 @@ class GenerationKeywords(TypedDict, total=False):
     rng_seed: int | None
     max_tokens: int | None
     stop_sequences: list[str]
+    tool_choice: ToolChoice | str | dict[str, Any] | None
+    parallel_tool_calls: bool
+    allowed_tools: list[str] | None
+    tool_call_constraint: ToolCallConstraint | str | None
+    json_schema_constraint: str | dict[str, Any] | None
+    inject_schema_into_prompt: bool
     enable_thinking: bool
     inline_thinking_tags: bool
     template_variables: dict[str, Any] | None
@@ -332,6 +297,7 @@ class LoadOptions(CheckedOptions):
         "device": _one_of(Device),
         "chat_template": _text,
         "tool_list_form": _one_of(ToolListForm),
+        "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
         "random_seed": _whole(64),
         "cache_bytes": _whole(64),
@@ -346,6 +312,8 @@ class LoadOptions(CheckedOptions):
     """A chat template in place of the model's own."""
     tool_list_form: ToolListForm | str | None = None
     """The form in which the chat template is handed functions. Default: what its family is used to."""
+    function_names: FunctionNames | str | None = None
+    """Which names the functions that the model is offered may have. Default: letters, `_` and digits."""
     generation_defaults: SamplingDefaults | None = None
     """Sampling values in place of those that the model's files recommend."""
     random_seed: int | None = None
@@ -363,6 +331,7 @@ class LoadKeywords(TypedDict, total=False):
     device: Device | str | None
     chat_template: str | None
     tool_list_form: ToolListForm | str | None
+    function_names: FunctionNames | str | None
     generation_defaults: SamplingDefaults | None
     random_seed: int | None
     cache_bytes: int | None

@@ -28,6 +28,8 @@ class FinishReason(str, Enum):
     """The context is full."""
     INTERRUPTED = "interrupted"
     """Cancelled, or out of time."""
+    CONSTRAINT = "constraint"
+    """The reply could not go on as its options demand."""
 
 
 @adopted
@@ -54,6 +56,10 @@ class GenerationStats:
     """Tokens that the model wrote, those of calls and reasoning included."""
     reasoning_tokens: int
     call_tokens: int
+    forced_tokens: int
+    """Tokens that were the only ones possible, so that the model was not asked for them."""
+    constraint_time: float
+    """Spent finding out which tokens are possible; a part of the other times."""
     total_tokens: int
     """Tokens of prompt and reply together."""
     queue_time: float
@@ -71,6 +77,8 @@ class GenerationStats:
     sampling: Sampling
     context_size: int
     """Tokens that the context can hold."""
+    peak_memory: int | None
+    """Bytes that the process had in memory at its peak so far; `None` where the system does not tell."""
 
 
 @adopted
@@ -140,6 +148,8 @@ class Complete:
     stats: GenerationStats
     prompt: PromptReport
     """What the prompt left out of the history, and whether the results in it match the calls."""
+    unconstrained: str | None
+    """Why calls were not constrained, or from some token on no longer, where that was asked for."""
 
 
 MessageResponse: TypeAlias = Union[Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, Complete]

@@ -13,6 +13,7 @@ import causerie
 from causerie import (
     ChatMessage,
     ChatMessageRole,
+    Complete,
     FunctionCalls,
     GenerationOptions,
     ModelRunner,
@@ -21,6 +22,7 @@ from causerie import (
     SdkFunctionParameter,
     SdkInt,
     SdkStr,
+    ToolChoice,
 )
 
 WEATHER = SdkFunction(
@@ -133,6 +135,36 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
         options.max_tokens = -1
     with pytest.raises(SdkError.InvalidOption):
         options.color = "red"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tool_choice": "required"},
+        {"tool_choice": ToolChoice.function("check_weather")},
+        {"tool_choice": {"type": "function", "function": {"name": "check_weather"}}},
+        {"tool_call_constraint": "typed"},
+    ],
+)
+def test_a_call_is_held_to_its_function(options: Any) -> None:
+    conversation = scripted([CALL_START, "[g()]"], ["Hi."])
+    conversation.register_function(WEATHER)
+    *_, end = conversation.generate_response("Hi", **options)
+    assert isinstance(end, Complete) and end.finish_reason == "constraint" and end.unconstrained is None
+
+
+def test_a_reply_is_held_to_a_schema() -> None:
+    schema = {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"]}
+    conversation = scripted(['{"city": "Oslo"}'], ["Oslo."])
+    for form, reason in ((schema, "stop"), (json.dumps(schema), "constraint")):
+        *_, end = conversation.generate_response("Where?", json_schema_constraint=form)
+        assert isinstance(end, Complete) and end.finish_reason == reason
+
+
+@pytest.mark.parametrize("choice", ["maybe", ToolChoice("maybe"), {"type": "function"}, 1])
+def test_a_choice_that_is_none_is_refused(choice: Any) -> None:
+    with pytest.raises(SdkError.InvalidOption):
+        GenerationOptions(tool_choice=choice)
 
 
 def test_a_history_is_edited() -> None:
