@@ -86,6 +86,7 @@ extension FinishReason {
         switch self {
         case .stop: "stop"
         case .toolCalls: "tool_calls"
+        case .constraint: "constraint"
         case .maxTokens: "max_tokens"
         case .exceedContext: "exceed_context"
         case .interrupted: "interrupted"
