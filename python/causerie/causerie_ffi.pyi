@@ -18,6 +18,11 @@ class _UniffiFfiConverterString:
     check_lower: Callable[[object], None]
 
 _uniffi_rust_call_async: Callable[..., Any]
+_uniffi_continuation_callback: Any
+_uniffi_set_future_result: Callable[..., None]
+_UniffiContinuationHandleMap: Any
+_UniffiLib: Any
+_UniffiFfiConverterTypeLoadProgress: Any
 
 def _uniffi_rust_call_with_error(errors: Any, call: Any, *arguments: Any) -> Any: ...
 

@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
-from causerie._border import adopted, check_not_forked, pull, variant
+from causerie._border import adopted, check_not_forked, variant
+from causerie._waiting import pull
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunctionCall
 from causerie.message import ChatMessage

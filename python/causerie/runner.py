@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from causerie import causerie_ffi as ffi
-from causerie._border import adopted, check_can_load, check_not_forked, fork_count, wait
+from causerie._border import adopted, check_can_load, check_not_forked, fork_count
+from causerie._waiting import is_ending, wait
 from causerie.error import SdkError
 from causerie.message import MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
@@ -203,7 +204,7 @@ class _Progress(ffi.LoadProgress):
 
     def proceed(self, fraction: float) -> bool:
         try:
-            return self._tell(fraction) is not False
+            return self._tell(fraction) is not False and not is_ending()
         except BaseException as err:
             self.raised = err
             return False

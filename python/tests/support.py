@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,16 @@ def runner(*replies: list[Any]) -> ModelRunner:
 
 def text_of(events: list[Any]) -> str:
     return "".join(event.text for event in events if isinstance(event, Chunk))
+
+
+def until_main_thread_sleeps() -> None:
+    """Lets the main thread go on until it waits; where that cannot be seen, until it has been let go on a little."""
+    stat = Path(f"/proc/self/task/{threading.main_thread().native_id}/stat")
+    n_looks = 0
+    while n_looks < 300:
+        os.sched_yield()
+        state = stat.read_text().rpartition(")")[2].split()[0] if stat.exists() else "S"
+        n_looks = n_looks + 1 if state == "S" else 0
 
 
 def until(claim: Callable[[], bool]) -> None:

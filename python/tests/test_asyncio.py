@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support import STALL, runner, scripted, text_of, until
 
-from causerie import Chunk, Complete, Conversation, ModelRunner, Response, SdkError
+from causerie import Chunk, Complete, Conversation, ModelRunner, Response, SdkError, causerie_ffi
 
 
 async def read(response: Response) -> str:
@@ -73,6 +73,16 @@ def test_cancelling_the_task_stops_the_reply() -> None:
         assert await read(conversation.generate_response("Hi")) == "b"
 
     asyncio.run(main())
+
+
+def test_a_wake_that_finds_the_loop_closed_is_dropped() -> None:
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    loop.close()
+    waiting = causerie_ffi._UniffiContinuationHandleMap
+    # What it raises would be reported, and fail the test.
+    causerie_ffi._uniffi_continuation_callback(waiting.insert((loop, future)), 0)
+    assert len(waiting) == 0 and not future.done()
 
 
 def test_a_time_limit_of_asyncio_stops_the_reply() -> None:

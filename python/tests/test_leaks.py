@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support import runner, until
 
-from causerie import Conversation, _border
+from causerie import Conversation, _waiting
 from causerie.causerie_ffi import ResponseStream
 
 COUNT = int(os.environ.get("CAUSERIE_LEAK_GENERATIONS", "300"))
@@ -94,7 +94,7 @@ def figures() -> dict[str, int]:
     futures: Any = sys.modules["causerie.causerie_ffi"].__dict__["_UniffiContinuationHandleMap"]
     return {
         "streams": sum(isinstance(thing, ResponseStream) for thing in gc.get_objects()),
-        "awaited": len(_border._awaited),
+        "awaited": len(_waiting._awaited),
         "futures": len(futures),
         "threads": threads(),
         "KiB": int(Path("/proc/self/statm").read_text().split()[1]) * (os.sysconf("SC_PAGE_SIZE") // 1024),

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from support import CALL_START, STALL, scripted, text_of, until
+from support import CALL_START, STALL, scripted, text_of, until, until_main_thread_sleeps
 
 from causerie import Chunk, Complete, FinishReason, SdkError
 
@@ -184,12 +184,22 @@ def other_signals() -> Iterator[list[int]]:
     signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """As it is in a terminal; a process that was started in the background ignores it otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_wait_and_stops_the_reply() -> None:
     conversation = scripted(["a", STALL], ["b"])
     has_begun = threading.Event()
 
     def interrupt() -> None:
         has_begun.wait()
+        until_main_thread_sleeps()
         os.kill(os.getpid(), signal.SIGINT)
 
     other = threading.Thread(target=interrupt)
@@ -202,6 +212,7 @@ def test_ctrl_c_ends_a_wait_and_stops_the_reply() -> None:
     assert text_of(list(conversation.generate_response("Hi"))) == "b"
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_at_any_moment_leaves_all_sound() -> None:
     # `at` counts characters, since how many events there are depends on the pace of reading.
     for at in range(1, 240, 4):
