@@ -1,4 +1,4 @@
-"""Puts what is not Python into the wheel: the engine's library, and the demo model."""
+"""Puts what is not Python into the wheel: the engine's library, the demo model, and the licences."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class WheelHook(BuildHookInterface[Any]):
         build_data["force_include"] = {
             library: f"causerie/{library.name}",
             repository / "models/demo.gguf": "causerie/demo.gguf",
+            **{license: f"causerie/{license.name}" for license in repository.glob("LICENSE-*")},
         }
 
 

@@ -23,13 +23,17 @@ INSTALLED = Path(causerie.__file__).parent
 def test_the_tests_run_against_the_installed_wheel() -> None:
     assert INSTALLED.parent.name == "site-packages"
     files = {str(file) for file in importlib.metadata.files("causerie") or []}
-    assert {"causerie/demo.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
+    assert {"causerie/LICENSE-MIT", "causerie/LICENSE-APACHE", "causerie/demo.gguf", "causerie/py.typed", "causerie/causerie_ffi.py"} <= files
     assert any(file.startswith(("causerie/libcauserie_ffi.", "causerie/causerie_ffi.dll")) for file in files)
 
 
 @pytest.mark.parametrize("file", sorted((PYTHON / "causerie").glob("*.py*")), ids=lambda file: file.name)
 def test_the_wheel_holds_what_is_committed(file: Path) -> None:
     assert (INSTALLED / file.name).read_bytes() == file.read_bytes()
+
+
+def test_no_other_package_is_needed() -> None:
+    assert not importlib.metadata.requires("causerie")
 
 
 def test_the_version_is_that_of_the_engine() -> None:
