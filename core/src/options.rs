@@ -118,8 +118,9 @@ pub enum ContextPolicy {
     /// [`ErrorKind::PromptExceedsContext`] when there is no room for one token of reply.
     #[default]
     Error,
-    /// The prompt leaves out whole turns, the oldest first, until it fits with `max_tokens` of reply, or 256, half of the context at most. The system
-    /// message, the functions and the last turn of the user always stay; so do calls and their results with their turn.
+    /// The prompt leaves out whole turns, the oldest first, until it fits with `max_tokens` of reply, or 256, half of the
+    /// context at most. The system message, the functions and the last turn of the user always stay; so do calls and
+    /// their results with their turn.
     Slide {
         /// Cuts the results of functions in older turns short before it leaves out any turn.
         shrink_tool_results: bool,
