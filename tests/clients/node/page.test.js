@@ -66,6 +66,19 @@ test("a reply is stopped", async () => {
   assert.ok(await page.$eval("#stop", (button) => button.disabled));
 });
 
+test("a conversation cleared amid a reply begins anew", async () => {
+  await page.click("#clear");
+  await send("Tell me a story"); // which does not end, as before
+  await page.waitForSelector("article.assistant .text");
+  await page.click("#clear");
+  await idle();
+  const request = page.waitForRequest((request) => request.method() === "POST");
+  await send("Hello!");
+  assert.deepEqual(JSON.parse((await request).postData()).messages, [{ role: "user", content: "Hello!" }]);
+  await page.click("#stop");
+  await idle();
+});
+
 test("markup in a message is text", async () => {
   await page.reload();
   await page.waitForFunction(() => document.getElementById("model").textContent === "causerie/demo");

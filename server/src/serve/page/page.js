@@ -47,6 +47,8 @@ async function* events(body) {
 
 /** Asks for the reply to the conversation as it stands, and writes it as it comes. */
 async function reply() {
+  // Another list once the conversation was cleared; what comes then belongs to none.
+  const conversation = history;
   const article = turn("assistant", "Assistant");
   article.setAttribute("aria-busy", "true");
   const said = { role: "assistant", content: "", reasoning_content: "", tool_calls: [] };
@@ -90,8 +92,8 @@ async function reply() {
     article.removeAttribute("aria-busy");
   }
   for (const field of ["reasoning_content", "tool_calls"]) if (!said[field].length) delete said[field];
-  if (said.content || said.tool_calls) history.push(said);
-  if (said.tool_calls) askForResults(article, said.tool_calls);
+  if (said.content || said.tool_calls) conversation.push(said);
+  if (said.tool_calls && conversation === history) askForResults(article, said.tool_calls);
   talk.scrollTop = talk.scrollHeight;
 }
 
@@ -123,6 +125,7 @@ form.addEventListener("submit", (event) => {
   if (running || !text) return;
   // Calls that were passed over have no result: their message would wait for one for ever.
   if (history.at(-1)?.tool_calls) history.pop();
+  for (const control of talk.querySelectorAll(".call input, .call button")) control.disabled = true;
   add(turn("user", "You"), "p", "text", text);
   history.push({ role: "user", content: text });
   message.value = "";
