@@ -4,10 +4,12 @@ mod arguments;
 mod bench;
 mod chat;
 mod conformance;
+mod folder;
 mod functions;
 mod generate;
 mod inspect;
 mod interrupt;
+mod keys;
 mod model;
 mod service;
 
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         Command::Conformance(conformance) => conformance::run(conformance),
         Command::Generate(generate) => generate::run(generate),
         Command::Inspect { what } => inspect::run(what),
+        Command::Keys(keys) => keys::run(keys),
         Command::Serve(serve) => service::run(serve),
     });
     match done {

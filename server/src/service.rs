@@ -4,15 +4,17 @@ use std::future::Future;
 use std::io::Write;
 use std::path::Path;
 use std::process::exit;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anstream::eprintln;
-use causerie_server::serve::{Server, Settings};
+use causerie_server::serve::keys::KeyRing;
+use causerie_server::serve::{Auth, Hosted, Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
 use crate::arguments::Serve;
-use crate::{Failure, model};
+use crate::{Failure, keys, model};
 
 /// Requests are waited for, not computed, here: the engine has a thread of its own.
 const THREADS: usize = 2;
@@ -26,7 +28,12 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
 }
 
 async fn serve(arguments: &Serve) -> Result<(), Failure> {
-    let (host, port) = (arguments.host.as_str(), arguments.port);
+    let hosted = hosted(arguments)?;
+    let host = arguments.host.as_deref().unwrap_or(if hosted.is_some() { "0.0.0.0" } else { "127.0.0.1" });
+    let port = match arguments.port {
+        Some(port) => port,
+        None => usual_port(hosted.is_some())?,
+    };
     // First of all: an address that is taken is told at once, not after the model was loaded.
     let listener = TcpListener::bind((host, port))
         .await
@@ -43,14 +50,35 @@ async fn serve(arguments: &Serve) -> Result<(), Failure> {
         allowed_hosts: arguments.allow_host.clone(),
         allowed_origins: arguments.allow_origin.clone(),
         strict_fields: arguments.strict_fields,
+        hosted: hosted.clone(),
         ..Settings::default()
     };
     let server = Server::new(listener, runner, &model_id, settings)?;
     let mut out = std::io::stdout();
-    writeln!(out, "causerie serves {model_id} at http://{}/v1", server.address())?;
+    let base_path = hosted.map_or_else(String::new, |hosted| hosted.base_path.to_string());
+    writeln!(out, "causerie serves {model_id} at http://{}{base_path}/v1", server.address())?;
     out.flush()?;
     server.run(signals).await;
     Ok(())
+}
+
+/// What the options of the hosted form say, if there are any.
+fn hosted(arguments: &Serve) -> Result<Option<Hosted>, Failure> {
+    let Some(base_path) = arguments.base_path.clone() else { return Ok(None) };
+    let auth = arguments.auth.map_or(Auth::Private, Auth::from);
+    let keys = match auth {
+        Auth::Public => KeyRing::default(),
+        Auth::Private | Auth::Shared => KeyRing::watch(keys::path(arguments.keys.as_deref()))?,
+    };
+    Ok(Some(Hosted { base_path, auth, keys: Arc::new(keys), open_metrics: arguments.open_metrics }))
+}
+
+/// 8080, or what a platform that starts containers says in `PORT`.
+fn usual_port(is_hosted: bool) -> Result<u16, Failure> {
+    match std::env::var("PORT") {
+        Ok(port) if is_hosted => port.parse().map_err(|_| Failure(format!("PORT is {port}, expected a port"))),
+        _ => Ok(8080),
+    }
 }
 
 /// What clients call the model: its name in the cache, or of its file or folder, but never a path.

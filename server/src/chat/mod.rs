@@ -2,17 +2,16 @@
 
 mod terminal;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use causerie::{
     ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkFunctionCall,
     ToolCallConstraint,
 };
-use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use jiff::Zoned;
 
 use crate::arguments::Chat;
+use crate::folder::data_folder;
 use crate::functions::{Functions, definitions};
 use crate::{Failure, inspect, interrupt, model};
 
@@ -46,13 +45,6 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
     }
-}
-
-/// Where notes and timers are kept.
-fn data_folder() -> PathBuf {
-    let chosen = std::env::var_os("CAUSERIE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let usual = || Some(choose_native_strategy().ok()?.data_dir().join("causerie"));
-    chosen.or_else(usual).unwrap_or_else(|| PathBuf::from(".causerie"))
 }
 
 struct Session {

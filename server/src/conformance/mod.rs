@@ -12,7 +12,8 @@ mod server;
 use server::Server;
 
 pub(crate) fn run(arguments: &Conformance) -> Result<(), Failure> {
-    let mut server = Server::new(&arguments.base_url, arguments.key.clone()).map_err(Failure)?;
+    let authorization = arguments.key.as_ref().map(|key| format!("{} {key}", arguments.scheme));
+    let mut server = Server::new(&arguments.base_url, authorization).map_err(Failure)?;
     server.model = match &arguments.model {
         Some(model) => model.clone(),
         None => server.first_model().map_err(|err| Failure(format!("cannot find a model at /models: {err}")))?,

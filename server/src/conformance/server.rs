@@ -20,7 +20,7 @@ pub(super) struct Server {
     host: String,
     port: u16,
     path: String,
-    key: Option<String>,
+    authorization: Option<String>,
     pub(super) model: String,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Reply {
 }
 
 impl Server {
-    pub(super) fn new(base_url: &str, key: Option<String>) -> Result<Self, String> {
+    pub(super) fn new(base_url: &str, authorization: Option<String>) -> Result<Self, String> {
         let uri: Uri = base_url.parse().map_err(|err| format!("{base_url} is no address: {err}"))?;
         let (Some("http"), Some(host)) = (uri.scheme_str(), uri.host()) else {
             return Err(format!("{base_url} is no address of the form http://host:port/v1"));
@@ -41,7 +41,7 @@ impl Server {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|err| err.to_string())?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let (port, path) = (uri.port_u16().unwrap_or(80), uri.path().trim_end_matches('/').to_owned());
-        Ok(Self { runtime, host, port, path, key, model: String::new() })
+        Ok(Self { runtime, host, port, path, authorization, model: String::new() })
     }
 
     pub(super) fn first_model(&self) -> Result<String, String> {
@@ -108,8 +108,8 @@ impl Server {
             .uri(format!("{}{path}", self.path))
             .header(HOST, format!("{}:{}", self.host, self.port))
             .header(CONTENT_TYPE, kind);
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, format!("Bearer {key}"));
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.body(Full::new(Bytes::from(body))).map_err(|err| err.to_string())?;
         sender.send_request(request).await.map_err(|err| format!("no reply: {err}"))

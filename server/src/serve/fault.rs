@@ -114,6 +114,7 @@ impl Fault {
 
     fn openai_json(&self) -> Json {
         let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::FORBIDDEN => "permission_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable_error",
@@ -130,6 +131,7 @@ impl Fault {
 
     fn anthropic_json(&self, request_id: Option<&str>) -> Json {
         let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::FORBIDDEN => "permission_error",
             StatusCode::NOT_FOUND => "not_found_error",
             StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",

@@ -1,7 +1,8 @@
 //! Who may talk to the server: names under which it is reached, and origins of pages that use it.
 //!
 //! A server on a loopback address is for programs of this machine. Pages of the web reach it too, through the browser:
-//! directly, then the browser names their origin, or under a name that was made to point here, then `Host` tells.
+//! directly, then the browser names their origin, or under a name that was made to point here, then `Host` tells. Where
+//! a key is asked for, which pages of the web don't have, any name will do: a gateway may bring requests for its own.
 
 use std::net::IpAddr;
 
@@ -9,8 +10,8 @@ use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::uri::{Authority, Uri};
 use hyper::{Request, StatusCode};
 
-use crate::serve::Settings;
 use crate::serve::fault::Fault;
+use crate::serve::{Auth, Settings};
 
 pub(super) struct Guard {
     checks_host: bool,
@@ -21,7 +22,7 @@ pub(super) struct Guard {
 impl Guard {
     pub(super) fn new(is_loopback: bool, settings: &Settings) -> Self {
         Self {
-            checks_host: is_loopback,
+            checks_host: is_loopback && settings.hosted.as_ref().is_none_or(|hosted| hosted.auth == Auth::Public),
             hosts: settings.allowed_hosts.clone(),
             origins: settings.allowed_origins.clone(),
         }

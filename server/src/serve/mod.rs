@@ -4,10 +4,11 @@
 //! the next turn cheap is the runner's own prefix cache.
 //!
 //! Follow a request: `connection` reads it from a socket with a time limit on everything, `guard` looks at its host
-//! and origin, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
+//! and origin, `access` at its key, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
 //! replies of it, `admission` gives it a slot, and `answer` writes the replies, whole or as a stream. `messages` and
 //! `responses` tell requests of other forms as ones of chat completions; their replies are written in their own form.
 
+mod access;
 mod admission;
 mod answer;
 mod body;
@@ -19,6 +20,7 @@ mod fault;
 mod fields;
 mod guard;
 mod id;
+pub mod keys;
 mod messages;
 mod metrics;
 mod models;
@@ -37,6 +39,7 @@ use causerie::ModelRunner;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+pub use access::{Auth, BasePath, Hosted};
 use admission::Admission;
 use guard::Guard;
 use metrics::Metrics;
@@ -66,6 +69,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Refuses requests with fields that are not known, instead of naming them in the reply's `x-ignored-fields`.
     pub strict_fields: bool,
+    /// What makes the server a hosted one, with a base path and keys. Default `None`: a local one.
+    pub hosted: Option<Hosted>,
 }
 
 impl Default for Settings {
@@ -82,6 +87,7 @@ impl Default for Settings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             strict_fields: false,
+            hosted: None,
         }
     }
 }

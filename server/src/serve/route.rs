@@ -10,11 +10,12 @@ use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CONNECTION,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue, REFERRER_POLICY, RETRY_AFTER, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value as Json, json};
 
+use crate::serve::access::{self, Door};
 use crate::serve::answer::Answer;
 use crate::serve::fault::{Detail, Dialect, Fault};
 use crate::serve::fields::Fields;
@@ -88,6 +89,15 @@ impl<'a> Route<'a> {
         }
     }
 
+    /// Who may ask.
+    fn door(self) -> Door {
+        match self {
+            Self::Page | Self::Live | Self::Ready => Door::Open,
+            Self::Metrics => Door::Metrics,
+            _ => Door::Keyed,
+        }
+    }
+
     /// Whose clients ask.
     fn dialect(self) -> Dialect {
         match self {
@@ -100,10 +110,14 @@ impl<'a> Route<'a> {
 /// Answers a request, whatever it is.
 pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    let route = Route::find(&path);
+    let hosted = service.settings.hosted.as_ref();
+    let route = Route::find(access::strip(hosted, &path));
     let (answered, origin) = match service.guard.admit(&request) {
         Ok(origin) if request.method() == Method::OPTIONS => (Ok(preflight(request.headers())), origin),
-        Ok(origin) => (answer(&service, route, request).await, origin),
+        Ok(origin) => match access::admit(hosted, route.map_or(Door::Keyed, Route::door), request.headers()) {
+            Ok(()) => (answer(&service, route, request).await, origin),
+            Err(fault) => (Err(fault), origin),
+        },
         Err(fault) => (Err(fault), None),
     };
     let request_id = format!("req_{}", id::unique());
@@ -143,7 +157,9 @@ async fn answer(
             Ok(json_response(&messages::count(service, Fields::read(&body.bytes)?)?))
         }
         Route::Page => Ok(page_response(&PAGE)),
-        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id))),
+        Route::OpenApi => {
+            Ok(json_response(&openapi::document(&service.model_id, service.settings.hosted.as_ref())))
+        }
         Route::Models => Ok(json_response(&models::list(service))),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
@@ -184,6 +200,9 @@ fn fault_response(fault: &Fault, dialect: Dialect, request_id: &str) -> Response
         Detail::RetryAfter(seconds) => drop(response.headers_mut().insert(RETRY_AFTER, seconds.into())),
         Detail::Allow(methods) => drop(response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods))),
         Detail::Tokens { .. } | Detail::None => {}
+    }
+    if fault.status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Key"));
     }
     if matches!(fault.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
         // The rest of the body is not read.

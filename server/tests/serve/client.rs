@@ -32,6 +32,16 @@ impl Client {
         self.reply()
     }
 
+    /// A request with a header of its own, and a body if it is a `POST`.
+    pub(crate) fn with(&mut self, header: &str, method: &str, path: &str, body: &str) -> Reply {
+        let kind = "Content-Type: application/json";
+        self.send(format!(
+            "{method} {path} HTTP/1.1\r\nHost: gateway.example\r\n{header}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        self.reply()
+    }
+
     /// Sends a request without waiting for the reply.
     pub(crate) fn ask(&mut self, path: &str, body: &str) {
         self.send(format!(

@@ -8,6 +8,7 @@ mod command;
 mod completions;
 mod conformance;
 mod forms;
+mod hosted;
 mod page;
 mod queue;
 mod refused;

@@ -3,11 +3,13 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::serve::{Auth, Hosted};
+
 mod replies;
 mod requests;
 
 /// The document of a server that has this model.
-pub(super) fn document(model_id: &str) -> Json {
+pub(super) fn document(model_id: &str, hosted: Option<&Hosted>) -> Json {
     let mut paths = Map::new();
     for (path, summary, request, reply) in [
         ("/v1/chat/completions", "Reply to messages", requests::chat(), "ChatCompletion"),
@@ -37,7 +39,7 @@ pub(super) fn document(model_id: &str) -> Json {
     let mut model = json!({ "get": get("/v1/models/{id}", "One model", "application/json", &reference("Model")) });
     model["parameters"] = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
     paths.insert("/v1/models/{id}".to_owned(), model);
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "causerie",
@@ -47,7 +49,30 @@ pub(super) fn document(model_id: &str) -> Json {
         },
         "paths": paths,
         "components": { "schemas": replies::schemas() },
-    })
+    });
+    if let Some(hosted) = hosted {
+        describe_access(&mut document, hosted);
+    }
+    document
+}
+
+/// Where the hosted form is reached, and what asks for a key.
+fn describe_access(document: &mut Json, hosted: &Hosted) {
+    document["servers"] = json!([{ "url": hosted.base_path.to_string() }]);
+    if hosted.auth == Auth::Public {
+        return;
+    }
+    document["components"]["securitySchemes"] = json!({ "key": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`Key <API_KEY>`: the word Key, one space, and a key of `causerie keys create`.",
+    } });
+    document["security"] = json!([{ "key": [] }]);
+    let open = ["/", "/livez", "/readyz", "/health"].into_iter().chain(hosted.open_metrics.then_some("/metrics"));
+    for path in open {
+        document["paths"][path]["get"]["security"] = json!([]);
+    }
 }
 
 fn post(path: &str, summary: &str, request: Json, reply: &str, is_streamed: bool) -> Json {
@@ -162,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_reference_has_its_schema() {
-        let document = document("m");
+        let document = document("m", None);
         let text = document.to_string();
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for (at, _) in text.match_indices("#/components/schemas/") {

@@ -25,6 +25,16 @@ function fail(err) {
   add(talk, "p", "error", err.message ?? String(err)).setAttribute("role", "alert");
 }
 
+/** Asks the server, with the key that was typed. */
+async function ask(path, init = {}) {
+  const key = byId("key").value.trim();
+  const headers = key ? { ...init.headers, authorization: `Key ${key}` } : init.headers;
+  const response = await fetch(path, { ...init, headers });
+  if (response.status === 401 || response.status === 403) byId("access").hidden = false;
+  if (!response.ok) throw new Error((await response.json()).error.message);
+  return response;
+}
+
 /** The data of server-sent events, until they end. */
 async function* events(body) {
   const decoder = new TextDecoder();
@@ -61,10 +71,9 @@ async function reply() {
     const body = { model, messages: history, stream: true, stream_options: { include_usage: true } };
     if (tools) body.tools = JSON.parse(tools);
     const headers = { "content-type": "application/json" };
-    const response = await fetch("v1/chat/completions", {
+    const response = await ask("v1/chat/completions", {
       method: "POST", headers, body: JSON.stringify(body), signal: running.signal,
     });
-    if (!response.ok) throw new Error((await response.json()).error.message);
     const places = {};
     for await (const { choices, timings } of events(response.body)) {
       if (timings) speed.textContent = `${timings.tokens_per_second.toFixed(0)} tokens/s`;
@@ -144,6 +153,12 @@ byId("clear").addEventListener("click", () => {
   talk.replaceChildren();
   message.focus();
 });
-fetch("v1/models")
-  .then((response) => response.json())
-  .then(({ data }) => (byId("model").textContent = model = data[0].id), fail);
+/** Asks which model there is: at first, and when a key was typed. */
+function greet() {
+  ask("v1/models")
+    .then((response) => response.json())
+    .then(({ data }) => (byId("model").textContent = model = data[0].id))
+    .catch(fail);
+}
+byId("key").addEventListener("change", greet);
+greet();

@@ -1,9 +1,15 @@
 //! What can be typed behind `causerie`.
 
+mod inspect;
+mod serving;
+
 use std::path::PathBuf;
 
-use causerie::{FunctionCallParser, GenerationOptions};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use causerie::GenerationOptions;
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+pub(crate) use inspect::{Inspect, InspectCalls, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens};
+pub(crate) use serving::{Conformance, Keys, Serve};
 
 /// Conversations with language models, on this device.
 #[derive(Parser)]
@@ -31,6 +37,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Serve a model over HTTP, as chat-completions clients speak it.
     Serve(Serve),
+    /// Make, list and revoke the keys of hosted servers.
+    Keys(Keys),
     /// Check whether a server speaks chat completions as clients expect it: this one, or any other.
     Conformance(Conformance),
     /// See what the engine sees.
@@ -139,182 +147,6 @@ fn count(text: &str) -> Result<usize, String> {
 fn threads(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
     number.ok_or_else(|| "expected a number from 1 to 1024".to_owned())
-}
-
-#[derive(Args)]
-#[command(after_help = SERVE_EXAMPLES)]
-pub(crate) struct Serve {
-    #[command(flatten)]
-    pub(crate) model: ModelOption,
-    /// What clients call the model [default: its name in the cache, or of its file].
-    #[arg(long, value_name = "ID")]
-    pub(crate) model_id: Option<String>,
-    /// Address or name to listen on; only loopback ones are safe from others on the network.
-    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
-    pub(crate) host: String,
-    /// Port to listen on; 0 takes any that is free, and prints it.
-    #[arg(long, value_name = "PORT", default_value_t = 8080)]
-    pub(crate) port: u16,
-    /// Requests answered at the same time.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = slots)]
-    pub(crate) slots: usize,
-    /// Requests that wait for a slot; beyond them clients are told to come again.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub(crate) queue: usize,
-    /// Megabytes of a request.
-    #[arg(long, value_name = "MB", default_value_t = 32, value_parser = megabytes)]
-    pub(crate) max_body: usize,
-    /// Seconds that replies under way may go on after Ctrl-C.
-    #[arg(long, value_name = "S", default_value_t = 30)]
-    pub(crate) drain_timeout: u64,
-    /// A further name under which the server is reached, besides localhost. May be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) allow_host: Vec<String>,
-    /// An origin whose pages may use the server, besides local ones: `https://example.org`. May be given several times.
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) allow_origin: Vec<String>,
-    /// Refuse requests with fields that are not known, instead of naming them in a header of the reply.
-    #[arg(long)]
-    pub(crate) strict_fields: bool,
-}
-
-const SERVE_EXAMPLES: &str = "\
-Examples:
-  causerie serve
-  causerie serve --model LiquidAI/LFM2-1.2B --port 8081
-  curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\
-    -d '{\"model\": \"causerie/demo\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'
-
-Ctrl-C lets replies under way finish; a second one ends at once.";
-
-fn slots(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|slots| (1..=1024).contains(slots)).ok_or_else(|| "expected 1 to 1024".to_owned())
-}
-
-fn megabytes(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|size| (1..=1024).contains(size)).ok_or_else(|| "expected 1 to 1024".to_owned())
-}
-
-#[derive(Args)]
-#[command(after_help = CONFORMANCE_EXAMPLES)]
-pub(crate) struct Conformance {
-    /// Where the server is, with `/v1`; http only.
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: String,
-    /// The model to ask [default: the first that the server lists].
-    #[arg(long, value_name = "ID")]
-    pub(crate) model: Option<String>,
-    /// Sent as `Authorization: Bearer` [default: none].
-    #[arg(long, value_name = "KEY")]
-    pub(crate) key: Option<String>,
-}
-
-const CONFORMANCE_EXAMPLES: &str = "\
-Examples:
-  causerie conformance --base-url http://127.0.0.1:8080/v1
-
-Prints a line for each check, and fails if one did.";
-
-#[derive(Subcommand)]
-pub(crate) enum Inspect {
-    /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
-    Calls(InspectCalls),
-    /// Whether constrained calls could be written, given as JSON lines `{"text": …}` on standard input, and where not.
-    Constrain(InspectGrammar),
-    /// The grammar that constrained calls are held to.
-    Grammar(InspectGrammar),
-    /// What a model is, and what it takes in memory. Reads the headers of its files only.
-    Model(InspectModel),
-    /// The prompt that a model reads for messages.
-    Prompt(InspectPrompt),
-    /// The functions of a file as JSON Schema, one a line, as a model sees them.
-    Schema(InspectSchema),
-    /// The tokens of the text on standard input.
-    Tokens(InspectTokens),
-}
-
-#[derive(Args)]
-pub(crate) struct InspectCalls {
-    /// How the model family writes calls.
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: CallFormat,
-}
-
-/// How a model family writes calls.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum CallFormat {
-    /// Python calls between control tokens.
-    Python,
-    /// JSON between tags.
-    Json,
-}
-
-impl CallFormat {
-    pub(crate) fn parser(self) -> FunctionCallParser {
-        match self {
-            Self::Python => FunctionCallParser::DefaultFunctionCallParser,
-            Self::Json => FunctionCallParser::JsonStyleFunctionCallParser,
-        }
-    }
-}
-
-#[derive(Args)]
-pub(crate) struct InspectModel {
-    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
-    pub(crate) model: Option<String>,
-    /// Tokens that the memory estimate is for [default: the model's context, at most 8192].
-    #[arg(long, value_name = "N", value_parser = count)]
-    pub(crate) context: Option<usize>,
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct InspectGrammar {
-    /// Functions (chat-completions `tools`, or bare entries), as a JSON array.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) functions: PathBuf,
-    /// How the model family writes calls.
-    #[arg(long, value_name = "FORMAT", default_value = "python")]
-    pub(crate) format: CallFormat,
-    /// One call at most.
-    #[arg(long)]
-    pub(crate) single: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct InspectPrompt {
-    #[command(flatten)]
-    pub(crate) model: ModelOption,
-    /// Chat-completions messages, as a JSON array.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) messages: PathBuf,
-    /// Functions to offer (chat-completions `tools`).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) functions: Option<PathBuf>,
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct InspectSchema {
-    /// Functions (chat-completions `tools`, or bare entries), as a JSON array.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) functions: PathBuf,
-    /// Print one JSON array, as chat-completions `tools`.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct InspectTokens {
-    #[command(flatten)]
-    pub(crate) model: ModelOption,
-    /// Print one JSON object a line.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -1,0 +1,71 @@
+//! `causerie keys`: makes, lists and revokes the keys of hosted servers.
+
+use std::path::{Path, PathBuf};
+
+use anstream::{eprintln, println};
+use causerie_server::serve::keys::{Key, KeyFile, KeysError};
+use jiff::Timestamp;
+
+use crate::Failure;
+use crate::arguments::{Keys, KeysAction};
+use crate::folder::data_folder;
+
+/// The file that was named, or the person's own.
+pub(crate) fn path(named: Option<&Path>) -> PathBuf {
+    named.map_or_else(|| data_folder().join("keys.json"), Path::to_owned)
+}
+
+pub(crate) fn run(arguments: &Keys) -> Result<(), Failure> {
+    let path = path(arguments.keys.as_deref());
+    let file = KeyFile::new(&path);
+    match &arguments.what {
+        KeysAction::Create { org } => create(&file, &path, org),
+        KeysAction::List => list(&file, &path),
+        KeysAction::Revoke { id } => revoke(&file, &path, id),
+    }
+}
+
+fn create(file: &KeyFile, path: &Path, org: &str) -> Result<(), Failure> {
+    let (key, shown) = Key::create(org)?;
+    file.change(|keys| keys.push(key))?;
+    println!("{shown}");
+    eprintln!(
+        "A key of {org}, shown this once; its hash is kept in {}.\nClients send it as: Authorization: Key {shown}",
+        path.display()
+    );
+    Ok(())
+}
+
+fn list(file: &KeyFile, path: &Path) -> Result<(), Failure> {
+    if !path.exists() {
+        eprintln!("there are no keys at {}", path.display());
+        return Ok(());
+    }
+    for Key { id, owner, created, revoked, .. } in file.read()? {
+        match revoked {
+            Some(revoked) => println!("{id}  {owner}  created {created:.0}  revoked {revoked:.0}"),
+            None => println!("{id}  {owner}  created {created:.0}"),
+        }
+    }
+    Ok(())
+}
+
+fn revoke(file: &KeyFile, path: &Path, id: &str) -> Result<(), Failure> {
+    let now = Timestamp::now();
+    let found = file.change(|keys| {
+        let key = keys.iter_mut().find(|key| key.id == id)?;
+        Some(*key.revoked.get_or_insert(now))
+    })?;
+    match found {
+        Some(since) if since == now => eprintln!("{id} is good for nothing from now on"),
+        Some(since) => eprintln!("{id} has been good for nothing since {since:.0}"),
+        None => return Err(Failure(format!("no key {id} at {}", path.display()))),
+    }
+    Ok(())
+}
+
+impl From<KeysError> for Failure {
+    fn from(err: KeysError) -> Self {
+        Self(err.to_string())
+    }
+}

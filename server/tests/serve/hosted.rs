@@ -1,0 +1,196 @@
+//! The hosted form: a base path, keys, and what is answered without one.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use causerie_server::serve::keys::{Key, KeyFile, KeyRing};
+use causerie_server::serve::{Auth, Hosted, Settings};
+use jiff::Timestamp;
+
+use crate::client::Reply;
+use crate::server::{TestServer, ask};
+
+/// A hosted server, a key of its organization, and one of another.
+fn hosted(auth: Auth, replies: usize) -> (TestServer, String, String) {
+    let ((ours, key), (theirs, foreign)) = (Key::create("acme").unwrap(), Key::create("other").unwrap());
+    let keys = Arc::new(KeyRing::fixed(vec![ours, theirs]));
+    (start(auth, keys, replies), key, foreign)
+}
+
+fn start(auth: Auth, keys: Arc<KeyRing>, replies: usize) -> TestServer {
+    let hosted = Hosted { base_path: "/acme/notes".parse().unwrap(), auth, keys, open_metrics: true };
+    TestServer::scripted(vec!["good"; replies], Settings { hosted: Some(hosted), ..Settings::default() })
+}
+
+fn chat(server: &TestServer, key: &str) -> Reply {
+    let header = format!("Authorization: Key {key}");
+    server.client().with(&header, "POST", "/acme/notes/v1/chat/completions", &ask(""))
+}
+
+#[test]
+fn a_key_opens_every_route_behind_the_base_path_and_without_it() {
+    let (server, key, _) = hosted(Auth::Private, 4);
+    let header = format!("Authorization: Key {key}");
+    for base in ["/acme/notes", ""] {
+        for route in ["/v1/models", "/v1/models/test%2Fscript", "/openapi.json"] {
+            assert_eq!(server.client().with(&header, "GET", &format!("{base}{route}"), "").status, 200, "{base}{route}");
+        }
+        let path = format!("{base}/v1/chat/completions");
+        let reply = server.client().with(&header, "POST", &path, &ask(""));
+        assert_eq!(reply.json()["choices"][0]["message"]["content"], "good", "{path}");
+    }
+    assert_eq!(server.client().with(&header, "GET", "/acme/other/v1/models", "").fault().0, 404);
+}
+
+#[test]
+fn without_its_key_nothing_but_health_and_the_page_is_answered() {
+    let (server, _, foreign) = hosted(Auth::Private, 1);
+    for path in ["/livez", "/readyz", "/health", "/metrics", "/", "/acme/notes/livez", "/acme/notes/"] {
+        assert_eq!(server.client().with("X: y", "GET", path, "").status, 200, "{path}");
+    }
+    for (method, path) in [
+        ("GET", "/v1/models"),
+        ("GET", "/openapi.json"),
+        ("GET", "/nowhere"),
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/completions"),
+        ("POST", "/v1/responses"),
+    ] {
+        let reply = server.client().with("X-Api-Key: x", method, path, "{}");
+        assert_eq!(reply.fault(), (401, "missing_key".into(), None), "{path}");
+        assert_eq!(reply.json()["error"]["type"], "authentication_error");
+        assert_eq!(reply.header("www-authenticate"), Some("Key"));
+        let reply = server.client().with("Authorization: Bearer x", method, path, "{}");
+        assert_eq!(reply.fault(), (401, "invalid_key".into(), None), "{path}");
+    }
+    let reply = chat(&server, &foreign);
+    assert_eq!(reply.fault(), (403, "key_not_allowed".into(), None));
+    assert_eq!((reply.json()["error"]["type"].as_str(), reply.header("www-authenticate")), (Some("permission_error"), None));
+}
+
+#[test]
+fn clients_of_messages_are_told_in_their_own_form() {
+    let (server, _, foreign) = hosted(Auth::Private, 1);
+    let ask = |header: &str| server.client().with(header, "POST", "/acme/notes/v1/messages", "{}");
+    let reply = ask("X-Api-Key: x");
+    assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Key")));
+    assert_eq!((reply.json()["type"].as_str(), reply.json()["error"]["type"].as_str()), (Some("error"), Some("authentication_error")));
+    let reply = ask(&format!("Authorization: Key {foreign}"));
+    assert_eq!((reply.status, reply.json()["error"]["type"].as_str()), (403, Some("permission_error")));
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_asks_beforehand_without_a_key() {
+    let (server, ..) = hosted(Auth::Private, 1);
+    let headers = "Origin: http://localhost:3000\r\nAccess-Control-Request-Headers: authorization";
+    let mut client = server.client();
+    client.send(format!("OPTIONS /acme/notes/v1/models HTTP/1.1\r\nHost: gateway.example\r\n{headers}\r\n\r\n"));
+    let told = client.head().unwrap();
+    assert_eq!((told.status, told.header("access-control-allow-headers")), (204, Some("authorization")));
+    let refused = server.client().with("Origin: http://localhost:3000", "GET", "/v1/models", "");
+    assert_eq!(refused.status, 401);
+    assert_eq!(refused.header("access-control-allow-origin"), Some("http://localhost:3000"), "the page may read why");
+}
+
+#[test]
+fn a_shared_server_takes_the_keys_of_all() {
+    let (server, key, foreign) = hosted(Auth::Shared, 2);
+    assert_eq!((chat(&server, &key).status, chat(&server, &foreign).status), (200, 200));
+    assert_eq!(chat(&server, "other:key").status, 401);
+}
+
+#[test]
+fn a_public_server_on_loopback_answers_its_own_names_only() {
+    let (server, ..) = hosted(Auth::Public, 1);
+    assert_eq!(server.get("/acme/notes/v1/models").status, 200);
+    assert_eq!(chat(&server, "any").fault(), (403, "host_not_allowed".into(), None));
+}
+
+#[test]
+fn keys_change_without_a_restart() {
+    let path = folder("reload").join("keys.json");
+    let file = KeyFile::new(&path);
+    let (key, shown) = Key::create("acme").unwrap();
+    file.change(|keys| keys.push(key)).unwrap();
+    let server = start(Auth::Private, Arc::new(KeyRing::watch(&path).unwrap()), 2);
+    let (later, shown_later) = Key::create("acme").unwrap();
+    assert_eq!((chat(&server, &shown).status, chat(&server, &shown_later).status), (200, 401));
+    file.change(|keys| {
+        keys[0].revoked = Some(Timestamp::now());
+        keys.push(later);
+    })
+    .unwrap();
+    assert_eq!((chat(&server, &shown).status, chat(&server, &shown_later).status), (401, 200));
+}
+
+#[test]
+fn the_document_says_what_asks_for_a_key() {
+    let (server, key, _) = hosted(Auth::Private, 1);
+    let header = format!("Authorization: Key {key}");
+    let document = server.client().with(&header, "GET", "/openapi.json", "").json();
+    assert_eq!(document["servers"][0]["url"], "/acme/notes");
+    assert_eq!(document["components"]["securitySchemes"]["key"]["name"], "Authorization");
+    let paths = document["paths"].as_object().unwrap();
+    for (path, entry) in paths {
+        let method = if entry["post"].is_object() { "post" } else { "get" };
+        let security = entry[method].get("security").unwrap_or(&document["security"]);
+        let asked = path.replace("{id}", "test%2Fscript");
+        let is_open = server.client().with("X: y", &method.to_uppercase(), &asked, "{}").status != 401;
+        assert_eq!(security.as_array().unwrap().is_empty(), is_open, "{path}");
+    }
+    let local = TestServer::scripted(["good"], Settings::default()).get("/openapi.json").json();
+    assert!(local.get("security").is_none() && local.get("servers").is_none());
+}
+
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("causerie-hosted-{test}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn causerie(home: &PathBuf, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+    command.env("CAUSERIE_HOME", home).env_remove("PORT").args(arguments).output().unwrap()
+}
+
+#[test]
+fn keys_are_made_listed_and_revoked() {
+    let home = folder("command");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let made = causerie(&home, &["keys", "create", "--org", "acme"]);
+    let key = text(made.stdout).trim_end().to_owned();
+    let (id, secret) = key.split_once(':').unwrap();
+    assert!(text(made.stderr).contains("shown this once"));
+    let kept = std::fs::read_to_string(home.join("keys.json")).unwrap();
+    assert!(kept.contains(id) && !kept.contains(secret));
+    let server = start(Auth::Private, Arc::new(KeyRing::watch(home.join("keys.json")).unwrap()), 1);
+    assert_eq!(chat(&server, &key).status, 200);
+
+    let list = || text(causerie(&home, &["keys", "list"]).stdout);
+    assert!(list().starts_with(&format!("{id}  acme  created ")) && !list().contains("revoked"));
+    assert!(causerie(&home, &["keys", "revoke", id]).status.success());
+    assert!(list().contains("  revoked "));
+    assert_eq!(chat(&server, &key).status, 401);
+    let unknown = causerie(&home, &["keys", "revoke", "nobody"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(text(unknown.stderr).contains("no key nobody at "));
+    assert!(!causerie(&home, &["keys", "create", "--org", "a/b"]).status.success());
+}
+
+#[test]
+fn a_hosted_server_without_its_keys_does_not_start() {
+    let home = folder("missing");
+    let output = causerie(&home, &["serve", "--port", "0", "--host", "127.0.0.1", "--base-path", "/acme/notes"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("causerie: cannot use the keys at ") && told.lines().count() == 1, "{told}");
+    for (arguments, expect) in [
+        (&["serve", "--base-path", "acme"][..], "expected /<org_id>/<app_id>"),
+        (&["serve", "--auth", "private"], "--base-path"),
+    ] {
+        let output = causerie(&home, arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8(output.stderr).unwrap().contains(expect));
+    }
+}
