@@ -1,9 +1,11 @@
 //! The command `causerie`: chat with a model on this device, complete a prompt, or serve a model over HTTP.
 
+mod apps;
 mod arguments;
 mod bench;
 mod chat;
 mod conformance;
+mod deploy;
 mod folder;
 mod functions;
 mod generate;
@@ -12,6 +14,7 @@ mod interrupt;
 mod keys;
 mod model;
 mod service;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -23,17 +26,20 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let installed = match &arguments.command {
-        // It listens for signals itself: it has several replies to bring to their end.
-        Command::Serve(_) => Ok(()),
+        // They listen for signals themselves: they have several replies to bring to their end.
+        Command::Run(_) | Command::Serve(_) => Ok(()),
         _ => interrupt::install(),
     };
     let done = installed.and_then(|()| match &arguments.command {
+        Command::Apps(apps) => apps::run(apps),
         Command::Bench(bench) => bench::run(bench),
         Command::Chat(chat) => chat::run(chat),
         Command::Conformance(conformance) => conformance::run(conformance),
+        Command::Deploy(deploy) => deploy::run(deploy),
         Command::Generate(generate) => generate::run(generate),
         Command::Inspect { what } => inspect::run(what),
         Command::Keys(keys) => keys::run(keys),
+        Command::Run(run) => service::run_once(run),
         Command::Serve(serve) => service::run(serve),
     });
     match done {

@@ -1,5 +1,6 @@
 //! Loads the model that was asked for, with a sign of life while it takes long.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use causerie::{LoadOptions, ModelInfo, ModelRunner};
@@ -16,13 +17,15 @@ pub(crate) fn load(name: Option<&str>) -> Result<ModelRunner, Failure> {
         return Ok(ModelRunner::load_from_bytes(DEMO, LoadOptions::default())?);
     };
     // Draws nothing where standard error is no terminal.
-    let spinner = ProgressBar::new_spinner().with_message(format!("loading {name}"));
-    spinner.set_style(
-        ProgressStyle::with_template("{spinner} {msg} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
-    );
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    let runner = ModelRunner::load(name);
-    spinner.finish_and_clear();
+    let bar = ProgressBar::new(100).with_message(format!("loading {name}"));
+    let style = ProgressStyle::with_template("{spinner} {msg} {bar:24} {percent} % {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let runner = ModelRunner::load_watched(name, LoadOptions::default(), |loaded| {
+        bar.set_position((loaded * 100.0) as u64); // from 0 to 1
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
     Ok(runner?)
 }
 

@@ -1,5 +1,6 @@
 //! What can be typed behind `causerie`.
 
+mod deploy;
 mod inspect;
 mod serving;
 
@@ -8,8 +9,11 @@ use std::path::PathBuf;
 use causerie::GenerationOptions;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-pub(crate) use inspect::{Inspect, InspectCalls, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens};
-pub(crate) use serving::{Conformance, Keys, Serve};
+pub(crate) use deploy::{Apps, AppsAction, Builder, Deploy, ImageOptions, Target};
+pub(crate) use inspect::{
+    CallFormat, Inspect, InspectCalls, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
+};
+pub(crate) use serving::{Conformance, Keys, KeysAction, Limits, Run, Serve};
 
 /// Conversations with language models, on this device.
 #[derive(Parser)]
@@ -37,6 +41,12 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Serve a model over HTTP, as chat-completions clients speak it.
     Serve(Serve),
+    /// Serve the hosted form once, at a temporary address with a key of its own, until Ctrl-C.
+    Run(Run),
+    /// Put the hosted form on a cluster: its image, its manifests, its keys.
+    Deploy(Deploy),
+    /// Look after deployed apps.
+    Apps(Apps),
     /// Make, list and revoke the keys of hosted servers.
     Keys(Keys),
     /// Check whether a server speaks chat completions as clients expect it: this one, or any other.

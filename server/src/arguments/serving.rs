@@ -1,4 +1,4 @@
-//! What can be typed behind `causerie serve`, `keys` and `conformance`.
+//! What can be typed behind `causerie serve`, `run`, `keys` and `conformance`.
 
 use std::path::PathBuf;
 
@@ -34,6 +34,13 @@ pub(crate) struct Serve {
     /// Answer /metrics without a key.
     #[arg(long, requires = "base_path")]
     pub(crate) open_metrics: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// What a server allows.
+#[derive(Args)]
+pub(crate) struct Limits {
     /// Requests answered at the same time.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = slots)]
     pub(crate) slots: usize,
@@ -74,6 +81,34 @@ fn slots(text: &str) -> Result<usize, String> {
 fn megabytes(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|size| (1..=1024).contains(size)).ok_or_else(|| "expected 1 to 1024".to_owned())
 }
+
+#[derive(Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) model: ModelOption,
+    /// The organization in the address; the app is named at random.
+    #[arg(long, value_name = "ORG", default_value = "default", value_parser = org)]
+    pub(crate) org: String,
+    /// Who may ask: with private and shared, who has the key that is printed.
+    #[arg(long, value_name = "MODE", default_value = "private")]
+    pub(crate) auth: AuthMode,
+    /// Address or name to listen on.
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Port to listen on; 0 takes any that is free.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  causerie run
+  causerie run --model LFM2-1.2B-Q4_K_M.gguf --auth public
+
+Prints the address and the key, and forgets both at Ctrl-C.";
 
 /// Who may use a hosted server.
 #[derive(Clone, Copy, ValueEnum)]

@@ -98,7 +98,8 @@ pub(super) fn admit(hosted: Option<&Hosted>, door: Door, headers: &HeaderMap) ->
         return Ok(());
     }
     let owner = key(headers)?.and_then(|key| hosted.keys.owner(key));
-    let owner = owner.ok_or_else(|| unauthorized("invalid_key", "the key is not known: expected Authorization: Key …"))?;
+    let owner =
+        owner.ok_or_else(|| unauthorized("invalid_key", "the key is not known: expected Authorization: Key …"))?;
     if hosted.auth == Auth::Private && owner != hosted.base_path.org() {
         let message = "the key belongs to another organization";
         return Err(Fault::new(StatusCode::FORBIDDEN, "key_not_allowed", message));

@@ -38,13 +38,14 @@ pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Ch
     let mut options = read_options(&mut fields)?;
     let functions = demands::read(&mut fields, &mut options)?;
     options.enable_thinking = read_thinking(&mut fields)?;
-    options.function_call_parser = Some(service.runner.info().function_call_parser);
+    let runner = service.runner()?;
+    options.function_call_parser = Some(runner.info().function_call_parser);
     let delivery = read_delivery(fields, service.settings.strict_fields)?;
 
     let has_functions = !functions.is_empty() && options.tool_choice != ToolChoice::None;
-    let conversation = service.runner.create_conversation_from_history(history);
+    let conversation = runner.create_conversation_from_history(history);
     if !functions.is_empty() {
-        if !service.runner.supports_function_calling() {
+        if !runner.supports_function_calling() {
             return Err(Fault::unsupported("tools", "the model's chat template cannot offer functions"));
         }
         conversation.register_functions(functions).map_err(|err| Fault::of(&err))?;

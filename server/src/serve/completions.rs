@@ -24,12 +24,13 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
     if MOST_REPLIES < prompts.len() * delivery.n {
         return Err(Fault::value("prompt", format!("expected at most {MOST_REPLIES} replies to one request")));
     }
+    let runner = service.runner()?;
     let mut replies = Vec::new();
     for prompt in prompts {
         let text = if echo { echoed(&prompt)? } else { String::new() };
         for choice in 0..delivery.n {
             let seed = options.seed.map(|seed| seed.wrapping_add(choice as u64));
-            let stream = service.runner.complete(prompt.clone(), GenerationOptions { seed, ..options.clone() });
+            let stream = runner.complete(prompt.clone(), GenerationOptions { seed, ..options.clone() });
             replies.push(PendingReply { stream, echo: text.clone() });
         }
     }

@@ -67,6 +67,10 @@ impl Fault {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "too many requests are waiting").again_after(1)
     }
 
+    pub(super) fn loading() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "loading", "the model is being loaded").again_after(1)
+    }
+
     pub(super) fn draining() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", "the server is about to stop").again_after(5)
     }

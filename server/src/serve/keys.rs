@@ -231,7 +231,8 @@ mod tests {
         let swapped = format!("{}:{secret}", second.id);
         let ring = KeyRing::fixed(vec![first, second]);
         assert_eq!(ring.owner(&shown).as_deref(), Some("acme"));
-        for wrong in ["", ":", id, secret, &format!("{id}:"), &shown[..shown.len() - 1], &format!("{shown}0"), &swapped] {
+        for wrong in ["", ":", id, secret, &format!("{id}:"), &shown[..shown.len() - 1], &format!("{shown}0"), &swapped]
+        {
             assert_eq!(ring.owner(wrong), None, "{wrong}");
         }
     }

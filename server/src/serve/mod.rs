@@ -32,7 +32,8 @@ mod route;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use causerie::ModelRunner;
@@ -41,6 +42,7 @@ use tokio::sync::Semaphore;
 
 pub use access::{Auth, BasePath, Hosted};
 use admission::Admission;
+use fault::Fault;
 use guard::Guard;
 use metrics::Metrics;
 
@@ -99,9 +101,9 @@ impl Default for Settings {
 /// use causerie_server::serve::{Server, Settings};
 ///
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-/// let runner = causerie::ModelRunner::load("models/demo.gguf")?;
-/// let server = Server::new(listener, runner, "causerie/demo", Settings::default())?;
-/// server.run(std::future::pending()).await;
+/// let server = Server::new(listener, "causerie/demo", Settings::default())?;
+/// let model = async { causerie::ModelRunner::load("models/demo.gguf") };
+/// server.run(model, std::future::pending()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -113,9 +115,10 @@ pub struct Server {
 
 /// What all requests share.
 struct Service {
-    runner: ModelRunner,
+    /// Once it is loaded.
+    runner: OnceLock<ModelRunner>,
     model_id: String,
-    /// When the model was loaded, in seconds since 1970.
+    /// When the server began, in seconds since 1970.
     created: u64,
     settings: Settings,
     guard: Guard,
@@ -126,10 +129,10 @@ struct Service {
 }
 
 impl Service {
-    fn new(runner: ModelRunner, model_id: impl Into<String>, is_loopback: bool, settings: Settings) -> Self {
+    fn new(model_id: impl Into<String>, is_loopback: bool, settings: Settings) -> Self {
         let admission = Arc::new(Admission::new(settings.slots, settings.queue));
         Self {
-            runner,
+            runner: OnceLock::new(),
             model_id: model_id.into(),
             created: id::now(),
             guard: Guard::new(is_loopback, &settings),
@@ -139,6 +142,10 @@ impl Service {
             settings,
         }
     }
+
+    fn runner(&self) -> Result<&ModelRunner, Fault> {
+        self.runner.get().ok_or_else(Fault::loading)
+    }
 }
 
 impl Server {
@@ -146,14 +153,9 @@ impl Server {
     ///
     /// # Errors
     /// When the listener has no address.
-    pub fn new(
-        listener: TcpListener,
-        runner: ModelRunner,
-        model_id: impl Into<String>,
-        settings: Settings,
-    ) -> io::Result<Self> {
+    pub fn new(listener: TcpListener, model_id: impl Into<String>, settings: Settings) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let service = Service::new(runner, model_id, address.ip().is_loopback(), settings);
+        let service = Service::new(model_id, address.ip().is_loopback(), settings);
         Ok(Self { listener, address, service: Arc::new(service) })
     }
 
@@ -163,8 +165,31 @@ impl Server {
     }
 
     /// Serves until `stop` is ready. Then new connections are refused, requests in the queue are answered with 503, and
-    /// replies under way may go on for [`Settings::drain_timeout`].
-    pub async fn run(self, stop: impl Future<Output = ()>) {
-        connection::serve(self.listener, self.service, stop).await;
+    /// replies under way may go on for [`Settings::drain_timeout`]. Until there is a `model`, the server lives but is not
+    /// ready: what needs one is answered with 503.
+    ///
+    /// # Errors
+    /// When `model` fails: there is nothing to serve.
+    pub async fn run<E>(
+        self,
+        model: impl Future<Output = Result<ModelRunner, E>>,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), E> {
+        let service = Arc::clone(&self.service);
+        let mut loading = pin!(async move {
+            match model.await {
+                Ok(runner) => {
+                    let _ = service.runner.set(runner); // nobody else sets it
+                    std::future::pending().await
+                }
+                Err(err) => err,
+            }
+        });
+        tokio::select! {
+            // First: who comes once the model is there finds it.
+            biased;
+            err = &mut loading => Err(err),
+            () = connection::serve(self.listener, self.service, stop) => Ok(()),
+        }
     }
 }

@@ -7,13 +7,13 @@ use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 
 /// The list of models.
-pub(super) fn list(service: &Service) -> Json {
-    json!({ "object": "list", "data": [describe(service)] })
+pub(super) fn list(service: &Service) -> Result<Json, Fault> {
+    Ok(json!({ "object": "list", "data": [describe(service)?] }))
 }
 
 /// One model. Ids hold `/`, which may come as `%2F`.
 pub(super) fn find(service: &Service, id: &str) -> Result<Json, Fault> {
-    if id.replace("%2F", "/").replace("%2f", "/") == service.model_id { Ok(describe(service)) } else { Err(missing()) }
+    if id.replace("%2F", "/").replace("%2f", "/") == service.model_id { describe(service) } else { Err(missing()) }
 }
 
 /// Takes `model` from a request, which must name the model served. It is compared and nothing else: no path is made of it.
@@ -29,9 +29,10 @@ fn missing() -> Fault {
     Fault::new(hyper::StatusCode::NOT_FOUND, "model_not_found", "this server has no model of this name; see /v1/models")
 }
 
-fn describe(service: &Service) -> Json {
-    let (runner, info) = (&service.runner, service.runner.info());
-    json!({
+fn describe(service: &Service) -> Result<Json, Fault> {
+    let runner = service.runner()?;
+    let info = runner.info();
+    Ok(json!({
         "id": service.model_id,
         "object": "model",
         "created": service.created,
@@ -44,5 +45,5 @@ fn describe(service: &Service) -> Json {
             "vision": false,
             "audio": false,
         },
-    })
+    }))
 }

@@ -157,14 +157,12 @@ async fn answer(
             Ok(json_response(&messages::count(service, Fields::read(&body.bytes)?)?))
         }
         Route::Page => Ok(page_response(&PAGE)),
-        Route::OpenApi => {
-            Ok(json_response(&openapi::document(&service.model_id, service.settings.hosted.as_ref())))
-        }
-        Route::Models => Ok(json_response(&models::list(service))),
+        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, service.settings.hosted.as_ref()))),
+        Route::Models => Ok(json_response(&models::list(service)?)),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
         Route::Ready if service.admission.is_closed() => Err(Fault::draining()),
-        Route::Ready => Ok(json_response(&json!({ "status": "ready" }))),
+        Route::Ready => service.runner().map(|_| json_response(&json!({ "status": "ready" }))),
         Route::Metrics => Ok(text_response("text/plain; version=0.0.4", service.metrics.text())),
     }
 }

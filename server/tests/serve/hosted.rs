@@ -1,14 +1,15 @@
 //! The hosted form: a base path, keys, and what is answered without one.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use causerie_server::serve::keys::{Key, KeyFile, KeyRing};
 use causerie_server::serve::{Auth, Hosted, Settings};
 use jiff::Timestamp;
 
-use crate::client::Reply;
+use crate::client::{Client, Reply};
 use crate::server::{TestServer, ask};
 
 /// A hosted server, a key of its organization, and one of another.
@@ -34,7 +35,11 @@ fn a_key_opens_every_route_behind_the_base_path_and_without_it() {
     let header = format!("Authorization: Key {key}");
     for base in ["/acme/notes", ""] {
         for route in ["/v1/models", "/v1/models/test%2Fscript", "/openapi.json"] {
-            assert_eq!(server.client().with(&header, "GET", &format!("{base}{route}"), "").status, 200, "{base}{route}");
+            assert_eq!(
+                server.client().with(&header, "GET", &format!("{base}{route}"), "").status,
+                200,
+                "{base}{route}"
+            );
         }
         let path = format!("{base}/v1/chat/completions");
         let reply = server.client().with(&header, "POST", &path, &ask(""));
@@ -66,7 +71,10 @@ fn without_its_key_nothing_but_health_and_the_page_is_answered() {
     }
     let reply = chat(&server, &foreign);
     assert_eq!(reply.fault(), (403, "key_not_allowed".into(), None));
-    assert_eq!((reply.json()["error"]["type"].as_str(), reply.header("www-authenticate")), (Some("permission_error"), None));
+    assert_eq!(
+        (reply.json()["error"]["type"].as_str(), reply.header("www-authenticate")),
+        (Some("permission_error"), None)
+    );
 }
 
 #[test]
@@ -75,7 +83,10 @@ fn clients_of_messages_are_told_in_their_own_form() {
     let ask = |header: &str| server.client().with(header, "POST", "/acme/notes/v1/messages", "{}");
     let reply = ask("X-Api-Key: x");
     assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Key")));
-    assert_eq!((reply.json()["type"].as_str(), reply.json()["error"]["type"].as_str()), (Some("error"), Some("authentication_error")));
+    assert_eq!(
+        (reply.json()["type"].as_str(), reply.json()["error"]["type"].as_str()),
+        (Some("error"), Some("authentication_error"))
+    );
     let reply = ask(&format!("Authorization: Key {foreign}"));
     assert_eq!((reply.status, reply.json()["error"]["type"].as_str()), (403, Some("permission_error")));
 }
@@ -193,4 +204,24 @@ fn a_hosted_server_without_its_keys_does_not_start() {
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8(output.stderr).unwrap().contains(expect));
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_one_off_run_has_an_address_and_a_key_of_its_own() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+    command.args(["run", "--org", "acme"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let base_url = lines.next().unwrap().strip_prefix("base_url http://").unwrap().to_owned();
+    let key = lines.next().unwrap().strip_prefix("api_key ").unwrap().to_owned();
+    let (address, path) = base_url.split_once('/').unwrap();
+    assert!(path.starts_with("acme/run-") && path.ends_with("/v1"), "{path}");
+    let ask = |header: &str| {
+        Client::connect(address.parse().unwrap()).with(header, "GET", &format!("/{path}/models"), "").status
+    };
+    assert_eq!((ask(&format!("Authorization: Key {key}")), ask("X: y")), (200, 401));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(std::net::TcpStream::connect(address).is_err(), "the address is gone");
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use causerie::testing::ScriptedReply;
+use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie::{ErrorKind, SdkError};
 use causerie_server::serve::Settings;
+use tokio::sync::oneshot;
 
 use crate::client::Client;
 use crate::server::{TestServer, ask};
@@ -103,4 +105,25 @@ fn a_server_that_stops_waits_for_replies_only_so_long() {
     server.stop();
     while client.event(&head).is_some() {}
     server.join();
+}
+
+#[test]
+fn a_server_lives_before_it_is_ready() {
+    let (loaded, model) = oneshot::channel();
+    let server = TestServer::loading(async { Ok(model.await.unwrap()) }, "test/script", Settings::default());
+    assert_eq!(server.get("/livez").status, 200);
+    for reply in [server.get("/readyz"), server.get("/v1/models"), server.chat("")] {
+        assert_eq!(reply.fault(), (503, "loading".into(), None));
+        assert!(reply.header("retry-after").is_some());
+    }
+    assert!(loaded.send(ScriptedModel::new().reply("good").load().unwrap()).is_ok());
+    assert!((0..20_000).any(|_| server.get("/readyz").status == 200));
+    assert_eq!(server.chat("").status, 200);
+}
+
+#[test]
+fn a_server_without_a_model_ends() {
+    let failed = std::future::ready(Err(SdkError::new(ErrorKind::Internal, "no model")));
+    let server = TestServer::loading(failed, "test/script", Settings::default());
+    assert_eq!(server.end().unwrap_err().message(), "no model");
 }

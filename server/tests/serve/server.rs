@@ -1,9 +1,10 @@
 //! A server in this process, with a model of the test's own.
 
+use std::future::ready;
 use std::net::SocketAddr;
 
-use causerie::ModelRunner;
 use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie::{ModelRunner, SdkError};
 use causerie_server::serve::{Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -16,7 +17,7 @@ pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
-    run: JoinHandle<()>,
+    run: JoinHandle<Result<(), SdkError>>,
 }
 
 impl TestServer {
@@ -32,13 +33,22 @@ impl TestServer {
     }
 
     pub(crate) fn start(runner: ModelRunner, model_id: &str, settings: Settings) -> Self {
+        Self::loading(ready(Ok(runner)), model_id, settings)
+    }
+
+    /// Serves before there is a model.
+    pub(crate) fn loading(
+        model: impl Future<Output = Result<ModelRunner, SdkError>> + Send + 'static,
+        model_id: &str,
+        settings: Settings,
+    ) -> Self {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let _entered = runtime.enter();
-        let server = Server::new(listener, runner, model_id, settings).unwrap();
+        let server = Server::new(listener, model_id, settings).unwrap();
         let (stop, stopped) = oneshot::channel();
         let address = server.address();
-        let run = runtime.spawn(server.run(async { drop(stopped.await) }));
+        let run = runtime.spawn(async move { server.run(model, async { drop(stopped.await) }).await });
         Self { address, runtime, stop: Some(stop), run }
     }
 
@@ -66,7 +76,12 @@ impl TestServer {
 
     /// Waits until the server has ended.
     pub(crate) fn join(self) {
-        self.runtime.block_on(self.run).unwrap();
+        self.end().unwrap();
+    }
+
+    /// Waits until the server has ended, and tells how.
+    pub(crate) fn end(self) -> Result<(), SdkError> {
+        self.runtime.block_on(self.run).unwrap()
     }
 
     /// Waits until a metric has a value: for what happens in the server after the client has done its part.

@@ -166,7 +166,8 @@ mod tests {
     #[test]
     fn every_field_of_a_request_is_described() {
         let runner = ScriptedModel::new().load().unwrap();
-        let service = Arc::new(Service::new(runner, "m", true, Settings::default()));
+        let service = Arc::new(Service::new("m", true, Settings::default()));
+        service.runner.set(runner).unwrap();
         let said = json!([{ "role": "user", "content": "Hi" }]);
         let chat_body = json!({ "model": "m", "messages": said });
         check(&requests::chat(), || {

@@ -1,0 +1,261 @@
+//! What can be typed behind `causerie deploy` and `causerie apps`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::arguments::serving::AuthMode;
+
+#[derive(Args)]
+#[command(after_help = DEPLOY_EXAMPLES)]
+pub(crate) struct Deploy {
+    /// What the app is called: lower-case letters, digits and hyphens.
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) app_name: String,
+    /// Who may ask: who has a key of the organization, who has any key, or everyone.
+    #[arg(long, value_name = "MODE", default_value = "private")]
+    pub(crate) auth: AuthMode,
+    /// The organization, which is also the namespace.
+    #[arg(long, value_name = "ORG", default_value = "default", value_parser = label)]
+    pub(crate) org: String,
+    /// What the app runs on.
+    #[arg(long, value_name = "TARGET", default_value = "knative")]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) image: ImageOptions,
+    /// A claim of a volume that holds the model, which --model then names by its path there.
+    #[arg(long, value_name = "CLAIM", requires = "model", value_parser = label)]
+    pub(crate) model_volume: Option<String>,
+    /// What clients call the model [default: the name of its file].
+    #[arg(long, value_name = "ID")]
+    pub(crate) model_id: Option<String>,
+    /// The file of keys whose hashes the app gets [default: in the user's data folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Processors of a pod.
+    #[arg(long, value_name = "QUANTITY", default_value = "2", value_parser = quantity)]
+    pub(crate) cpu: String,
+    /// Memory of a pod [default: what the model takes with as many requests as there are slots].
+    #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
+    pub(crate) memory: Option<String>,
+    /// Requests that a pod answers at the same time.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) slots: u32,
+    /// Pods at least [default: as the app has them, else 0, or 1 on plain Kubernetes].
+    #[arg(long, value_name = "N")]
+    pub(crate) min_scale: Option<u32>,
+    /// Pods at most [default: as the app has them, else 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_scale: Option<u32>,
+    /// How long a pod stays that nobody needs any more: 30s, 5m, at most 1h.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = retention)]
+    pub(crate) retention: Retention,
+    /// Answer /metrics without a key.
+    #[arg(long)]
+    pub(crate) open_metrics: bool,
+    /// An origin whose pages may use the app: `https://example.org`. May be given several times.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Make the namespace as well.
+    #[arg(long)]
+    pub(crate) create_namespace: bool,
+    /// The folder that the artefacts are written to [default: NAME-deploy].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write and print the artefacts; build and apply nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+}
+
+const DEPLOY_EXAMPLES: &str = "\
+Examples:
+  causerie keys create
+  causerie deploy --app-name notes --auth private --model LFM2-1.2B-Q4_K_M.gguf --registry registry.example.org/team
+  causerie deploy --app-name notes --image registry.example.org/team/notes:1 --dry-run
+  causerie deploy --app-name notes --target kubernetes --model-volume models --model lfm2/LFM2-1.2B-Q4_K_M.gguf \\
+    --memory 4Gi --registry registry.example.org/team
+
+The image is built with buildah, podman or docker, and applied with kubectl. See docs/hosting.md.";
+
+/// What becomes an image, and how.
+#[derive(Args)]
+pub(crate) struct ImageOptions {
+    /// GGUF file or Hugging Face folder, which becomes part of the image [default: the embedded demo model].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) model: Option<String>,
+    /// An image that is built already, in place of a new one.
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["registry", "builder", "base", "binary"])]
+    pub(crate) image: Option<String>,
+    /// Where the image is pushed to: `registry.example.org/team`.
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) registry: Option<String>,
+    /// What builds the image [default: the first of them that is there].
+    #[arg(long, value_name = "BUILDER")]
+    pub(crate) builder: Option<Builder>,
+    /// The image to begin with; one with a C library for a program that is linked dynamically.
+    #[arg(long, value_name = "IMAGE", default_value = "scratch")]
+    pub(crate) base: String,
+    /// The program in the image: causerie for Linux, linked statically by scripts/static [default: this program].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// A service of Knative: none of its pods need run while nobody asks.
+    Knative,
+    /// A Deployment, a Service and a HorizontalPodAutoscaler.
+    Kubernetes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Builder {
+    Buildah,
+    Podman,
+    Docker,
+}
+
+/// Which cluster is meant.
+#[derive(Args)]
+pub(crate) struct Cluster {
+    /// The context of kubectl [default: its current one].
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) context: Option<String>,
+}
+
+/// A time as clusters write it.
+#[derive(Clone, Debug)]
+pub(crate) struct Retention {
+    pub(crate) written: String,
+    pub(crate) seconds: u32,
+}
+
+#[derive(Args)]
+#[command(after_help = APPS_EXAMPLES)]
+pub(crate) struct Apps {
+    #[command(subcommand)]
+    pub(crate) what: AppsAction,
+    /// What the apps run on.
+    #[arg(long, value_name = "TARGET", default_value = "knative", global = true)]
+    pub(crate) target: Target,
+    /// The organization, which is also the namespace.
+    #[arg(long, value_name = "ORG", default_value = "default", value_parser = label, global = true)]
+    pub(crate) org: String,
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum AppsAction {
+    /// Print the apps of all organizations.
+    List,
+    /// Print what the app's pods have written.
+    Logs {
+        #[arg(value_parser = label)]
+        app: String,
+        /// Go on until Ctrl-C.
+        #[arg(long)]
+        follow: bool,
+        /// Lines of each pod.
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        tail: u32,
+    },
+    /// Change how many pods there may be.
+    Scale {
+        #[arg(value_parser = label)]
+        app: String,
+        /// Pods at least.
+        #[arg(long, value_name = "N", required_unless_present = "max")]
+        min: Option<u32>,
+        /// Pods at most.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        max: Option<u32>,
+    },
+    /// Serve an earlier revision again.
+    Rollback {
+        #[arg(value_parser = label)]
+        app: String,
+        /// The revision's name, or its number on plain Kubernetes [default: the one before].
+        #[arg(long, value_name = "REVISION")]
+        to: Option<String>,
+    },
+    /// Take the app from the cluster, with its keys.
+    Delete {
+        #[arg(value_parser = label)]
+        app: String,
+    },
+}
+
+const APPS_EXAMPLES: &str = "\
+Examples:
+  causerie apps list
+  causerie apps logs notes --follow
+  causerie apps scale notes --min 1 --max 5
+  causerie apps rollback notes
+  causerie apps delete notes --target kubernetes";
+
+/// A name in a cluster, and in its network.
+fn label(text: &str) -> Result<String, String> {
+    let is_label = text.len() <= 63
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    is_label.then(|| text.to_owned()).ok_or_else(|| {
+        "expected at most 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last".to_owned()
+    })
+}
+
+/// An amount as clusters write it.
+fn quantity(text: &str) -> Result<String, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = text[..text.len() - unit.len()].parse::<f64>();
+    let is_quantity =
+        number.is_ok_and(|number| 0.0 < number) && ["", "m", "M", "G", "T", "Mi", "Gi", "Ti"].contains(&unit);
+    is_quantity.then(|| text.to_owned()).ok_or_else(|| "expected an amount such as 2, 500m, 3Gi".to_owned())
+}
+
+fn retention(text: &str) -> Result<Retention, String> {
+    let seconds = || {
+        let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let scale = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            _ => return None,
+        };
+        number.parse::<u32>().ok()?.checked_mul(scale).filter(|seconds| *seconds <= 3600)
+    };
+    let seconds = seconds().ok_or_else(|| "expected a time from 0s to 1h, such as 30s or 5m".to_owned())?;
+    Ok(Retention { written: text.to_owned(), seconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_a_network() {
+        for good in ["a", "notes", "notes-2", &"a".repeat(63)] {
+            assert!(label(good).is_ok(), "{good}");
+        }
+        for wrong in ["", "2notes", "Notes", "notes-", "-notes", "no_tes", "no.tes", "é", &"a".repeat(64)] {
+            assert!(label(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn amounts_and_times_are_those_of_a_cluster() {
+        for good in ["2", "0.5", "500m", "3Gi", "512M"] {
+            assert!(quantity(good).is_ok(), "{good}");
+        }
+        for wrong in ["", "0", "-1", "2 ", "3gb", "Gi", "1.2.3", "inf"] {
+            assert!(quantity(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(["0s", "30s", "5m", "1h"].map(|text| retention(text).unwrap().seconds), [0, 30, 300, 3600]);
+        for wrong in ["", "m", "5", "61m", "2h", "-1s", "5é"] {
+            assert!(retention(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The image: the program and the model, and nothing else. The person's own builder builds it, from a folder that is
+//! written here.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anstream::eprintln;
+use indicatif::{ProgressBar, ProgressStyle};
+use minijinja::{Value, context};
+use sha2::{Digest, Sha256};
+
+use crate::Failure;
+use crate::arguments::{Builder, ImageOptions};
+use crate::deploy::manifests::render;
+use crate::tools::Tool;
+
+/// What an image is built from.
+pub(crate) struct Recipe {
+    containerfile: String,
+    /// Each file of the image, by where it lies here and where there.
+    files: Vec<(PathBuf, PathBuf)>,
+    /// The image's name, whose tag is a hash of what is in it.
+    pub(crate) reference: String,
+}
+
+impl Recipe {
+    /// Looks at everything and writes nothing.
+    pub(crate) fn new(app: &str, options: &ImageOptions, model: Option<&str>) -> Result<Self, Failure> {
+        let binary = match &options.binary {
+            Some(binary) => binary.clone(),
+            None => std::env::current_exe()?,
+        };
+        check_program(&binary, options.base == "scratch")?;
+        let mut files = vec![(binary, PathBuf::from("causerie"))];
+        let mut entrypoint = vec!["/causerie".to_owned(), "serve".to_owned()];
+        if let Some(model) = model {
+            let inside = add_model(Path::new(model), &mut files)?;
+            entrypoint.extend(["--model".to_owned(), format!("/{}", inside.display())]);
+        }
+        let base = &options.base;
+        let containerfile = render(
+            "Containerfile",
+            context! { base, entrypoint => Value::from_iter(entrypoint), model => model.is_some() },
+        );
+        let hash = hash(&containerfile, &files)?;
+        let prefix = options.registry.as_deref().unwrap_or("localhost").trim_end_matches('/');
+        Ok(Self { reference: format!("{prefix}/{app}:{}", &hash[..16]), containerfile, files })
+    }
+
+    /// Writes the Containerfile.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), Failure> {
+        fs::create_dir_all(folder)?;
+        Ok(fs::write(folder.join("Containerfile"), &self.containerfile)?)
+    }
+
+    /// Builds the image. Its files need room in the folder only while that lasts, if it is on another disk.
+    pub(crate) fn build(&self, builder: &Tool, folder: &Path) -> Result<(), Failure> {
+        let contents = folder.join("image");
+        for (here, there) in &self.files {
+            link(here, &contents.join(there))?;
+        }
+        eprintln!("building {} with {}", self.reference, builder.name);
+        let file = folder.join("Containerfile");
+        let built = builder.run([
+            "build".as_ref(),
+            "--file".as_ref(),
+            file.as_os_str(),
+            "--tag".as_ref(),
+            self.reference.as_ref(),
+            contents.as_os_str(),
+        ]);
+        fs::remove_dir_all(&contents)?;
+        Ok(built?)
+    }
+}
+
+/// What builds images: the one that was named, or the first that is there.
+pub(crate) fn builder(named: Option<Builder>) -> Result<Tool, Failure> {
+    let names: &[&str] = match named {
+        Some(Builder::Buildah) => &["buildah"],
+        Some(Builder::Podman) => &["podman"],
+        Some(Builder::Docker) => &["docker"],
+        None => &["buildah", "podman", "docker"],
+    };
+    Ok(Tool::find(names, "build an image")?)
+}
+
+/// Puts the files of a model under `model/`; gives back what the program is told to load.
+fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBuf, Failure> {
+    let failed = |err: io::Error| Failure(format!("cannot put the model at {} into an image: {err}", model.display()));
+    let resolved = model.canonicalize().map_err(failed)?;
+    // As the person calls it: files of the local cache are links to others whose names are hashes.
+    let name = model.file_name().or_else(|| resolved.file_name()).map(PathBuf::from).unwrap_or_default();
+    let inside = Path::new("model").join(name);
+    if !resolved.is_dir() {
+        files.push((resolved, inside.clone()));
+        return Ok(inside);
+    }
+    for entry in fs::read_dir(&resolved).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let file = entry.path().canonicalize().map_err(failed)?;
+        if file.is_file() {
+            files.push((file, inside.join(entry.file_name())));
+        }
+    }
+    files[1..].sort_by(|one, other| one.1.cmp(&other.1));
+    Ok(inside)
+}
+
+/// Refuses what could not run in the image.
+fn check_program(path: &Path, has_no_libraries: bool) -> Result<(), Failure> {
+    let refused = |why: &str| Failure(format!("{} {why}", path.display()));
+    let mut head = Vec::new();
+    let opened = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
+    opened.map_err(|err| refused(&format!("cannot be read: {err}")))?;
+    match is_dynamic(&head) {
+        None => Err(refused("is no 64-bit program for Linux: --binary names one, --image an image that is built")),
+        Some(true) if has_no_libraries => Err(refused(
+            "is linked dynamically, and the image has no libraries: scripts/static builds one that is not, for --binary; \
+             or --base names an image with a C library",
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether a program of Linux wants a loader for its libraries; `None` when it is something else.
+fn is_dynamic(head: &[u8]) -> Option<bool> {
+    const LOADER: [u8; 4] = [3, 0, 0, 0];
+    // 64 bits, the lower byte first.
+    head.strip_prefix(b"\x7fELF\x02\x01")?;
+    let number = |at: usize, length: usize| {
+        let bytes = head.get(at..at.checked_add(length)?)?;
+        bytes.iter().rev().try_fold(0_usize, |number, byte| number.checked_mul(256)?.checked_add(usize::from(*byte)))
+    };
+    let (start, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    for index in 0..count {
+        let at = index.checked_mul(size)?.checked_add(start)?;
+        if head.get(at..at.checked_add(4)?)? == LOADER {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Of everything that is in the image. Reading a large model takes a while, and that is shown.
+fn hash(containerfile: &str, files: &[(PathBuf, PathBuf)]) -> Result<String, Failure> {
+    let mut all = Sha256::new_with_prefix(containerfile);
+    for (here, there) in files {
+        let failed = |err: io::Error| Failure(format!("cannot read {}: {err}", here.display()));
+        let file = File::open(here).map_err(failed)?;
+        let bar = ProgressBar::new(file.metadata().map_err(failed)?.len());
+        let style = ProgressStyle::with_template("reading {msg} {bar:24} {bytes}/{total_bytes}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(there.display().to_string());
+        let mut one = Sha256::new();
+        io::copy(&mut bar.wrap_read(file), &mut one).map_err(failed)?;
+        bar.finish_and_clear();
+        all.update(there.to_string_lossy().as_bytes());
+        all.update(one.finalize());
+    }
+    Ok(format!("{:x}", all.finalize()))
+}
+
+/// The same file at another place; a copy where disks differ.
+fn link(here: &Path, there: &Path) -> Result<(), Failure> {
+    if let Some(folder) = there.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    if there.exists() {
+        fs::remove_file(there)?; // of a build that broke off
+    }
+    if fs::hard_link(here, there).is_err() {
+        fs::copy(here, there).map_err(|err| Failure(format!("cannot copy {}: {err}", here.display())))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The head of a program with these kinds of segments.
+    fn program(kinds: &[u8]) -> Vec<u8> {
+        let mut head = b"\x7fELF\x02\x01".to_vec();
+        head.resize(64, 0);
+        head[32] = 64;
+        head[54] = 56;
+        head[56] = u8::try_from(kinds.len()).unwrap();
+        for kind in kinds {
+            head.push(*kind);
+            head.resize(head.len() + 55, 0);
+        }
+        head
+    }
+
+    #[test]
+    fn a_program_that_wants_libraries_is_known() {
+        assert_eq!(is_dynamic(&program(&[6, 3, 1])), Some(true));
+        assert_eq!(is_dynamic(&program(&[1, 1])), Some(false));
+        assert_eq!(is_dynamic(&program(&[1, 1])[..100]), None, "cut short");
+        for other in [&b""[..], b"#!/bin/sh", b"\x7fELF\x01\x01", b"\xcf\xfa\xed\xfe", &[0xff; 4096]] {
+            assert_eq!(is_dynamic(other), None);
+        }
+        let mut hostile = program(&[1]);
+        hostile[32..40].fill(0xff);
+        assert_eq!(is_dynamic(&hostile), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! `causerie deploy`: the hosted form on an engine that exists. It writes an image's recipe and a cluster's manifests, has
+//! the person's own builder build and push the one, and kubectl apply the other. Nothing of an orchestrator is here: what
+//! runs, how often, and which revision, the cluster alone knows, and is asked.
+
+pub(crate) mod image;
+mod manifests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anstream::{eprintln, println};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use causerie_server::serve::Auth;
+use causerie_server::serve::keys::KeyFile;
+use serde_json::Value as Json;
+
+use crate::arguments::{Deploy, Target};
+use crate::tools::Tool;
+use crate::{Failure, keys, model};
+use image::Recipe;
+use manifests::Values;
+
+/// Where the server finds its keys; a folder, so that the cluster can exchange them while it runs.
+const KEYS: &str = "/etc/causerie/keys/keys.json";
+const DEFAULT_MAX_SCALE: u32 = 3;
+
+pub(crate) fn run(arguments: &Deploy) -> Result<(), Failure> {
+    check_names(arguments)?;
+    let keys = keys_of(arguments)?;
+    let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-deploy", arguments.app_name)));
+    let recipe = match &arguments.image.image {
+        Some(_) => None,
+        None => Some(recipe(arguments)?),
+    };
+    let tools = if arguments.dry_run { None } else { Some(Tools::find(arguments, recipe.is_some())?) };
+    let scale = match &tools {
+        Some(tools) => scale_now(arguments, &tools.kubectl)?,
+        None => (None, None),
+    };
+    let reference = recipe.as_ref().map(|recipe| &recipe.reference).or(arguments.image.image.as_ref());
+    let values = values(arguments, reference.cloned().unwrap_or_default(), keys, scale)?;
+    let manifests = manifests::manifests(arguments.target, &values);
+    write(&folder, recipe.as_ref(), &manifests)?;
+    let Some(tools) = tools else {
+        println!("{manifests}");
+        eprintln!("written to {}; nothing was built or applied", folder.display());
+        return Ok(());
+    };
+    if let (Some(recipe), Some(builder)) = (&recipe, &tools.builder) {
+        recipe.build(builder, &folder)?;
+        eprintln!("pushing {}", recipe.reference);
+        builder.run(["push", &recipe.reference])?;
+    }
+    apply(arguments, &tools.kubectl, &folder)
+}
+
+/// The programs that are needed, found before anything is done.
+struct Tools {
+    builder: Option<Tool>,
+    kubectl: Tool,
+}
+
+impl Tools {
+    fn find(arguments: &Deploy, builds: bool) -> Result<Self, Failure> {
+        if builds && arguments.image.registry.is_none() {
+            let message = "a cluster fetches its images from a registry: --registry names one to push to, --image an \
+                           image that is there";
+            return Err(Failure(message.to_owned()));
+        }
+        let builder = if builds { Some(image::builder(arguments.image.builder)?) } else { None };
+        Ok(Self { builder, kubectl: Tool::kubectl(arguments.cluster.context.as_deref())? })
+    }
+}
+
+/// Knative makes one name of both.
+fn check_names(arguments: &Deploy) -> Result<(), Failure> {
+    let length = arguments.app_name.len() + 1 + arguments.org.len();
+    if 63 < length {
+        return Err(Failure(format!("the names of app and organization have {length} letters together, expected 63")));
+    }
+    Ok(())
+}
+
+/// The hashes of all keys that are good for the app.
+fn keys_of(arguments: &Deploy) -> Result<Option<Vec<u8>>, Failure> {
+    let auth = Auth::from(arguments.auth);
+    if auth == Auth::Public {
+        return Ok(None);
+    }
+    let path = keys::path(arguments.keys.as_deref());
+    let missing = || {
+        let org = &arguments.org;
+        Failure(format!("{} has no key of {org}; make one with: causerie keys create --org {org}", path.display()))
+    };
+    if !path.exists() {
+        return Err(missing());
+    }
+    let mut known = KeyFile::new(&path).read()?;
+    known.retain(|key| key.revoked.is_none() && (auth == Auth::Shared || key.owner == arguments.org));
+    if known.is_empty() {
+        return Err(missing());
+    }
+    Ok(Some(serde_json::to_vec(&known).map_err(std::io::Error::from)?))
+}
+
+fn recipe(arguments: &Deploy) -> Result<Recipe, Failure> {
+    let model = arguments.image.model.as_deref().filter(|_| arguments.model_volume.is_none());
+    Recipe::new(&arguments.app_name, &arguments.image, model)
+}
+
+fn values(
+    arguments: &Deploy,
+    image: String,
+    keys: Option<Vec<u8>>,
+    (min_now, max_now): (Option<u32>, Option<u32>),
+) -> Result<Values, Failure> {
+    let least = if arguments.target == Target::Kubernetes { 1 } else { 0 };
+    let min_scale = arguments.min_scale.or(min_now).unwrap_or(least);
+    if min_scale < least {
+        return Err(Failure("plain Kubernetes does not scale to zero: --min-scale is 1 or more".to_owned()));
+    }
+    let max_scale = arguments.max_scale.or(max_now).unwrap_or(DEFAULT_MAX_SCALE);
+    if max_scale < min_scale {
+        return Err(Failure(format!("--max-scale {max_scale} is less than --min-scale {min_scale}")));
+    }
+    Ok(Values {
+        app: arguments.app_name.clone(),
+        org: arguments.org.clone(),
+        auth: auth_name(arguments),
+        image,
+        args: args(arguments),
+        keys: keys.map(|keys| STANDARD.encode(keys)),
+        volume: arguments.model_volume.clone(),
+        cpu: arguments.cpu.clone(),
+        memory: arguments.memory.clone().map_or_else(|| memory(arguments), Ok)?,
+        slots: arguments.slots,
+        min_scale,
+        max_scale,
+        retention: arguments.retention.written.clone(),
+        retention_seconds: arguments.retention.seconds,
+        open_metrics: arguments.open_metrics,
+        create_namespace: arguments.create_namespace,
+    })
+}
+
+fn auth_name(arguments: &Deploy) -> &'static str {
+    match Auth::from(arguments.auth) {
+        Auth::Private => "private",
+        Auth::Shared => "shared",
+        Auth::Public => "public",
+    }
+}
+
+/// What stands behind `causerie serve`.
+fn args(arguments: &Deploy) -> Vec<String> {
+    let base_path = format!("/{}/{}", arguments.org, arguments.app_name);
+    let mut args: Vec<String> = ["--base-path", &base_path, "--auth", auth_name(arguments)].map(String::from).into();
+    if Auth::from(arguments.auth) != Auth::Public {
+        args.extend(["--keys", KEYS].map(String::from));
+    }
+    args.extend(["--slots".to_owned(), arguments.slots.to_string()]);
+    if let (Some(_), Some(model)) = (&arguments.model_volume, &arguments.image.model) {
+        args.extend(["--model".to_owned(), format!("/models/{model}")]);
+    }
+    if let Some(id) = &arguments.model_id {
+        args.extend(["--model-id".to_owned(), id.clone()]);
+    }
+    if arguments.open_metrics {
+        args.push("--open-metrics".to_owned());
+    }
+    args.extend(arguments.allow_origin.iter().flat_map(|origin| ["--allow-origin".to_owned(), origin.clone()]));
+    args
+}
+
+/// What the model takes with as many requests as there are slots, with the server's own needs, in steps of 256 MiB.
+fn memory(arguments: &Deploy) -> Result<String, Failure> {
+    const CONTEXT: usize = 8192; // as the engine has it
+    const CACHE_AND_BODIES: u64 = (512 + 256) << 20;
+    const STEP: u64 = 256 << 20;
+    if arguments.model_volume.is_some() || (arguments.image.image.is_some() && arguments.image.model.is_none()) {
+        return Err(Failure("the model is not here to be measured: --memory says what a pod needs".to_owned()));
+    }
+    let info = model::info(arguments.image.model.as_deref())?;
+    let estimate = info.memory_estimate(info.context_size.min(CONTEXT));
+    let sequences = u64::from(arguments.slots) * (estimate.key_values + estimate.convolutions);
+    let total = estimate.weights + estimate.copies + estimate.working + sequences + CACHE_AND_BODIES;
+    Ok(format!("{}Mi", total.div_ceil(STEP) * 256))
+}
+
+fn write(folder: &Path, recipe: Option<&Recipe>, manifests: &str) -> Result<(), Failure> {
+    let written = || -> Result<(), Failure> {
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join("manifests.yaml"), manifests)?;
+        recipe.map_or(Ok(()), |recipe| recipe.write(folder))
+    };
+    written().map_err(|err| Failure(format!("cannot write the artefacts to {}: {}", folder.display(), err.0)))
+}
+
+/// How many pods the app may have now, where nothing else was said.
+fn scale_now(arguments: &Deploy, kubectl: &Tool) -> Result<(Option<u32>, Option<u32>), Failure> {
+    let (kind, min, max) = match arguments.target {
+        Target::Knative => (
+            "services.serving.knative.dev",
+            "/spec/template/metadata/annotations/autoscaling.knative.dev~1min-scale",
+            "/spec/template/metadata/annotations/autoscaling.knative.dev~1max-scale",
+        ),
+        Target::Kubernetes => ("horizontalpodautoscalers.autoscaling", "/spec/minReplicas", "/spec/maxReplicas"),
+    };
+    let namespace = format!("--namespace={}", arguments.org);
+    let found =
+        kubectl.output(["get", kind, &arguments.app_name, &namespace, "--ignore-not-found", "--output=json"])?;
+    let app: Json = serde_json::from_str(&found).unwrap_or_default();
+    let number = |at: &str| {
+        let value = app.pointer(at)?;
+        u32::try_from(value.as_u64().or_else(|| value.as_str()?.parse().ok())?).ok()
+    };
+    Ok((number(min), number(max)))
+}
+
+/// Gives the manifests to the cluster, waits until the app answers, and says where.
+fn apply(arguments: &Deploy, kubectl: &Tool, folder: &Path) -> Result<(), Failure> {
+    let (app, org) = (&arguments.app_name, &arguments.org);
+    let manifests = folder.join("manifests.yaml");
+    kubectl.run(["apply".as_ref(), "--filename".as_ref(), manifests.as_os_str()])?;
+    eprintln!("waiting for {app}; the first time, the cluster fetches the image and loads the model");
+    let namespace = format!("--namespace={org}");
+    let address = match arguments.target {
+        Target::Knative => {
+            let service = format!("services.serving.knative.dev/{app}");
+            kubectl.run(["wait", "--for=condition=Ready", &service, &namespace, "--timeout=600s"])?;
+            kubectl.output(["get", &service, &namespace, "--output=jsonpath={.status.url}"])?
+        }
+        Target::Kubernetes => {
+            kubectl.run(["rollout", "status", &format!("deployment/{app}"), &namespace, "--timeout=600s"])?;
+            format!("http://{app}.{org}.svc")
+        }
+    };
+    println!("{address}/{org}/{app}/v1");
+    Ok(())
+}

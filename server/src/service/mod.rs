@@ -1,0 +1,132 @@
+//! `causerie serve`: a model behind an address, until Ctrl-C. `causerie run` (`once`) is the same with an address and a
+//! key that are made for the occasion.
+
+mod once;
+mod signals;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use causerie::{GenerationOptions, ModelRunner};
+use causerie_server::serve::keys::KeyRing;
+use causerie_server::serve::{Auth, Hosted, Server, Settings};
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::task::spawn_blocking;
+
+use crate::arguments::{Limits, Serve};
+use crate::{Failure, keys, model};
+
+pub(crate) use once::run as run_once;
+
+/// Requests are waited for, not computed, here: the engine has a thread of its own.
+const THREADS: usize = 2;
+
+pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
+    let hosted = hosted(arguments)?;
+    let host = arguments.host.as_deref().unwrap_or(if hosted.is_some() { "0.0.0.0" } else { "127.0.0.1" });
+    let port = match arguments.port {
+        Some(port) => port,
+        None => usual_port(hosted.is_some())?,
+    };
+    let base_path = hosted.as_ref().map_or_else(String::new, |hosted| hosted.base_path.to_string());
+    let name = arguments.model.name.as_deref();
+    let model_id = arguments.model_id.clone().unwrap_or_else(|| model_id(name));
+    let settings = Settings { hosted, ..settings(&arguments.limits) };
+    let announced = model_id.clone();
+    start((host, port), name, &model_id, settings, move |address| {
+        let mut out = io::stdout();
+        writeln!(out, "causerie serves {announced} at http://{address}{base_path}/v1")?;
+        out.flush()
+    })
+}
+
+fn settings(limits: &Limits) -> Settings {
+    Settings {
+        slots: limits.slots,
+        queue: limits.queue,
+        max_body: limits.max_body << 20,
+        drain_timeout: Duration::from_secs(limits.drain_timeout),
+        allowed_hosts: limits.allow_host.clone(),
+        allowed_origins: limits.allow_origin.clone(),
+        strict_fields: limits.strict_fields,
+        ..Settings::default()
+    }
+}
+
+/// Serves until it is told to end. `announce` tells the address, once the model is there.
+fn start(
+    listen: (&str, u16),
+    model: Option<&str>,
+    model_id: &str,
+    settings: Settings,
+    announce: impl FnOnce(SocketAddr) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let served = runtime.block_on(async {
+        // First of all: an address that is taken is told at once, not after the model was loaded.
+        let listener = TcpListener::bind(listen)
+            .await
+            .map_err(|err| Failure(format!("cannot listen on {} port {}: {err}", listen.0, listen.1)))?;
+        let stop = signals::signals()?;
+        let is_hosted = settings.hosted.is_some();
+        let server = Server::new(listener, model_id, settings)?;
+        let address = server.address();
+        let model = async {
+            let runner = load(model.map(str::to_owned), is_hosted).await?;
+            announce(address)?;
+            Ok(runner)
+        };
+        server.run(model, stop).await
+    });
+    // Tasks that are left must not hold up the end.
+    runtime.shutdown_timeout(Duration::ZERO);
+    served
+}
+
+/// Loads beside the server, which tells meanwhile that it lives. What is hosted is ready only once it has read a token
+/// and written one: the weights are in memory then.
+async fn load(name: Option<String>, is_hosted: bool) -> Result<ModelRunner, Failure> {
+    let loaded = spawn_blocking(move || {
+        let runner = model::load(name.as_deref())?;
+        if is_hosted {
+            let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };
+            Iterator::try_for_each(&mut runner.complete("\n", options), |event| event.map(drop))?;
+        }
+        Ok(runner)
+    });
+    loaded.await.unwrap_or_else(|err| std::panic::resume_unwind(err.into_panic()))
+}
+
+/// What the options of the hosted form say, if there are any.
+fn hosted(arguments: &Serve) -> Result<Option<Hosted>, Failure> {
+    let Some(base_path) = arguments.base_path.clone() else { return Ok(None) };
+    let auth = arguments.auth.map_or(Auth::Private, Auth::from);
+    let keys = match auth {
+        Auth::Public => KeyRing::default(),
+        Auth::Private | Auth::Shared => KeyRing::watch(keys::path(arguments.keys.as_deref()))?,
+    };
+    Ok(Some(Hosted { base_path, auth, keys: Arc::new(keys), open_metrics: arguments.open_metrics }))
+}
+
+/// 8080, or what a platform that starts containers says in `PORT`.
+fn usual_port(is_hosted: bool) -> Result<u16, Failure> {
+    match std::env::var("PORT") {
+        Ok(port) if is_hosted => port.parse().map_err(|_| Failure(format!("PORT is {port}, expected a port"))),
+        _ => Ok(8080),
+    }
+}
+
+/// What clients call the model: its name in the cache, or of its file or folder, but never a path.
+fn model_id(name: Option<&str>) -> String {
+    let Some(name) = name else { return "causerie/demo".to_owned() };
+    if !Path::new(name).exists() {
+        return name.to_owned();
+    }
+    let resolved = Path::new(name).canonicalize().unwrap_or_else(|_| name.into());
+    let name = if resolved.is_dir() { resolved.file_name() } else { resolved.file_stem() };
+    name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+}

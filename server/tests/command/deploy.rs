@@ -1,0 +1,387 @@
+//! `causerie deploy` and `causerie apps`: the artefacts as they are written, and what is asked of the builder and of
+//! kubectl, for which scripts stand in.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Keys of three organizations, one of them revoked.
+const KEYS: &str = r#"[
+    {"id": "a1", "hash": "HASH", "owner": "acme", "created": "2026-01-02T03:04:05Z"},
+    {"id": "a2", "hash": "HASH", "owner": "acme", "created": "2026-01-02T03:04:05Z", "revoked": "2026-02-02T03:04:05Z"},
+    {"id": "b1", "hash": "HASH", "owner": "other", "created": "2026-01-02T03:04:05Z"},
+    {"id": "d1", "hash": "HASH", "owner": "default", "created": "2026-01-02T03:04:05Z"}
+]"#;
+
+/// A folder with keys, a program of 64 bytes, and stand-ins for the tools.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("causerie-deploy-{test}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        fs::write(folder.join("keys.json"), KEYS.replace("HASH", &"0".repeat(64))).unwrap();
+        fs::write(folder.join("program"), program(0)).unwrap();
+        Self(folder)
+    }
+
+    /// A tool that notes what it was asked, and then does this.
+    fn tool(self, name: &str, script: &str) -> Self {
+        let path = self.0.join("bin").join(name);
+        let noted = self.0.join("asked");
+        fs::write(&path, format!("#!/bin/sh\necho \"{name} $*\" >>{}\n{script}\n", noted.display())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+        command.args(arguments).current_dir(&self.0).env("PATH", self.0.join("bin")).env("CAUSERIE_HOME", &self.0);
+        command.output().unwrap()
+    }
+
+    /// What the tools were asked, a line each, with the folder's own path left out.
+    fn asked(&self) -> Vec<String> {
+        let asked = fs::read_to_string(self.0.join("asked")).unwrap_or_default();
+        asked.lines().map(|line| line.replace(&format!("{}/", self.0.display()), "")).collect()
+    }
+}
+
+/// The head of a program of Linux that has one segment, of this kind.
+fn program(kind: u8) -> Vec<u8> {
+    let mut head = b"\x7fELF\x02\x01".to_vec();
+    head.resize(64 + 56, 0);
+    (head[32], head[54], head[56], head[64]) = (64, 56, 1, kind);
+    head
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+#[track_caller]
+fn done(output: Output) -> String {
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    out
+}
+
+#[track_caller]
+fn check_failure(output: &Output, expect: &str) {
+    let told = text(output.stderr.clone());
+    assert!(!output.status.success() && told.contains(expect), "{told}");
+}
+
+/// Compares with the file of that name, or writes it anew.
+#[track_caller]
+fn check_golden(name: &str, written: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/golden").join(name);
+    if std::env::var_os("UPDATE_ARTEFACTS").is_some() {
+        fs::write(&path, written).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap();
+    assert_eq!(written, golden, "{name} has changed; UPDATE_ARTEFACTS=1 writes it anew");
+}
+
+#[test]
+fn the_artefacts_are_those_of_the_golden_files() {
+    let place = Place::new("golden");
+    fs::create_dir(place.0.join("tiny")).unwrap();
+    for file in ["model.safetensors", "config.json"] {
+        fs::write(place.0.join("tiny").join(file), file).unwrap();
+    }
+    let deploy = ["deploy", "--app-name", "notes", "--dry-run", "--out", "out"];
+    let program = ["--binary", "program", "--registry", "registry.example.org/team"];
+    let image = ["--image", "registry.example.org/team/notes:1"];
+    for (name, arguments) in [
+        ("knative.yaml", [&program[..], &["--org", "acme", "--memory", "2Gi"]].concat()),
+        (
+            "knative-volume.yaml",
+            [
+                &image[..],
+                &[
+                    "--org",
+                    "acme",
+                    "--model-volume",
+                    "models",
+                    "--model",
+                    "lfm2/a \"b\".gguf",
+                    "--memory",
+                    "4Gi",
+                    "--model-id",
+                    "LiquidAI/LFM2-1.2B",
+                    "--min-scale",
+                    "1",
+                ],
+            ]
+            .concat(),
+        ),
+        (
+            "kubernetes.yaml",
+            [
+                &program[..],
+                &[
+                    "--target",
+                    "kubernetes",
+                    "--auth",
+                    "shared",
+                    "--org",
+                    "other",
+                    "--model",
+                    "tiny",
+                    "--memory",
+                    "1Gi",
+                    "--open-metrics",
+                    "--allow-origin",
+                    "https://example.org",
+                    "--create-namespace",
+                ],
+            ]
+            .concat(),
+        ),
+        (
+            "kubernetes-public.yaml",
+            [
+                &image[..],
+                &[
+                    "--target",
+                    "kubernetes",
+                    "--auth",
+                    "public",
+                    "--memory",
+                    "1Gi",
+                    "--cpu",
+                    "500m",
+                    "--retention",
+                    "30s",
+                ],
+            ]
+            .concat(),
+        ),
+    ] {
+        let printed = done(place.run(&[&deploy[..], &arguments].concat()));
+        let written = fs::read_to_string(place.0.join("out/manifests.yaml")).unwrap();
+        assert_eq!(printed, format!("{written}\n"));
+        check_golden(name, &written);
+        if arguments.contains(&"--binary") {
+            let containerfile = fs::read_to_string(place.0.join("out/Containerfile")).unwrap();
+            check_golden(&name.replace("yaml", "Containerfile"), &containerfile);
+        }
+    }
+    assert!(place.asked().is_empty(), "nothing was built or applied");
+}
+
+#[test]
+fn a_deploy_builds_pushes_applies_and_tells_the_address() {
+    let kubectl = "case \"$*\" in *jsonpath*) echo http://notes.acme.example.org;; esac";
+    let place = Place::new("whole").tool("podman", "").tool("kubectl", kubectl);
+    let options =
+        ["--binary", "program", "--registry", "registry.example.org/team/", "--context", "test", "--out", "out"];
+    let printed = done(place.run(&[&["deploy", "--app-name", "notes", "--org", "acme"][..], &options].concat()));
+    assert_eq!(printed, "http://notes.acme.example.org/acme/notes/v1\n");
+    let manifests = fs::read_to_string(place.0.join("out/manifests.yaml")).unwrap();
+    let image = manifests.lines().find_map(|line| line.trim().strip_prefix("image: ")).unwrap().trim_matches('"');
+    assert!(image.starts_with("registry.example.org/team/notes:"), "{image}");
+    let service = "services.serving.knative.dev";
+    assert_eq!(
+        place.asked(),
+        [
+            format!("kubectl --context=test get {service} notes --namespace=acme --ignore-not-found --output=json"),
+            format!("podman build --file out/Containerfile --tag {image} out/image"),
+            format!("podman push {image}"),
+            "kubectl --context=test apply --filename out/manifests.yaml".to_owned(),
+            format!(
+                "kubectl --context=test wait --for=condition=Ready {service}/notes --namespace=acme --timeout=600s"
+            ),
+            format!("kubectl --context=test get {service}/notes --namespace=acme --output=jsonpath={{.status.url}}"),
+        ]
+    );
+    assert!(!place.0.join("out/image").exists(), "the model is not kept twice");
+}
+
+#[test]
+fn a_deploy_on_plain_kubernetes_waits_for_its_pods() {
+    let kubectl = r#"case "$*" in *json*) echo '{"spec": {"minReplicas": 2, "maxReplicas": 7}}';; esac"#;
+    let place = Place::new("plain").tool("kubectl", kubectl);
+    let options = [
+        "--target",
+        "kubernetes",
+        "--auth",
+        "public",
+        "--image",
+        "there/notes:1",
+        "--memory",
+        "1Gi",
+        "--max-scale",
+        "9",
+    ];
+    let printed = done(place.run(&[&["deploy", "--app-name", "notes"][..], &options].concat()));
+    assert_eq!(printed, "http://notes.default.svc/default/notes/v1\n");
+    let manifests = fs::read_to_string(place.0.join("notes-deploy/manifests.yaml")).unwrap();
+    assert!(manifests.contains("minReplicas: 2\n  maxReplicas: 9\n"), "what was scaled stays, unless told otherwise");
+    assert_eq!(
+        place.asked(),
+        [
+            "kubectl get horizontalpodautoscalers.autoscaling notes --namespace=default --ignore-not-found --output=json",
+            "kubectl apply --filename notes-deploy/manifests.yaml",
+            "kubectl rollout status deployment/notes --namespace=default --timeout=600s",
+        ]
+    );
+}
+
+#[test]
+fn what_keeps_an_app_from_being_deployed_is_told_in_one_line() {
+    let place = Place::new("refused");
+    fs::write(place.0.join("dynamic"), program(3)).unwrap();
+    fs::write(place.0.join("script"), "#!/bin/sh\n").unwrap();
+    let deploy = |arguments: &[&str]| place.run(&[&["deploy", "--app-name", "notes"][..], arguments].concat());
+    for (arguments, expect) in [
+        (&["--binary", "program"][..], "causerie: a cluster fetches its images from a registry: --registry names one"),
+        (
+            &["--binary", "program", "--registry", "r"],
+            "causerie: cannot build an image: buildah or podman or docker is not on PATH",
+        ),
+        (&["--image", "i", "--memory", "1Gi"], "causerie: cannot speak to a cluster: kubectl is not on PATH"),
+        (&["--image", "i", "--dry-run"], "--memory says what a pod needs"),
+        (
+            &["--binary", "dynamic", "--dry-run"],
+            "dynamic is linked dynamically, and the image has no libraries: scripts/static",
+        ),
+        (&["--binary", "script", "--dry-run"], "script is no 64-bit program for Linux"),
+        (&["--binary", "missing", "--dry-run"], "missing cannot be read: "),
+        (
+            &["--org", "nobody", "--binary", "program"],
+            "keys.json has no key of nobody; make one with: causerie keys create --org nobody",
+        ),
+        (&["--keys", "none.json", "--binary", "program"], "none.json has no key of default"),
+        (
+            &["--model", "none.gguf", "--binary", "program", "--dry-run"],
+            "cannot put the model at none.gguf into an image: ",
+        ),
+        (
+            &["--target", "kubernetes", "--min-scale", "0", "--image", "i", "--memory", "1Gi", "--dry-run"],
+            "does not scale to zero",
+        ),
+        (
+            &["--min-scale", "4", "--image", "i", "--memory", "1Gi", "--dry-run"],
+            "--max-scale 3 is less than --min-scale 4",
+        ),
+    ] {
+        let output = deploy(arguments);
+        check_failure(&output, expect);
+        assert_eq!(text(output.stderr).lines().count(), 1, "{expect}");
+    }
+    check_failure(&deploy(&["--auth", "secret"]), "invalid value 'secret'");
+    assert!(!place.0.join("notes-deploy").exists(), "nothing was written");
+}
+
+#[test]
+fn a_tool_that_fails_ends_the_deploy() {
+    let place = Place::new("fails").tool("buildah", "echo no space left >&2; exit 3").tool("kubectl", "");
+    let options = ["--binary", "program", "--registry", "r", "--org", "acme"];
+    let output = place.run(&[&["deploy", "--app-name", "notes"][..], &options].concat());
+    check_failure(&output, "no space left\ncauserie: buildah build failed: exit status: 3");
+    assert!(!place.asked().iter().any(|line| line.contains("apply")), "{:?}", place.asked());
+}
+
+#[test]
+fn apps_are_looked_after_by_kubectl() {
+    let answers = r#"case "$*" in
+        *"get services.serving"*json*) echo '{"status": {"traffic": [{"revisionName": "notes-00003", "percent": 100}]}}';;
+        *"get revisions"*) echo '{"items": [
+            {"metadata": {"name": "notes-00003", "labels": {"serving.knative.dev/configurationGeneration": "3"}}},
+            {"metadata": {"name": "notes-00010", "labels": {"serving.knative.dev/configurationGeneration": "10"}}},
+            {"metadata": {"name": "notes-00002", "labels": {"serving.knative.dev/configurationGeneration": "2"}}}]}';;
+        *get*columns*) echo 'ORG APP';;
+        esac"#;
+    let ours = "app.kubernetes.io/managed-by=causerie";
+    let service = "services.serving.knative.dev";
+    for (arguments, expect) in [
+        (
+            &["list"][..],
+            vec![format!(
+                "get {service} --all-namespaces --selector {ours} --output=custom-columns=ORG:.metadata.namespace,APP:.metadata.name,\
+                 AUTH:.metadata.annotations.causerie/auth,REVISION:.status.latestReadyRevisionName,URL:.status.url"
+            )],
+        ),
+        (
+            &["list", "--target", "kubernetes"],
+            vec![format!(
+                "get deployments.apps --all-namespaces --selector {ours},!serving.knative.dev/service \
+                 --output=custom-columns=ORG:.metadata.namespace,APP:.metadata.name,AUTH:.metadata.annotations.causerie/auth,\
+                 READY:.status.readyReplicas,IMAGE:.spec.template.spec.containers[0].image"
+            )],
+        ),
+        (
+            &["logs", "notes", "--follow", "--org", "acme"],
+            vec!["logs --namespace=acme --selector app.kubernetes.io/instance=notes --container=causerie --prefix --tail=100 --follow".to_owned()],
+        ),
+        (
+            &["scale", "notes", "--min", "1", "--max", "5"],
+            vec![format!(
+                "patch {service} notes --namespace=default --type=merge --patch={{\"spec\":{{\"template\":{{\"metadata\":{{\"annotations\":\
+                 {{\"autoscaling.knative.dev/min-scale\":\"1\",\"autoscaling.knative.dev/max-scale\":\"5\"}}}}}}}}}}"
+            )],
+        ),
+        (
+            &["scale", "notes", "--max", "5", "--target", "kubernetes"],
+            vec!["patch horizontalpodautoscalers.autoscaling notes --namespace=default --type=merge --patch={\"spec\":{\"maxReplicas\":5}}".to_owned()],
+        ),
+        (
+            &["rollback", "notes"],
+            vec![
+                format!("get {service} notes --namespace=default --output=json"),
+                "get revisions.serving.knative.dev --selector serving.knative.dev/service=notes --namespace=default --output=json".to_owned(),
+                format!(
+                    "patch {service} notes --namespace=default --type=merge \
+                     --patch={{\"spec\":{{\"traffic\":[{{\"revisionName\":\"notes-00002\",\"percent\":100}}]}}}}"
+                ),
+            ],
+        ),
+        (
+            &["rollback", "notes", "--to", "4", "--target", "kubernetes"],
+            vec![
+                "rollout undo deployment/notes --namespace=default --to-revision=4".to_owned(),
+                "rollout status deployment/notes --namespace=default --timeout=600s".to_owned(),
+            ],
+        ),
+        (
+            &["delete", "notes"],
+            vec![format!(
+                "delete {service},secrets,serviceaccounts,networkpolicies.networking.k8s.io --namespace=default \
+                 --selector {ours},app.kubernetes.io/instance=notes"
+            )],
+        ),
+    ] {
+        let place = Place::new("apps").tool("kubectl", answers);
+        let printed = done(place.run(&[&["apps"][..], arguments].concat()));
+        let expect: Vec<String> = expect.iter().map(|line| format!("kubectl {line}")).collect();
+        assert_eq!(place.asked(), expect);
+        assert_eq!(printed, if arguments[0] == "list" { "ORG APP\n" } else { "" });
+    }
+}
+
+#[test]
+fn what_cannot_be_done_with_an_app_is_told() {
+    let place = Place::new("apps-refused").tool("kubectl", "echo '{}'");
+    check_failure(
+        &place.run(&["apps", "rollback", "notes"]),
+        "causerie: notes has no revision before the one that is served",
+    );
+    check_failure(
+        &place.run(&["apps", "scale", "notes", "--min", "0", "--target", "kubernetes"]),
+        "does not scale to zero",
+    );
+    check_failure(&place.run(&["apps", "scale", "notes"]), "--min");
+    check_failure(&place.run(&["apps", "logs", "../notes"]), "lower-case letters");
+    let failing = Place::new("apps-fails").tool("kubectl", "echo forbidden >&2; exit 1");
+    check_failure(
+        &failing.run(&["apps", "delete", "notes"]),
+        "forbidden\ncauserie: kubectl delete failed: exit status: 1",
+    );
+    check_failure(&Place::new("apps-missing").run(&["apps", "list"]), "kubectl is not on PATH");
+}
