@@ -18,6 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"knative.dev/pkg/apis"
+	"knative.dev/serving/pkg/apis/config"
 	servingv1 "knative.dev/serving/pkg/apis/serving/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -47,6 +48,13 @@ func empty(apiVersion, kind string) any {
 	return nil
 }
 
+// withVolumes is a cluster whose administrator allows volume claims, which Knative by itself does not.
+func withVolumes(ctx context.Context) context.Context {
+	settings := config.FromContextOrDefaults(ctx)
+	settings.Features.PodSpecPersistentVolumeClaim = config.Enabled
+	return config.ToContext(ctx, settings)
+}
+
 func check(document []byte) (string, error) {
 	var meta struct{ APIVersion, Kind string }
 	if err := yaml.Unmarshal(document, &meta); err != nil {
@@ -61,13 +69,19 @@ func check(document []byte) (string, error) {
 		return name, err
 	}
 	if service, ok := object.(*servingv1.Service); ok {
-		ctx := apis.WithinCreate(context.Background())
+		ctx := apis.WithinCreate(withVolumes(context.Background()))
 		service.SetDefaults(ctx)
 		if err := service.Validate(ctx); err != nil {
 			return name, err
 		}
 	}
 	return name, nil
+}
+
+// isEmpty tells whether there is nothing but comments.
+func isEmpty(document []byte) bool {
+	var contents any
+	return yaml.Unmarshal(document, &contents) == nil && contents == nil
 }
 
 func main() {
@@ -84,7 +98,7 @@ func main() {
 			if err == io.EOF {
 				break
 			}
-			if err == nil && len(bytes.TrimSpace(document)) == 0 {
+			if err == nil && isEmpty(document) {
 				continue
 			}
 			name := "?"

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Serve the hosted form once, at a temporary address with a key of its own, until Ctrl-C.
     Run(Run),
     /// Put the hosted form on a cluster: its image, its manifests, its keys.
-    Deploy(Deploy),
+    Deploy(Box<Deploy>),
     /// Look after deployed apps.
     Apps(Apps),
     /// Make, list and revoke the keys of hosted servers.
