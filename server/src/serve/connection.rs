@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use hyper::body::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::serve::{Service, route};
+use crate::serve::{Service, refusal, route};
 
 /// Bytes of a request's line and headers; also what waits of a reply for the client to read it.
 const MOST_HEADER_BYTES: usize = 64 << 10;
@@ -52,7 +53,7 @@ fn graceful_connection(
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
     let _ = socket.set_nodelay(true); // pieces are small, and awaited
-    let stream = WatchedStream { socket, limit: service.settings.write_timeout, stalled: None };
+    let stream = WatchedStream { socket, limit: service.settings.write_timeout, stalled: None, refusal: None };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(service.settings.header_timeout);
     builder.max_buf_size(MOST_HEADER_BYTES);
@@ -66,12 +67,14 @@ fn graceful_connection(
     }
 }
 
-/// A socket whose writes fail when the other side has not read for too long.
+/// A socket whose writes fail when the other side has not read for too long, and on which no refusal is without a body.
 struct WatchedStream {
     socket: TcpStream,
     limit: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// What is left to write of a refusal.
+    refusal: Option<Bytes>,
 }
 
 impl WatchedStream {
@@ -85,6 +88,19 @@ impl WatchedStream {
         ready!(stalled.as_mut().poll(ctx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
+
+    /// Writes a refusal to its end.
+    fn poll_refusal(&mut self, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(left) = self.refusal.take().filter(|left| !left.is_empty()) {
+            let written = Pin::new(&mut self.socket).poll_write(ctx, &left);
+            let n_bytes = if let Poll::Ready(Ok(n_bytes)) = written { n_bytes } else { 0 };
+            self.refusal = Some(left.slice(n_bytes..));
+            if ready!(self.watch(ctx, written))? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
 }
 
 impl AsyncRead for WatchedStream {
@@ -95,6 +111,12 @@ impl AsyncRead for WatchedStream {
 
 impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, ctx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.refusal.is_none() {
+            self.refusal = refusal::with_body(bytes);
+        }
+        if self.refusal.is_some() {
+            return self.poll_refusal(ctx).map_ok(|()| bytes.len());
+        }
         let written = Pin::new(&mut self.socket).poll_write(ctx, bytes);
         self.watch(ctx, written)
     }
@@ -104,6 +126,9 @@ impl AsyncWrite for WatchedStream {
         ctx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [bytes] = slices {
+            return self.poll_write(ctx, bytes);
+        }
         let written = Pin::new(&mut self.socket).poll_write_vectored(ctx, slices);
         self.watch(ctx, written)
     }

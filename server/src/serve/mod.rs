@@ -27,6 +27,7 @@ mod models;
 mod openapi;
 mod options;
 mod page;
+mod refusal;
 mod responses;
 mod route;
 

@@ -12,8 +12,12 @@ use crate::server::{TestServer, ask};
 fn check_closed(server: &TestServer, bytes: &[u8], expect: u16) {
     let mut client = server.client();
     client.send(bytes);
-    let status = client.try_reply().map_or(0, |reply| reply.status);
+    let reply = client.try_reply();
+    let status = reply.as_ref().map_or(0, |reply| reply.status);
     assert_eq!(status, expect, "{}", String::from_utf8_lossy(&bytes[..bytes.len().min(200)]));
+    if let Some(reply) = reply {
+        assert_eq!(reply.fault().0, expect, "the error has a body");
+    }
     assert!(client.is_closed(), "the connection is closed");
 }
 
