@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import puppeteer from "puppeteer-core";
-import { serve } from "./server.js";
+import { run, serve } from "./server.js";
 
 let server, browser, page;
 const complaints = [];
@@ -103,6 +103,21 @@ test("it is legible in light and dark, and every control has a name", async () =
   for (const node of nodes) nodes.push(...(node.children ?? []));
   const controls = nodes.filter((node) => ["button", "textbox"].includes(node.role));
   assert.ok(controls.length >= 4 && controls.every((node) => node.name), JSON.stringify(controls));
+});
+
+test("the page of the hosted form asks for its key", async () => {
+  const hosted = await run();
+  const other = await browser.newPage();
+  await other.goto(hosted.baseURL.replace("/v1", "/"));
+  await other.waitForSelector("#access:not([hidden])");
+  await other.type("#key", hosted.key);
+  await other.keyboard.press("Tab");
+  await other.waitForFunction(() => document.getElementById("model").textContent === "causerie/demo");
+  await other.type("#message", "Hello!");
+  await other.keyboard.press("Enter");
+  await other.waitForSelector("article.assistant .text");
+  await other.close();
+  await hosted.stop();
 });
 
 test("nothing was blocked, broken or fetched from elsewhere", () => assert.deepEqual(complaints, []));

@@ -14,10 +14,22 @@ export async function serve(...options) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = await once(createInterface(child.stdout), "line");
-  const baseURL = line.replace(`causerie serves ${MODEL} at `, "");
-  const stop = async () => {
-    child.kill();
-    await once(child, "exit");
-  };
-  return { baseURL, stop };
+  return { baseURL: line.replace(`causerie serves ${MODEL} at `, ""), stop: stopping(child) };
 }
+
+/** The hosted form, with the key of this run. */
+export async function run() {
+  const child = spawn(process.env.CAUSERIE_COMMAND, ["run"], { stdio: ["ignore", "pipe", "ignore"] });
+  const said = {};
+  for await (const line of createInterface(child.stdout)) {
+    const [name, value] = line.split(" ");
+    said[name] = value;
+    if (name === "api_key") break;
+  }
+  return { baseURL: said.base_url, key: said.api_key, stop: stopping(child) };
+}
+
+const stopping = (child) => async () => {
+  child.kill();
+  await once(child, "exit");
+};
