@@ -23,6 +23,9 @@ pub(crate) struct Deploy {
     pub(crate) target: Target,
     #[command(flatten)]
     pub(crate) image: ImageOptions,
+    /// Where the image is pushed to: `registry.example.org/team`.
+    #[arg(long, value_name = "PREFIX", conflicts_with = "image")]
+    pub(crate) registry: Option<String>,
     /// A claim of a volume that holds the model, which --model then names by its path there.
     #[arg(long, value_name = "CLAIM", requires = "model", value_parser = label)]
     pub(crate) model_volume: Option<String>,
@@ -86,11 +89,8 @@ pub(crate) struct ImageOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) model: Option<String>,
     /// An image that is built already, in place of a new one.
-    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["registry", "builder", "base", "binary"])]
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["builder", "base", "binary"])]
     pub(crate) image: Option<String>,
-    /// Where the image is pushed to: `registry.example.org/team`.
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) registry: Option<String>,
     /// What builds the image [default: the first of them that is there].
     #[arg(long, value_name = "BUILDER")]
     pub(crate) builder: Option<Builder>,

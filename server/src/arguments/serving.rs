@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use causerie_server::serve::{Auth, BasePath};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::ModelOption;
+use crate::arguments::{ImageOptions, ModelOption};
 
 #[derive(Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -85,8 +85,11 @@ fn megabytes(text: &str) -> Result<usize, String> {
 #[derive(Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct Run {
+    /// Run it in a container of podman or docker, from the image that `deploy` would build.
+    #[arg(long)]
+    pub(crate) container: bool,
     #[command(flatten)]
-    pub(crate) model: ModelOption,
+    pub(crate) image: ImageOptions,
     /// The organization in the address; the app is named at random.
     #[arg(long, value_name = "ORG", default_value = "default", value_parser = org)]
     pub(crate) org: String,
@@ -107,6 +110,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   causerie run
   causerie run --model LFM2-1.2B-Q4_K_M.gguf --auth public
+  causerie run --container --binary \"$(scripts/static)\"
 
 Prints the address and the key, and forgets both at Ctrl-C.";
 

@@ -26,7 +26,12 @@ pub(crate) struct Recipe {
 
 impl Recipe {
     /// Looks at everything and writes nothing.
-    pub(crate) fn new(app: &str, options: &ImageOptions, model: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        app: &str,
+        options: &ImageOptions,
+        registry: Option<&str>,
+        model: Option<&str>,
+    ) -> Result<Self, Failure> {
         let binary = match &options.binary {
             Some(binary) => binary.clone(),
             None => std::env::current_exe()?,
@@ -44,7 +49,7 @@ impl Recipe {
             context! { base, entrypoint => Value::from_iter(entrypoint), model => model.is_some() },
         );
         let hash = hash(&containerfile, &files)?;
-        let prefix = options.registry.as_deref().unwrap_or("localhost").trim_end_matches('/');
+        let prefix = registry.unwrap_or("localhost").trim_end_matches('/');
         Ok(Self { reference: format!("{prefix}/{app}:{}", &hash[..16]), containerfile, files })
     }
 

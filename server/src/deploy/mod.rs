@@ -63,7 +63,7 @@ struct Tools {
 
 impl Tools {
     fn find(arguments: &Deploy, builds: bool) -> Result<Self, Failure> {
-        if builds && arguments.image.registry.is_none() {
+        if builds && arguments.registry.is_none() {
             let message = "a cluster fetches its images from a registry: --registry names one to push to, --image an \
                            image that is there";
             return Err(Failure(message.to_owned()));
@@ -106,7 +106,7 @@ fn keys_of(arguments: &Deploy) -> Result<Option<Vec<u8>>, Failure> {
 
 fn recipe(arguments: &Deploy) -> Result<Recipe, Failure> {
     let model = arguments.image.model.as_deref().filter(|_| arguments.model_volume.is_none());
-    Recipe::new(&arguments.app_name, &arguments.image, model)
+    Recipe::new(&arguments.app_name, &arguments.image, arguments.registry.as_deref(), model)
 }
 
 fn values(
@@ -127,7 +127,7 @@ fn values(
     Ok(Values {
         app: arguments.app_name.clone(),
         org: arguments.org.clone(),
-        auth: auth_name(arguments),
+        auth: Auth::from(arguments.auth).name(),
         image,
         args: args(arguments),
         keys: keys.map(|keys| STANDARD.encode(keys)),
@@ -144,18 +144,11 @@ fn values(
     })
 }
 
-fn auth_name(arguments: &Deploy) -> &'static str {
-    match Auth::from(arguments.auth) {
-        Auth::Private => "private",
-        Auth::Shared => "shared",
-        Auth::Public => "public",
-    }
-}
-
 /// What stands behind `causerie serve`.
 fn args(arguments: &Deploy) -> Vec<String> {
     let base_path = format!("/{}/{}", arguments.org, arguments.app_name);
-    let mut args: Vec<String> = ["--base-path", &base_path, "--auth", auth_name(arguments)].map(String::from).into();
+    let mut args: Vec<String> =
+        ["--base-path", &base_path, "--auth", Auth::from(arguments.auth).name()].map(String::from).into();
     if Auth::from(arguments.auth) != Auth::Public {
         args.extend(["--keys", KEYS].map(String::from));
     }

@@ -34,6 +34,17 @@ pub enum Auth {
     Public,
 }
 
+impl Auth {
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Shared => "shared",
+            Self::Public => "public",
+        }
+    }
+}
+
 /// `/<org_id>/<app_id>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BasePath {

@@ -1,6 +1,7 @@
-//! `causerie serve`: a model behind an address, until Ctrl-C. `causerie run` (`once`) is the same with an address and a
-//! key that are made for the occasion.
+//! `causerie serve`: a model behind an address, until Ctrl-C. `causerie run` is the same with an address and a
+//! key that are made for the occasion, in this process (`once`) or in a container (`container`).
 
+mod container;
 mod once;
 mod signals;
 

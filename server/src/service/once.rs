@@ -9,34 +9,46 @@ use causerie_server::serve::{Auth, Hosted, Settings};
 
 use crate::Failure;
 use crate::arguments::Run;
+use crate::service::container;
 
 pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
+    if arguments.container {
+        return container::run(arguments);
+    }
+    let options = &arguments.image;
+    if options.image.is_some() || options.builder.is_some() || options.binary.is_some() {
+        return Err(Failure("--image, --builder and --binary are for --container".to_owned()));
+    }
     let auth = Auth::from(arguments.auth);
     let (key, shown) = Key::create(&arguments.org)?;
     let path = format!("/{}/run-{}", arguments.org, key.id);
     let base_path = path.parse().map_err(Failure)?;
     let hosted = Hosted { base_path, auth, keys: Arc::new(KeyRing::fixed(vec![key])), open_metrics: false };
     let settings = Settings { hosted: Some(hosted), ..super::settings(&arguments.limits) };
-    let name = arguments.model.name.as_deref();
+    let name = options.model.as_deref();
     let model_id = super::model_id(name);
     if !io::stderr().is_terminal() {
         eprintln!("causerie: loading {model_id}"); // a terminal is shown how far it is
     }
-    let asked = model_id.clone();
+    let (key, asked) = ((auth != Auth::Public).then_some(shown), model_id.clone());
     super::start((&arguments.host, arguments.port), name, &model_id, settings, move |address| {
-        let base_url = format!("http://{address}{path}/v1");
-        let mut out = io::stdout();
-        writeln!(out, "base_url {base_url}")?;
-        let mut header = String::new();
-        if auth != Auth::Public {
-            writeln!(out, "api_key {shown}")?;
-            header = format!(" -H 'authorization: Key {shown}'");
-        }
-        out.flush()?;
-        eprintln!(
-            "Until Ctrl-C, ask with:\n  curl {base_url}/chat/completions{header} -H 'content-type: application/json' \\\n    \
-             -d '{{\"model\": \"{asked}\", \"messages\": [{{\"role\": \"user\", \"content\": \"Hello!\"}}]}}'"
-        );
-        Ok(())
+        announce(&format!("http://{address}{path}/v1"), key.as_deref(), &asked)
     })
+}
+
+/// Tells where the app is, and with which key: for programs on standard output, for people beside it.
+pub(super) fn announce(base_url: &str, key: Option<&str>, model_id: &str) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "base_url {base_url}")?;
+    let mut header = String::new();
+    if let Some(key) = key {
+        writeln!(out, "api_key {key}")?;
+        header = format!(" -H 'authorization: Key {key}'");
+    }
+    out.flush()?;
+    eprintln!(
+        "Until Ctrl-C, ask with:\n  curl {base_url}/chat/completions{header} -H 'content-type: application/json' \\\n    \
+         -d '{{\"model\": \"{model_id}\", \"messages\": [{{\"role\": \"user\", \"content\": \"Hello!\"}}]}}'"
+    );
+    Ok(())
 }

@@ -4,9 +4,11 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Keys of three organizations, one of them revoked.
 const KEYS: &str = r#"[
@@ -277,6 +279,75 @@ fn what_keeps_an_app_from_being_deployed_is_told_in_one_line() {
     }
     check_failure(&deploy(&["--auth", "secret"]), "invalid value 'secret'");
     assert!(!place.0.join("notes-deploy").exists(), "nothing was written");
+}
+
+/// A tool that runs a container as a process of this program, and stops it.
+const ENGINE: &str = r#"case "$1" in
+    run)
+        for argument; do case "$argument" in
+            --publish=*) port=${argument#--publish=127.0.0.1:}; port=${port%:8080} ;;
+            --volume=*) keys=${argument#--volume=}; keys=${keys%%:*} ;;
+        esac; done
+        while [ "$1" != --base-path ]; do shift; done
+        echo $$ >PID
+        exec PROGRAM serve --host 127.0.0.1 --port "$port" --base-path "$2" --keys "$keys/keys.json" ;;
+    stop) kill "$(cat PID)" ;;
+    esac"#;
+
+#[test]
+fn a_run_in_a_container_is_gone_when_it_is_told_to_end() {
+    let place = Place::new("container");
+    let script = ENGINE
+        .replace("PROGRAM", env!("CARGO_BIN_EXE_causerie"))
+        .replace("PID", &place.0.join("pid").display().to_string());
+    let place = place.tool("podman", &format!("PATH=/usr/bin:/bin\n{script}"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
+    command.args(["run", "--container", "--binary", "program", "--org", "acme"]).current_dir(&place.0);
+    command.env("PATH", place.0.join("bin")).env("TMPDIR", &place.0).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let base_url = lines.next().unwrap().strip_prefix("base_url http://").unwrap().to_owned();
+    let key = lines.next().unwrap().strip_prefix("api_key ").unwrap().to_owned();
+    let (address, path) = base_url.split_once('/').unwrap();
+    let name = path.strip_prefix("acme/").unwrap().strip_suffix("/v1").unwrap();
+    let status = |key: &str| {
+        let mut socket = TcpStream::connect(address).unwrap();
+        let head = format!("Host: localhost\r\nAuthorization: Key {key}\r\nConnection: close");
+        write!(socket, "GET /{path}/models HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(socket).read_line(&mut line).unwrap();
+        line
+    };
+    assert!(status(&key).contains(" 200 ") && status("other").contains(" 401 "));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(TcpStream::connect(address).is_err(), "the address is gone");
+    let asked = place.asked();
+    assert!(asked[0].starts_with("podman build --file ") && asked[0].contains(" --tag localhost/run:"), "{}", asked[0]);
+    let (port, folder) = (address.strip_prefix("127.0.0.1:").unwrap(), format!("causerie-{name}"));
+    let started = format!(
+        "podman run --rm --name={name} --read-only --cap-drop=all --publish=127.0.0.1:{port}:8080 \
+         --volume={folder}/keys:/etc/causerie/keys:ro localhost/run:"
+    );
+    assert!(asked[1].starts_with(&started), "{}", asked[1]);
+    let told = format!(" --base-path /acme/{name} --auth=private --keys=/etc/causerie/keys/keys.json --slots=4 ");
+    assert!(asked[1].contains(&told), "{}", asked[1]);
+    assert_eq!(asked[2], format!("podman stop -t 30 {name}"));
+    assert!(!place.0.join(folder).exists(), "and so is what it was built from");
+}
+
+#[test]
+fn a_container_that_does_not_start_is_told() {
+    let place = Place::new("container-fails").tool("docker", "exit 125");
+    check_failure(
+        &place.run(&["run", "--container", "--image", "i"]),
+        "causerie: the container ended by itself, with status 125",
+    );
+    check_failure(
+        &Place::new("no-engine").run(&["run", "--container", "--image", "i"]),
+        "cannot run a container: podman or docker is not on PATH",
+    );
+    check_failure(&place.run(&["run", "--image", "i"]), "--image, --builder and --binary are for --container");
 }
 
 #[test]
