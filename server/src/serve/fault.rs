@@ -95,6 +95,8 @@ impl Fault {
             ErrorKind::InvalidFunction => Self::new(StatusCode::BAD_REQUEST, "invalid_schema", message).at("tools"),
             ErrorKind::FunctionCallingUnsupported => Self::unsupported("tools", message),
             ErrorKind::PromptExceedsContext { needed, available } => {
+                // Known to clients by its beginning.
+                let message = format!("this model's maximum context length is {available} tokens: {message}");
                 let fault = Self::new(StatusCode::BAD_REQUEST, "context_length_exceeded", message).at("messages");
                 Self { detail: Detail::Tokens { prompt: needed, context: available }, ..fault }
             }
