@@ -9,6 +9,7 @@ use crate::function::SdkFunction;
 use crate::message::ChatMessage;
 use crate::number::{SdkCount, count, counts};
 use crate::options::GenerationOptions;
+use crate::rounds::{FunctionRounds, RoundOptions};
 use crate::runner::ModelRunner;
 use crate::stream::ResponseStream;
 
@@ -124,5 +125,17 @@ impl Conversation {
     /// The stream of a reply to the history as it stands.
     pub fn start_continuation(&self, options: GenerationOptions) -> Arc<ResponseStream> {
         ResponseStream::new(self.conversation.continue_response(options.into()))
+    }
+
+    /// The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+    pub fn start_rounds(
+        &self,
+        message: Option<ChatMessage>,
+        handled: Vec<String>,
+        rounds: RoundOptions,
+        options: GenerationOptions,
+    ) -> Arc<FunctionRounds> {
+        let message = message.map(Into::into);
+        FunctionRounds::new(self.conversation.function_rounds(message, handled, rounds.into(), options.into()))
     }
 }

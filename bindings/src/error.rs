@@ -39,6 +39,9 @@ pub enum SdkError {
     /// The definition of a function breaks a rule.
     #[error("{reason}")]
     InvalidFunction { reason: String },
+    /// An argument, or a reply, is not what its type says; its place is named.
+    #[error("{reason}")]
+    InvalidArgument { reason: String, argument: String },
     /// Functions are registered, but the model's chat template cannot offer them.
     #[error("{reason}")]
     FunctionCallingUnsupported { reason: String },
@@ -74,6 +77,7 @@ impl From<causerie::SdkError> for SdkError {
             ErrorKind::InvalidOption(option) => Self::InvalidOption { reason, option: option.to_owned() },
             ErrorKind::InvalidMessage => Self::InvalidMessage { reason },
             ErrorKind::InvalidFunction => Self::InvalidFunction { reason },
+            ErrorKind::InvalidArgument => Self::InvalidArgument { reason, argument: String::new() },
             ErrorKind::FunctionCallingUnsupported => Self::FunctionCallingUnsupported { reason },
             ErrorKind::UnsupportedContent => Self::UnsupportedContent { reason },
             ErrorKind::Generation => Self::Generation { reason },

@@ -12,6 +12,7 @@ mod message;
 mod number;
 mod options;
 mod response;
+mod rounds;
 mod runner;
 mod stream;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use options::{
     PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
 };
 pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
+pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model};
 pub use stream::ResponseStream;
 

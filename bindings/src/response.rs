@@ -37,6 +37,17 @@ pub enum MessageResponse {
         /// What was refused, in order.
         rejected_calls: Vec<RejectedCall>,
     },
+    /// What came of a call, where functions are run along with the reply.
+    FunctionResult {
+        /// The call's id; none for a call that was rejected.
+        call_id: Option<String>,
+        /// The function; none for a rejected call whose name could not be read.
+        name: Option<String>,
+        /// The text of the message with the tool role that was added to the history.
+        text: String,
+        /// Whether the text tells an error: of the function, or of the call.
+        is_error: bool,
+    },
     /// The end.
     Complete {
         /// The assembled reply, as it stands in the history.
@@ -45,6 +56,8 @@ pub enum MessageResponse {
         finish_reason: FinishReason,
         /// Counts and times.
         stats: GenerationStats,
+        /// Those of the replies before it whose calls were run along the way, in order; else empty.
+        earlier_rounds: Vec<GenerationStats>,
         /// What the prompt left out of the history, and whether the results in it match the calls.
         prompt: PromptReport,
         /// Why calls were not constrained, or from some token on no longer, where that was asked for.
@@ -144,6 +157,9 @@ impl From<core::MessageResponse> for MessageResponse {
             core::MessageResponse::FunctionCallsRejected(rejected) => {
                 Self::FunctionCallsRejected { rejected_calls: rejected.into_iter().map(Into::into).collect() }
             }
+            core::MessageResponse::FunctionResult(core::FunctionResult { call_id, name, text, is_error }) => {
+                Self::FunctionResult { call_id, name, text, is_error }
+            }
             core::MessageResponse::Complete(completion) => Self::Complete {
                 full_message: completion.full_message.into(),
                 finish_reason: match completion.finish_reason {
@@ -155,6 +171,7 @@ impl From<core::MessageResponse> for MessageResponse {
                     _ => FinishReason::Interrupted,
                 },
                 stats: completion.stats.into(),
+                earlier_rounds: completion.earlier_rounds.into_iter().map(Into::into).collect(),
                 prompt: PromptReport {
                     dropped_messages: counts(completion.prompt.dropped_messages),
                     shrunk_messages: counts(completion.prompt.shrunk_messages),

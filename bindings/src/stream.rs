@@ -40,10 +40,7 @@ impl ResponseStream {
 
     /// Claims the stream for one reader.
     pub fn claim(&self) -> Result<()> {
-        if self.is_claimed.swap(true, Ordering::Relaxed) {
-            return Err(SdkError::StreamAlreadyConsumed { reason: "the stream was read before".to_owned() });
-        }
-        Ok(())
+        claim(&self.is_claimed)
     }
 
     /// Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
@@ -51,4 +48,12 @@ impl ResponseStream {
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
+}
+
+/// Refuses a second reader.
+pub(crate) fn claim(is_claimed: &AtomicBool) -> Result<()> {
+    if is_claimed.swap(true, Ordering::Relaxed) {
+        return Err(SdkError::StreamAlreadyConsumed { reason: "the stream was read before".to_owned() });
+    }
+    Ok(())
 }

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     InvalidMessage,
     /// The definition of a function breaks a rule.
     InvalidFunction,
+    /// An argument, or a reply, is not what its type says.
+    InvalidArgument,
     /// Functions are registered, but the model's chat template cannot offer them.
     FunctionCallingUnsupported,
     /// The model cannot take a content part of this kind.

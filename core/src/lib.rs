@@ -13,6 +13,7 @@ mod response;
 mod schema;
 mod parse;
 mod validate;
+pub mod typed;
 mod history;
 mod prompt;
 mod sample;
@@ -33,8 +34,13 @@ pub mod testing;
 #[doc(hidden)]
 pub mod fuzzing;
 
+/// Derives of [`typed`], by the names of what they make.
+pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
-pub use conversation::{ContextPlan, Conversation};
+pub use conversation::{
+    ContextPlan, Conversation, FunctionHandlers, FunctionOutcome, FunctionRounds, FunctionStream, RoundEvent,
+    RoundOptions,
+};
 pub use engine::{CancelHandle, ResponseStream};
 pub use error::{ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
@@ -50,7 +56,7 @@ pub use options::{
     RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
 };
 pub use parse::{Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
-pub use response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
+pub use response::{Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, PromptReport};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};

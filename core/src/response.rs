@@ -24,8 +24,23 @@ pub enum MessageResponse {
     FunctionCalls(Vec<SdkFunctionCall>),
     /// Call text that could not be delivered as calls.
     FunctionCallsRejected(Vec<RejectedCall>),
+    /// What came of a call, where [functions are run along with the reply](crate::Conversation::respond_with_functions).
+    FunctionResult(FunctionResult),
     /// The end.
     Complete(Box<Completion>),
+}
+
+/// What came of a call, as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionResult {
+    /// The call's [id](SdkFunctionCall::call_id); `None` for a call that was rejected.
+    pub call_id: Option<String>,
+    /// The function; `None` for a rejected call whose name could not be read.
+    pub name: Option<String>,
+    /// The text of the message with the tool role that was added to the history.
+    pub text: String,
+    /// Whether the text tells an error: of the function, or of the call.
+    pub is_error: bool,
 }
 
 /// How a reply ended, whole.
@@ -37,6 +52,9 @@ pub struct Completion {
     pub finish_reason: FinishReason,
     /// Counts and times.
     pub stats: GenerationStats,
+    /// Those of the replies before it whose calls were run
+    /// [along the way](crate::Conversation::respond_with_functions), in order; else empty.
+    pub earlier_rounds: Vec<GenerationStats>,
     /// What the prompt left out of the history, and whether the results in it match the calls.
     pub prompt: PromptReport,
     /// Why calls were not constrained, or from some token on no longer, where

@@ -570,9 +570,19 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() != 22953:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds() != 11154:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 53127:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 58675:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel() != 48070:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_claim() != 18518:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_next() != 32677:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking() != 33766:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 62026:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -703,12 +713,27 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_continuation.r
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_response.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_response.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_truncate.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_truncate.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_claim.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_claim.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.restype = ctypes.c_uint16
@@ -881,6 +906,15 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response.argtypes = 
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_truncate.argtypes = (
     ctypes.c_uint64,
     ctypes.c_uint32,
@@ -893,6 +927,27 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.argtyp
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.restype = ctypes.c_int8
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.argtypes = (
     ctypes.c_uint64,
     ctypes.c_float,
@@ -1004,6 +1059,16 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.restype = None
+_UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds.argtypes = (
+    ctypes.c_uint64,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_loadprogress.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -5032,6 +5097,76 @@ class _UniffiFfiConverterTypePromptReport(_UniffiConverterRustBuffer):
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.shrunk_messages, buf)
         _UniffiFfiConverterSequenceTypeSdkCount.write(value.miscounted_results, buf)
 
+class _UniffiFfiConverterOptionalFloat64(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterFloat64.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterFloat64.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterFloat64.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+@dataclass
+class RoundOptions:
+    """
+    How far a model may go on its own.
+"""
+    def __init__(self, *, max_rounds:typing.Optional[SdkCount] = None, time_limit:typing.Optional[float] = None, in_parallel:bool = False):
+        self.max_rounds = max_rounds
+        self.time_limit = time_limit
+        self.in_parallel = in_parallel
+
+
+
+
+    def __str__(self):
+        return "RoundOptions(max_rounds={}, time_limit={}, in_parallel={})".format(self.max_rounds, self.time_limit, self.in_parallel)
+    def __eq__(self, other):
+        if self.max_rounds != other.max_rounds:
+            return False
+        if self.time_limit != other.time_limit:
+            return False
+        if self.in_parallel != other.in_parallel:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeRoundOptions(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return RoundOptions(
+            max_rounds=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            time_limit=_UniffiFfiConverterOptionalFloat64.read(buf),
+            in_parallel=_UniffiFfiConverterBoolean.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_rounds)
+        _UniffiFfiConverterOptionalFloat64.check_lower(value.time_limit)
+        _UniffiFfiConverterBoolean.check_lower(value.in_parallel)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_rounds, buf)
+        _UniffiFfiConverterOptionalFloat64.write(value.time_limit, buf)
+        _UniffiFfiConverterBoolean.write(value.in_parallel, buf)
+
 @dataclass
 class Validation:
     """
@@ -5176,6 +5311,216 @@ class _UniffiFfiConverterTypeFinishReason(_UniffiConverterRustBuffer):
 
 
 
+
+
+
+
+
+class FunctionOutcome:
+    """
+    What comes of running a function.
+"""
+    def __init__(self):
+        raise RuntimeError("FunctionOutcome cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class TEXT:
+        """
+        It returned text, which reaches the model as it is.
+"""
+
+        def __init__(self, text:str):
+            self.text = text
+
+            """
+        The text.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "FunctionOutcome.TEXT(text={})".format(self.text)
+        def __eq__(self, other):
+            if not isinstance(other, FunctionOutcome):
+                return NotImplemented
+            if not other.is_TEXT():
+                return False
+            if self.text != other.text:
+                return False
+            return True
+
+    @dataclass
+    class JSON:
+        """
+        It returned a value, given as JSON text.
+"""
+
+        def __init__(self, text:str):
+            self.text = text
+
+            """
+        The JSON text.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "FunctionOutcome.JSON(text={})".format(self.text)
+        def __eq__(self, other):
+            if not isinstance(other, FunctionOutcome):
+                return NotImplemented
+            if not other.is_JSON():
+                return False
+            if self.text != other.text:
+                return False
+            return True
+
+    @dataclass
+    class FAILED:
+        """
+        It failed.
+"""
+
+        def __init__(self, reason:str):
+            self.reason = reason
+
+            """
+        Why, for the model to read.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "FunctionOutcome.FAILED(reason={})".format(self.reason)
+        def __eq__(self, other):
+            if not isinstance(other, FunctionOutcome):
+                return NotImplemented
+            if not other.is_FAILED():
+                return False
+            if self.reason != other.reason:
+                return False
+            return True
+
+    @dataclass
+    class TIMED_OUT:
+        """
+        It took longer than the time limit.
+"""
+
+        def __init__(self, ):
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "FunctionOutcome.TIMED_OUT()".format()
+        def __eq__(self, other):
+            if not isinstance(other, FunctionOutcome):
+                return NotImplemented
+            if not other.is_TIMED_OUT():
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_TEXT(self) -> bool:
+        return isinstance(self, FunctionOutcome.TEXT)
+    def is_text(self) -> bool:
+        return isinstance(self, FunctionOutcome.TEXT)
+    def is_JSON(self) -> bool:
+        return isinstance(self, FunctionOutcome.JSON)
+    def is_json(self) -> bool:
+        return isinstance(self, FunctionOutcome.JSON)
+    def is_FAILED(self) -> bool:
+        return isinstance(self, FunctionOutcome.FAILED)
+    def is_failed(self) -> bool:
+        return isinstance(self, FunctionOutcome.FAILED)
+    def is_TIMED_OUT(self) -> bool:
+        return isinstance(self, FunctionOutcome.TIMED_OUT)
+    def is_timed_out(self) -> bool:
+        return isinstance(self, FunctionOutcome.TIMED_OUT)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+FunctionOutcome.TEXT = type("FunctionOutcome.TEXT", (FunctionOutcome.TEXT, FunctionOutcome,), {})  # type: ignore
+FunctionOutcome.JSON = type("FunctionOutcome.JSON", (FunctionOutcome.JSON, FunctionOutcome,), {})  # type: ignore
+FunctionOutcome.FAILED = type("FunctionOutcome.FAILED", (FunctionOutcome.FAILED, FunctionOutcome,), {})  # type: ignore
+FunctionOutcome.TIMED_OUT = type("FunctionOutcome.TIMED_OUT", (FunctionOutcome.TIMED_OUT, FunctionOutcome,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeFunctionOutcome(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return FunctionOutcome.TEXT(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 2:
+            return FunctionOutcome.JSON(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 3:
+            return FunctionOutcome.FAILED(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 4:
+            return FunctionOutcome.TIMED_OUT(
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_TEXT():
+            _UniffiFfiConverterString.check_lower(value.text)
+            return
+        if value.is_JSON():
+            _UniffiFfiConverterString.check_lower(value.text)
+            return
+        if value.is_FAILED():
+            _UniffiFfiConverterString.check_lower(value.reason)
+            return
+        if value.is_TIMED_OUT():
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_TEXT():
+            buf.write_i32(1)
+            _UniffiFfiConverterString.write(value.text, buf)
+        if value.is_JSON():
+            buf.write_i32(2)
+            _UniffiFfiConverterString.write(value.text, buf)
+        if value.is_FAILED():
+            buf.write_i32(3)
+            _UniffiFfiConverterString.write(value.reason, buf)
+        if value.is_TIMED_OUT():
+            buf.write_i32(4)
+
+
+
 class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -5197,6 +5542,29 @@ class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
 
         return [
             _UniffiFfiConverterFloat32.read(buf) for i in range(count)
+        ]
+
+class _UniffiFfiConverterSequenceTypeGenerationStats(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeGenerationStats.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeGenerationStats.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeGenerationStats.read(buf) for i in range(count)
         ]
 
 
@@ -5371,12 +5739,66 @@ class MessageResponse:
             return True
 
     @dataclass
+    class FUNCTION_RESULT:
+        """
+        What came of a call, where functions are run along with the reply.
+"""
+
+        def __init__(self, call_id:typing.Optional[str], name:typing.Optional[str], text:str, is_error:bool):
+            self.call_id = call_id
+
+            """
+        The call's id; none for a call that was rejected.
+"""
+
+            self.name = name
+
+            """
+        The function; none for a rejected call whose name could not be read.
+"""
+
+            self.text = text
+
+            """
+        The text of the message with the tool role that was added to the history.
+"""
+
+            self.is_error = is_error
+
+            """
+        Whether the text tells an error: of the function, or of the call.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "MessageResponse.FUNCTION_RESULT(call_id={}, name={}, text={}, is_error={})".format(self.call_id, self.name, self.text, self.is_error)
+        def __eq__(self, other):
+            if not isinstance(other, MessageResponse):
+                return NotImplemented
+            if not other.is_FUNCTION_RESULT():
+                return False
+            if self.call_id != other.call_id:
+                return False
+            if self.name != other.name:
+                return False
+            if self.text != other.text:
+                return False
+            if self.is_error != other.is_error:
+                return False
+            return True
+
+    @dataclass
     class COMPLETE:
         """
         The end.
 """
 
-        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stats:GenerationStats, prompt:PromptReport, unconstrained:typing.Optional[str]):
+        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stats:GenerationStats, earlier_rounds:typing.List[GenerationStats], prompt:PromptReport, unconstrained:typing.Optional[str]):
             self.full_message = full_message
 
             """
@@ -5393,6 +5815,12 @@ class MessageResponse:
 
             """
         Counts and times.
+"""
+
+            self.earlier_rounds = earlier_rounds
+
+            """
+        Those of the replies before it whose calls were run along the way, in order; else empty.
 """
 
             self.prompt = prompt
@@ -5414,7 +5842,7 @@ class MessageResponse:
 
 
         def __str__(self):
-            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stats={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stats, self.prompt, self.unconstrained)
+            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stats={}, earlier_rounds={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stats, self.earlier_rounds, self.prompt, self.unconstrained)
         def __eq__(self, other):
             if not isinstance(other, MessageResponse):
                 return NotImplemented
@@ -5425,6 +5853,8 @@ class MessageResponse:
             if self.finish_reason != other.finish_reason:
                 return False
             if self.stats != other.stats:
+                return False
+            if self.earlier_rounds != other.earlier_rounds:
                 return False
             if self.prompt != other.prompt:
                 return False
@@ -5456,6 +5886,10 @@ class MessageResponse:
         return isinstance(self, MessageResponse.FUNCTION_CALLS_REJECTED)
     def is_function_calls_rejected(self) -> bool:
         return isinstance(self, MessageResponse.FUNCTION_CALLS_REJECTED)
+    def is_FUNCTION_RESULT(self) -> bool:
+        return isinstance(self, MessageResponse.FUNCTION_RESULT)
+    def is_function_result(self) -> bool:
+        return isinstance(self, MessageResponse.FUNCTION_RESULT)
     def is_COMPLETE(self) -> bool:
         return isinstance(self, MessageResponse.COMPLETE)
     def is_complete(self) -> bool:
@@ -5470,6 +5904,7 @@ MessageResponse.REASONING_CHUNK = type("MessageResponse.REASONING_CHUNK", (Messa
 MessageResponse.AUDIO_SAMPLE = type("MessageResponse.AUDIO_SAMPLE", (MessageResponse.AUDIO_SAMPLE, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_CALLS = type("MessageResponse.FUNCTION_CALLS", (MessageResponse.FUNCTION_CALLS, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_CALLS_REJECTED = type("MessageResponse.FUNCTION_CALLS_REJECTED", (MessageResponse.FUNCTION_CALLS_REJECTED, MessageResponse,), {})  # type: ignore
+MessageResponse.FUNCTION_RESULT = type("MessageResponse.FUNCTION_RESULT", (MessageResponse.FUNCTION_RESULT, MessageResponse,), {})  # type: ignore
 MessageResponse.COMPLETE = type("MessageResponse.COMPLETE", (MessageResponse.COMPLETE, MessageResponse,), {})  # type: ignore
 
 
@@ -5501,10 +5936,18 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterSequenceTypeRejectedCall.read(buf),
             )
         if variant == 6:
+            return MessageResponse.FUNCTION_RESULT(
+                _UniffiFfiConverterOptionalString.read(buf),
+                _UniffiFfiConverterOptionalString.read(buf),
+                _UniffiFfiConverterString.read(buf),
+                _UniffiFfiConverterBoolean.read(buf),
+            )
+        if variant == 7:
             return MessageResponse.COMPLETE(
                 _UniffiFfiConverterTypeChatMessage.read(buf),
                 _UniffiFfiConverterTypeFinishReason.read(buf),
                 _UniffiFfiConverterTypeGenerationStats.read(buf),
+                _UniffiFfiConverterSequenceTypeGenerationStats.read(buf),
                 _UniffiFfiConverterTypePromptReport.read(buf),
                 _UniffiFfiConverterOptionalString.read(buf),
             )
@@ -5528,10 +5971,17 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_FUNCTION_CALLS_REJECTED():
             _UniffiFfiConverterSequenceTypeRejectedCall.check_lower(value.rejected_calls)
             return
+        if value.is_FUNCTION_RESULT():
+            _UniffiFfiConverterOptionalString.check_lower(value.call_id)
+            _UniffiFfiConverterOptionalString.check_lower(value.name)
+            _UniffiFfiConverterString.check_lower(value.text)
+            _UniffiFfiConverterBoolean.check_lower(value.is_error)
+            return
         if value.is_COMPLETE():
             _UniffiFfiConverterTypeChatMessage.check_lower(value.full_message)
             _UniffiFfiConverterTypeFinishReason.check_lower(value.finish_reason)
             _UniffiFfiConverterTypeGenerationStats.check_lower(value.stats)
+            _UniffiFfiConverterSequenceTypeGenerationStats.check_lower(value.earlier_rounds)
             _UniffiFfiConverterTypePromptReport.check_lower(value.prompt)
             _UniffiFfiConverterOptionalString.check_lower(value.unconstrained)
             return
@@ -5555,13 +6005,151 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_FUNCTION_CALLS_REJECTED():
             buf.write_i32(5)
             _UniffiFfiConverterSequenceTypeRejectedCall.write(value.rejected_calls, buf)
-        if value.is_COMPLETE():
+        if value.is_FUNCTION_RESULT():
             buf.write_i32(6)
+            _UniffiFfiConverterOptionalString.write(value.call_id, buf)
+            _UniffiFfiConverterOptionalString.write(value.name, buf)
+            _UniffiFfiConverterString.write(value.text, buf)
+            _UniffiFfiConverterBoolean.write(value.is_error, buf)
+        if value.is_COMPLETE():
+            buf.write_i32(7)
             _UniffiFfiConverterTypeChatMessage.write(value.full_message, buf)
             _UniffiFfiConverterTypeFinishReason.write(value.finish_reason, buf)
             _UniffiFfiConverterTypeGenerationStats.write(value.stats, buf)
+            _UniffiFfiConverterSequenceTypeGenerationStats.write(value.earlier_rounds, buf)
             _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
             _UniffiFfiConverterOptionalString.write(value.unconstrained, buf)
+
+
+
+
+
+
+
+
+class RoundEvent:
+    """
+    What rounds of calls yield.
+"""
+    def __init__(self):
+        raise RuntimeError("RoundEvent cannot be instantiated directly")
+
+    # Each enum variant is a nested class of the enum itself.
+    @dataclass
+    class RESPONSE:
+        """
+        An event for who reads the reply.
+"""
+
+        def __init__(self, response:MessageResponse):
+            self.response = response
+
+            """
+        The event.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "RoundEvent.RESPONSE(response={})".format(self.response)
+        def __eq__(self, other):
+            if not isinstance(other, RoundEvent):
+                return NotImplemented
+            if not other.is_RESPONSE():
+                return False
+            if self.response != other.response:
+                return False
+            return True
+
+    @dataclass
+    class RUN:
+        """
+        Calls to be run, at once if they are several; the next pull brings what came of them.
+"""
+
+        def __init__(self, calls:typing.List[SdkFunctionCall]):
+            self.calls = calls
+
+            """
+        The calls. Their arguments fit the functions' parameters.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "RoundEvent.RUN(calls={})".format(self.calls)
+        def __eq__(self, other):
+            if not isinstance(other, RoundEvent):
+                return NotImplemented
+            if not other.is_RUN():
+                return False
+            if self.calls != other.calls:
+                return False
+            return True
+
+
+
+    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
+    # whether an instance is that variant.
+    def is_RESPONSE(self) -> bool:
+        return isinstance(self, RoundEvent.RESPONSE)
+    def is_response(self) -> bool:
+        return isinstance(self, RoundEvent.RESPONSE)
+    def is_RUN(self) -> bool:
+        return isinstance(self, RoundEvent.RUN)
+    def is_run(self) -> bool:
+        return isinstance(self, RoundEvent.RUN)
+
+
+# Now, a little trick - we make each nested variant class be a subclass of the main
+# enum class, so that method calls and instance checks etc will work intuitively.
+# We might be able to do this a little more neatly with a metaclass, but this'll do.
+RoundEvent.RESPONSE = type("RoundEvent.RESPONSE", (RoundEvent.RESPONSE, RoundEvent,), {})  # type: ignore
+RoundEvent.RUN = type("RoundEvent.RUN", (RoundEvent.RUN, RoundEvent,), {})  # type: ignore
+
+
+
+
+class _UniffiFfiConverterTypeRoundEvent(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return RoundEvent.RESPONSE(
+                _UniffiFfiConverterTypeMessageResponse.read(buf),
+            )
+        if variant == 2:
+            return RoundEvent.RUN(
+                _UniffiFfiConverterSequenceTypeSdkFunctionCall.read(buf),
+            )
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value.is_RESPONSE():
+            _UniffiFfiConverterTypeMessageResponse.check_lower(value.response)
+            return
+        if value.is_RUN():
+            _UniffiFfiConverterSequenceTypeSdkFunctionCall.check_lower(value.calls)
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value.is_RESPONSE():
+            buf.write_i32(1)
+            _UniffiFfiConverterTypeMessageResponse.write(value.response, buf)
+        if value.is_RUN():
+            buf.write_i32(2)
+            _UniffiFfiConverterSequenceTypeSdkFunctionCall.write(value.calls, buf)
 
 
 
@@ -5732,6 +6320,22 @@ class SdkError:  # type: ignore
         def __repr__(self):
             return "SdkError.InvalidFunction({})".format(str(self))
     _UniffiTempSdkError.InvalidFunction = InvalidFunction # type: ignore
+    class InvalidArgument(_UniffiTempSdkError):
+        """
+        An argument, or a reply, is not what its type says; its place is named.
+"""
+
+        def __init__(self, reason, argument):
+            super().__init__(", ".join([
+                "reason={!r}".format(reason),
+                "argument={!r}".format(argument),
+            ]))
+            self.reason = reason
+            self.argument = argument
+
+        def __repr__(self):
+            return "SdkError.InvalidArgument({})".format(str(self))
+    _UniffiTempSdkError.InvalidArgument = InvalidArgument # type: ignore
     class FunctionCallingUnsupported(_UniffiTempSdkError):
         """
         Functions are registered, but the model's chat template cannot offer them.
@@ -5871,27 +6475,32 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 11:
-            return SdkError.FunctionCallingUnsupported(
+            return SdkError.InvalidArgument(
+                _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 12:
-            return SdkError.UnsupportedContent(
+            return SdkError.FunctionCallingUnsupported(
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 13:
-            return SdkError.Generation(
+            return SdkError.UnsupportedContent(
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 14:
-            return SdkError.Serialization(
+            return SdkError.Generation(
                 _UniffiFfiConverterString.read(buf),
             )
         if variant == 15:
+            return SdkError.Serialization(
+                _UniffiFfiConverterString.read(buf),
+            )
+        if variant == 16:
             return SdkError.Session(
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterString.read(buf),
             )
-        if variant == 16:
+        if variant == 17:
             return SdkError.Internal(
                 _UniffiFfiConverterString.read(buf),
             )
@@ -5931,6 +6540,10 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
             return
         if isinstance(value, SdkError.InvalidFunction):
             _UniffiFfiConverterString.check_lower(value.reason)
+            return
+        if isinstance(value, SdkError.InvalidArgument):
+            _UniffiFfiConverterString.check_lower(value.reason)
+            _UniffiFfiConverterString.check_lower(value.argument)
             return
         if isinstance(value, SdkError.FunctionCallingUnsupported):
             _UniffiFfiConverterString.check_lower(value.reason)
@@ -5987,24 +6600,28 @@ class _UniffiFfiConverterTypeSdkError(_UniffiConverterRustBuffer):
         if isinstance(value, SdkError.InvalidFunction):
             buf.write_i32(10)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.FunctionCallingUnsupported):
+        if isinstance(value, SdkError.InvalidArgument):
             buf.write_i32(11)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.UnsupportedContent):
+            _UniffiFfiConverterString.write(value.argument, buf)
+        if isinstance(value, SdkError.FunctionCallingUnsupported):
             buf.write_i32(12)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Generation):
+        if isinstance(value, SdkError.UnsupportedContent):
             buf.write_i32(13)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Serialization):
+        if isinstance(value, SdkError.Generation):
             buf.write_i32(14)
             _UniffiFfiConverterString.write(value.reason, buf)
-        if isinstance(value, SdkError.Session):
+        if isinstance(value, SdkError.Serialization):
             buf.write_i32(15)
+            _UniffiFfiConverterString.write(value.reason, buf)
+        if isinstance(value, SdkError.Session):
+            buf.write_i32(16)
             _UniffiFfiConverterString.write(value.reason, buf)
             _UniffiFfiConverterString.write(value.fault, buf)
         if isinstance(value, SdkError.Internal):
-            buf.write_i32(16)
+            buf.write_i32(17)
             _UniffiFfiConverterString.write(value.reason, buf)
 
 class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):
@@ -6597,6 +7214,212 @@ class _UniffiFfiConverterOptionalTypeChatMessage(_UniffiConverterRustBuffer):
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
+class _UniffiFfiConverterSequenceTypeFunctionOutcome(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeFunctionOutcome.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeFunctionOutcome.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeFunctionOutcome.read(buf) for i in range(count)
+        ]
+
+class _UniffiFfiConverterOptionalTypeRoundEvent(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeRoundEvent.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeRoundEvent.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeRoundEvent.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+class FunctionRoundsProtocol(typing.Protocol):
+    """
+    A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
+    dropping it stops the reply.
+"""
+
+    def cancel(self, ) -> None:
+        """
+        Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
+        finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
+"""
+        raise NotImplementedError
+    def claim(self, ) -> None:
+        """
+        Claims the reply for one reader.
+"""
+        raise NotImplementedError
+    async def next(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
+        """
+        Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
+        one.
+"""
+        raise NotImplementedError
+    def next_blocking(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
+        """
+        The same for callers that wait on a thread of their own.
+"""
+        raise NotImplementedError
+
+class FunctionRounds(FunctionRoundsProtocol):
+    """
+    A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
+    dropping it stops the reply.
+"""
+
+    _handle: ctypes.c_uint64
+
+    def __init__(self, *args, **kwargs):
+        raise ValueError("This class has no default constructor")
+
+    def __del__(self):
+        # In case of partial initialization of instances.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds, handle)
+
+    def _uniffi_clone_handle(self):
+        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds, self._handle)
+
+    # Used by alternative constructors or any methods which return this type.
+    @classmethod
+    def _uniffi_make_instance(cls, handle):
+        # Lightly yucky way to bypass the usual __init__ logic
+        # and just create a new instance with the required handle.
+        inst = cls.__new__(cls)
+        inst._handle = handle
+        return inst
+    def cancel(self, ) -> None:
+        """
+        Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
+        finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def claim(self, ) -> None:
+        """
+        Claims the reply for one reader.
+"""
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    async def next(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
+        """
+        Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
+        one.
+"""
+
+        _UniffiFfiConverterSequenceTypeFunctionOutcome.check_lower(outcomes)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceTypeFunctionOutcome.lower(outcomes),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeRoundEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        return await _uniffi_rust_call_async(
+            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next(*_uniffi_lowered_args),
+            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
+            _uniffi_lift_return,
+            _uniffi_error_converter,
+        )
+    def next_blocking(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
+        """
+        The same for callers that wait on a thread of their own.
+"""
+
+        _UniffiFfiConverterSequenceTypeFunctionOutcome.check_lower(outcomes)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceTypeFunctionOutcome.lower(outcomes),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeRoundEvent.lift
+        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+
+
+
+
+
+class _UniffiFfiConverterTypeFunctionRounds:
+    @staticmethod
+    def lift(value: int) -> FunctionRounds:
+        return FunctionRounds._uniffi_make_instance(value)
+
+    @staticmethod
+    def check_lower(value: FunctionRounds):
+        if not isinstance(value, FunctionRounds):
+            raise TypeError("Expected FunctionRounds instance, {} found".format(type(value).__name__))
+
+    @staticmethod
+    def lower(value: FunctionRounds) -> ctypes.c_uint64:
+        return value._uniffi_clone_handle()
+
+    @classmethod
+    def read(cls, buf: _UniffiRustBuffer) -> FunctionRounds:
+        ptr = buf.read_u64()
+        if ptr == 0:
+            raise InternalError("Raw handle value was null")
+        return cls.lift(ptr)
+
+    @classmethod
+    def write(cls, value: FunctionRounds, buf: _UniffiRustBuffer):
+        buf.write_u64(cls.lower(value))
+
 
 class ConversationProtocol(typing.Protocol):
     """
@@ -6672,6 +7495,11 @@ class ConversationProtocol(typing.Protocol):
     def start_response(self, message: ChatMessage,options: GenerationOptions) -> ResponseStream:
         """
         The stream of the reply to a message; each language wraps it in one of its own.
+"""
+        raise NotImplementedError
+    def start_rounds(self, message: typing.Optional[ChatMessage],handled: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> FunctionRounds:
+        """
+        The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
 """
         raise NotImplementedError
     def truncate(self, message_count: SdkCount) -> None:
@@ -6947,6 +7775,33 @@ class Conversation(ConversationProtocol):
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
             _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
+    def start_rounds(self, message: typing.Optional[ChatMessage],handled: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> FunctionRounds:
+        """
+        The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+"""
+
+        _UniffiFfiConverterOptionalTypeChatMessage.check_lower(message)
+
+        _UniffiFfiConverterSequenceString.check_lower(handled)
+
+        _UniffiFfiConverterTypeRoundOptions.check_lower(rounds)
+
+        _UniffiFfiConverterTypeGenerationOptions.check_lower(options)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterOptionalTypeChatMessage.lower(message),
+            _UniffiFfiConverterSequenceString.lower(handled),
+            _UniffiFfiConverterTypeRoundOptions.lower(rounds),
+            _UniffiFfiConverterTypeGenerationOptions.lower(options),
+        )
+        _uniffi_lift_return = _UniffiFfiConverterTypeFunctionRounds.lift
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
@@ -7353,7 +8208,9 @@ __all__ = [
     "ToolListForm",
     "FunctionNames",
     "FinishReason",
+    "FunctionOutcome",
     "MessageResponse",
+    "RoundEvent",
     "SdkError",
     "Diagnostic",
     "SdkFunctionCall",
@@ -7369,6 +8226,7 @@ __all__ = [
     "LoadOptions",
     "ModelInfo",
     "PromptReport",
+    "RoundOptions",
     "Validation",
     "function_schema",
     "functions_from_json",
@@ -7382,6 +8240,8 @@ __all__ = [
     "ResponseStreamProtocol",
     "ModelRunner",
     "ModelRunnerProtocol",
+    "FunctionRounds",
+    "FunctionRoundsProtocol",
     "Conversation",
     "ConversationProtocol",
     "LoadProgressImpl",

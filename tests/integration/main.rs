@@ -10,6 +10,7 @@ mod decoders;
 mod demo;
 mod floors;
 mod function_sets;
+mod functions;
 mod loading;
 mod mutations;
 mod scenarios;

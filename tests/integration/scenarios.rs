@@ -1,15 +1,19 @@
 //! The scenarios of `fixtures/scenarios`, played through the Rust API; their form is told in the README beside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use causerie::testing::ScriptedModel;
 use causerie::{
-    ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser, GenerationOptions,
-    MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall, RejectedCallText, ResponseStream, SdkError,
-    SdkFunction, SdkFunctionCall, Strictness, Value, functions_from_json, messages_from_json, messages_to_json,
-    read_json,
+    CancelHandle, ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser,
+    FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall,
+    RejectedCallText, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, Value, functions_from_json,
+    messages_from_json, messages_to_json, read_json,
 };
+
+use serde_json::Value as Json;
 
 use crate::{fixture, repository};
 
@@ -114,10 +118,8 @@ impl Player {
     /// The events of a reply.
     fn reply(&mut self, step: &Value) -> Vec<Value> {
         let options = options(self.options.clone(), get(step, "options"));
-        let mut stream = match get(step, "send") {
-            Some(message) => self.conversation.generate_response(read_message(message).unwrap(), options),
-            None => self.conversation.continue_response(options),
-        };
+        let message = get(step, "send").map(|message| read_message(message).unwrap());
+        let (mut stream, cancel) = self.stream(step, message, options);
         let (mut cancel_at, leave_at) = (get(step, "cancel_at"), get(step, "leave_at"));
         let mut trace = Trace { events: Vec::new(), counts: self.counts };
         loop {
@@ -128,7 +130,7 @@ impl Player {
             if cancel_at.is_some_and(|text| as_text(text) == trace.text()) {
                 cancel_at = None;
                 self.play(items(step, "meanwhile"));
-                stream.cancel();
+                cancel.cancel();
             }
             if !trace.take(&mut stream) {
                 break;
@@ -136,6 +138,71 @@ impl Player {
         }
         trace.events
     }
+
+    /// A reply, and what cancels it.
+    fn stream(&self, step: &Value, message: Option<ChatMessage>, options: GenerationOptions) -> (Events, CancelHandle) {
+        let Some(Value::Object(scripts)) = get(step, "handlers") else {
+            let stream = match message {
+                Some(message) => self.conversation.generate_response(message, options),
+                None => self.conversation.continue_response(options),
+            };
+            let cancel = stream.cancel_handle();
+            return (Box::new(stream), cancel);
+        };
+        let cancel = Arc::new(OnceLock::<CancelHandle>::new());
+        let mut handlers = FunctionHandlers::new().with(round_options(get(step, "rounds")));
+        for (name, script) in scripts {
+            let script = Mutex::new(VecDeque::from_iter(as_items(script).to_vec()));
+            let cancel = Arc::clone(&cancel);
+            handlers = handlers.on(name, move |call| {
+                let act = script.lock().unwrap().pop_front().expect("no more calls than the script has");
+                run(&act, call, || cancel.get().unwrap().cancel())
+            });
+        }
+        let stream = match message {
+            Some(message) => self.conversation.respond_with_functions(message, &handlers, options),
+            None => self.conversation.continue_with_functions(&handlers, options),
+        };
+        cancel.set(stream.cancel_handle()).unwrap();
+        let cancel = stream.cancel_handle();
+        (Box::new(stream), cancel)
+    }
+}
+
+type Events = Box<dyn Iterator<Item = Result<MessageResponse, SdkError>>>;
+
+/// What a handler does, once.
+fn run(act: &Value, call: &SdkFunctionCall, cancel: impl Fn()) -> Result<Json, String> {
+    let Value::Object(entries) = act else { panic!("an act is an object: {act}") };
+    let json = |value: &Value| serde_json::from_str(&value.to_string()).unwrap();
+    match entries.first().map(|(what, value)| (what.as_str(), value)) {
+        Some(("returns", value)) => Ok(json(value)),
+        Some(("fails", reason)) => Err(as_text(reason).to_owned()),
+        Some(("echoes", _)) => Ok(json(&Value::Object(call.arguments.clone()))),
+        Some(("cancels", _)) => {
+            cancel();
+            Ok(Json::Null)
+        }
+        Some(("hangs", _)) => loop {
+            std::thread::park();
+        },
+        _ => panic!("no act {act}"),
+    }
+}
+
+fn round_options(entries: Option<&Value>) -> RoundOptions {
+    let mut rounds = RoundOptions::default();
+    if let Some(Value::Object(entries)) = entries {
+        for (name, value) in entries {
+            match (name.as_str(), value) {
+                ("max_rounds", Value::Integer(count)) => rounds.max_rounds = usize::try_from(*count).unwrap(),
+                ("time_limit", Value::Number(seconds)) => rounds.time_limit = Some(Duration::from_secs_f64(*seconds)),
+                ("in_parallel", flag) => rounds.in_parallel = *flag == Value::Bool(true),
+                _ => panic!("no option {name}: {value}"),
+            }
+        }
+    }
+    rounds
 }
 
 /// What was seen of a reply.
@@ -146,8 +213,8 @@ struct Trace {
 
 impl Trace {
     /// The next event; false after the last one.
-    fn take(&mut self, stream: &mut ResponseStream) -> bool {
-        let event = match Iterator::next(stream) {
+    fn take(&mut self, stream: &mut Events) -> bool {
+        let event = match stream.next() {
             None => return false,
             Some(Ok(event)) => event,
             Some(Err(err)) => {
@@ -160,6 +227,7 @@ impl Trace {
             MessageResponse::ReasoningChunk(text) => self.add("reasoning", text),
             MessageResponse::FunctionCalls(calls) => self.list("calls", calls.iter().map(call)),
             MessageResponse::FunctionCallsRejected(calls) => self.list("rejected", calls.iter().map(rejected)),
+            MessageResponse::FunctionResult(result) => self.events.push(function_result(result)),
             MessageResponse::Complete(completion) => self.complete(&completion),
             MessageResponse::AudioSample { .. } => panic!("no scenario has sound"),
         }
@@ -229,6 +297,14 @@ fn call(call: &SdkFunctionCall) -> Value {
 fn rejected(rejected: &RejectedCall) -> Value {
     let mut fields = vec![("reason", rejected.reason.code().into()), ("raw_text", rejected.raw_text.clone().into())];
     fields.extend(rejected.name.clone().map(|name| ("name", name.into())));
+    object(fields)
+}
+
+fn function_result(result: FunctionResult) -> Value {
+    let mut fields = vec![("result", result.text.into())];
+    fields.extend(result.name.map(|name| ("name", name.into())));
+    fields.extend(result.call_id.map(|call_id| ("call_id", call_id.into())));
+    fields.extend(result.is_error.then_some(("is_error", true.into())));
     object(fields)
 }
 

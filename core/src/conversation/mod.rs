@@ -1,15 +1,18 @@
 //! A conversation: a history that grows by messages and replies. It holds no state of the model.
 
 mod context;
+mod handlers;
+mod rounds;
 mod session;
 mod turns;
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{Prepare, ReplyNews, ResponseStream};
+use crate::engine::{Outlet, Prepare, ReplyNews, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
@@ -20,6 +23,8 @@ use context::Window;
 use turns::Turns;
 
 pub use context::ContextPlan;
+pub use handlers::{FunctionHandlers, FunctionStream};
+pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 
 /// A conversation with a model.
 ///
@@ -212,17 +217,32 @@ impl Conversation {
         let conversation = self.clone();
         ResponseStream::new(move |outlet| {
             options.check()?; // before it takes a place in the line
-            let turns = &conversation.turns;
-            let id = turns.ask(options.on_busy, outlet.cancel_flag())?;
-            let prepare = conversation.prepare(id, message, &options);
-            let (heard, on_cancel) = (Arc::clone(turns), options.on_cancel);
-            let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news, on_cancel));
-            // A listener that is dropped unheard was never queued.
-            conversation.runner.submit(prepare, options, listener, outlet).inspect_err(|_| {
-                turns.withdraw(id);
-                conversation.runner.engine().thread().unpark(); // the next in the line may be waiting
-            })
+            let id = conversation.turns.ask(options.on_busy, outlet.cancel_flag(), false)?;
+            conversation.submit(id, message, options, outlet)
         })
+    }
+
+    /// Queues a reply that has its place in the line.
+    fn submit(
+        &self,
+        id: u64,
+        message: Option<ChatMessage>,
+        options: GenerationOptions,
+        outlet: Outlet,
+    ) -> Result<Thread> {
+        let prepare = self.prepare(id, message, &options);
+        let (heard, on_cancel) = (Arc::clone(&self.turns), options.on_cancel);
+        let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news, on_cancel));
+        // A listener that is dropped unheard was never queued.
+        self.runner.submit(prepare, options, listener, outlet).inspect_err(|_| {
+            self.turns.withdraw(id);
+            self.wake_next();
+        })
+    }
+
+    /// The next in the line may be waiting.
+    fn wake_next(&self) {
+        self.runner.engine().thread().unpark();
     }
 
     /// Makes the prompt when the turn has come, and adds the message to the history once all is well.

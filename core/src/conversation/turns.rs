@@ -28,6 +28,10 @@ struct Turn {
     cancelled: Arc<AtomicBool>,
     /// Messages of the history before this turn, once it has begun.
     n_before: Option<usize>,
+    /// Whether more replies may belong to it, so that it does not end with the one that is written.
+    is_held: bool,
+    /// Whether a reply of it is being written, or waits for that.
+    is_replying: bool,
 }
 
 impl Turns {
@@ -50,8 +54,8 @@ impl Turns {
         if state.turns.is_empty() { Ok(edit(&mut state.history)) } else { Err(busy()) }
     }
 
-    /// Takes a place in the line. Behind replies that are cancelled there is always one.
-    pub(super) fn ask(&self, on_busy: OnBusy, cancelled: Arc<AtomicBool>) -> Result<u64> {
+    /// Takes a place in the line, for one reply or for several. Behind replies that are cancelled there is always one.
+    pub(super) fn ask(&self, on_busy: OnBusy, cancelled: Arc<AtomicBool>, is_held: bool) -> Result<u64> {
         let mut state = self.lock();
         let is_busy = state.turns.iter().any(|turn| !turn.cancelled.load(Ordering::Relaxed));
         if is_busy && on_busy == OnBusy::Error {
@@ -59,7 +63,7 @@ impl Turns {
         }
         let id = state.next_id;
         state.next_id += 1;
-        state.turns.push_back(Turn { id, cancelled, n_before: None });
+        state.turns.push_back(Turn { id, cancelled, n_before: None, is_held, is_replying: !is_held });
         Ok(id)
     }
 
@@ -68,9 +72,35 @@ impl Turns {
         self.lock().turns.retain(|turn| turn.id != id);
     }
 
+    /// A reply of a turn that is held is about to be queued.
+    pub(super) fn resume(&self, id: u64) {
+        self.lock().with(id, |turn, _| turn.is_replying = true);
+    }
+
+    /// Adds messages between the replies of a turn.
+    pub(super) fn add(&self, id: u64, messages: impl IntoIterator<Item = ChatMessage>) {
+        self.lock().with(id, |_, history| history.extend(messages));
+    }
+
+    /// Takes back all that a turn has added.
+    pub(super) fn undo(&self, id: u64) {
+        self.lock().with(id, |turn, history| history.truncate(turn.n_before.unwrap_or(usize::MAX)));
+    }
+
+    /// A turn that was held ends with the reply that is being written, or now.
+    pub(super) fn let_go(&self, id: u64) {
+        let mut state = self.lock();
+        state.with(id, |turn, _| turn.is_held = false);
+        state.turns.retain(|turn| turn.id != id || turn.is_replying);
+    }
+
     /// The history when it is this one's turn, else `None`.
     pub(super) fn begin(&self, id: u64) -> Option<Vec<ChatMessage>> {
-        let state = self.lock();
+        let mut state = self.lock();
+        // One that was cancelled between its replies may have nobody to end it.
+        state.turns.retain(|turn| {
+            turn.id == id || turn.is_replying || !turn.is_held || !turn.cancelled.load(Ordering::Relaxed)
+        });
         (state.turns.front()?.id == id).then(|| state.history.clone())
     }
 
@@ -80,7 +110,7 @@ impl Turns {
         let n_before = state.history.len();
         state.history.extend(messages);
         if let Some(turn) = state.turns.iter_mut().find(|turn| turn.id == id) {
-            turn.n_before = Some(n_before);
+            turn.n_before.get_or_insert(n_before);
         }
     }
 
@@ -91,8 +121,14 @@ impl Turns {
             ReplyNews::Called(reply) => state.reply = Some(reply.clone()),
             ReplyNews::Ended(reply) => {
                 let Some(at) = state.turns.iter().position(|turn| turn.id == id) else { return };
+                let turn = &mut state.turns[at];
+                turn.is_replying = false;
+                let (n_before, is_held) = (turn.n_before, turn.is_held);
+                if !is_held {
+                    state.turns.remove(at);
+                }
                 // A turn that has not begun leaves no trace.
-                if let Some(n_before) = state.turns.remove(at).and_then(|turn| turn.n_before) {
+                if let Some(n_before) = n_before {
                     state.reply = None;
                     leave(&mut state.history, n_before, reply, on_cancel);
                 }
@@ -103,6 +139,15 @@ impl Turns {
     /// The state; a panic elsewhere cannot leave it half changed, so a poisoned lock is as good as any.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Does something with a turn that is still in the line.
+    fn with(&mut self, id: u64, act: impl FnOnce(&mut Turn, &mut Vec<ChatMessage>)) {
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
+            act(turn, &mut self.history);
+        }
     }
 }
 

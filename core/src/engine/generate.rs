@@ -366,7 +366,8 @@ impl Generation {
         self.stats.constraint_time = self.guide.time;
         self.stats.peak_memory = peak_memory();
         let unconstrained = self.guide.fault().map(str::to_owned);
-        let completion = Completion { full_message, finish_reason, stats: self.stats, prompt, unconstrained };
+        let (stats, earlier_rounds) = (self.stats, Vec::new());
+        let completion = Completion { full_message, finish_reason, stats, earlier_rounds, prompt, unconstrained };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;
     }

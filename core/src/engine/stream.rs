@@ -4,8 +4,8 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread::Thread;
 
 use futures_channel::mpsc::{Receiver, Sender, channel};
@@ -68,10 +68,12 @@ pub struct ResponseStream {
 }
 
 /// Cancels a reply from anywhere, for example from a signal handler. Clones cancel the same reply.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CancelHandle {
     cancelled: Arc<AtomicBool>,
     engine: Arc<OnceLock<Thread>>,
+    /// Who waits for something else than the engine: for functions that run.
+    waiting: Arc<Mutex<Option<Waker>>>,
 }
 
 impl CancelHandle {
@@ -83,17 +85,43 @@ impl CancelHandle {
         if let Some(engine) = self.engine.get() {
             engine.unpark();
         }
+        if let Some(waker) = self.waiting().take() {
+            waker.wake();
+        }
+    }
+
+    /// True once it was cancelled. A waker that is given is woken then.
+    pub(crate) fn is_cancelled(&self, waker: Option<&Waker>) -> bool {
+        if let Some(waker) = waker {
+            *self.waiting() = Some(waker.clone());
+        }
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// True once it was cancelled, for who only looks.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancelled)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ResponseStream {
     /// A stream that calls `start` at its first pull.
     pub(crate) fn new(start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static) -> Self {
+        Self::cancelled_by(CancelHandle::default(), start)
+    }
+
+    /// The same, with a handle that may cancel other replies of the same model as well.
+    pub(crate) fn cancelled_by(
+        cancel: CancelHandle,
+        start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static,
+    ) -> Self {
         let (sender, receiver) = channel(CAPACITY);
-        let cancelled = Arc::new(AtomicBool::new(false));
         let partial = Arc::default();
-        let outlet = Outlet { sender, cancelled: Arc::clone(&cancelled), partial: Arc::clone(&partial) };
-        let cancel = CancelHandle { cancelled, engine: Arc::default() };
+        let outlet = Outlet { sender, cancelled: cancel.flag(), partial: Arc::clone(&partial) };
         Self { receiver, cancel, start: Some((Box::new(start), outlet)), engine: None, partial, has_ended: false }
     }
 
@@ -122,14 +150,14 @@ impl ResponseStream {
         self.cancel.clone()
     }
 
-    fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<MessageResponse>>> {
+    pub(crate) fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<MessageResponse>>> {
         if self.has_ended {
             return Poll::Ready(None);
         }
         if let Some((start, outlet)) = self.start.take() {
             match start(outlet) {
                 Ok(engine) => {
-                    let _ = self.cancel.engine.set(engine.clone()); // set once: the start is taken
+                    let _ = self.cancel.engine.set(engine.clone()); // all that it cancels have the same engine
                     // A cancel from elsewhere may have come before it could wake anyone.
                     if self.cancel.cancelled.load(Ordering::SeqCst) {
                         engine.unpark();
@@ -184,7 +212,9 @@ impl Drop for ResponseStream {
     fn drop(&mut self) {
         // Closed before the engine is woken, so that it sees the reader gone.
         self.receiver.close();
-        self.cancel.cancel();
+        if !self.has_ended {
+            self.cancel.cancel();
+        }
     }
 }
 

@@ -716,6 +716,11 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func startResponse(message: ChatMessage, options: GenerationOptions)  -> ResponseStream
 
     /**
+     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     */
+    func startRounds(message: ChatMessage?, handled: [String], rounds: RoundOptions, options: GenerationOptions)  -> FunctionRounds
+
+    /**
      * Keeps the first messages of the history.
      */
     func truncate(messageCount: SdkCount) throws
@@ -957,6 +962,22 @@ open func startResponse(message: ChatMessage, options: GenerationOptions) -> Res
 }
 
     /**
+     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     */
+open func startRounds(message: ChatMessage?, handled: [String], rounds: RoundOptions, options: GenerationOptions) -> FunctionRounds  {
+    return try!  FfiConverterTypeFunctionRounds_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_start_rounds(
+            self.uniffiCloneHandle(),
+        FfiConverterOptionTypeChatMessage.lower(message),
+        FfiConverterSequenceString.lower(handled),
+        FfiConverterTypeRoundOptions_lower(rounds),
+        FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+
+    /**
      * Keeps the first messages of the history.
      */
 open func truncate(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -1024,6 +1045,198 @@ public func FfiConverterTypeConversation_lift(_ handle: UInt64) throws -> Conver
 #endif
 public func FfiConverterTypeConversation_lower(_ value: Conversation) -> UInt64 {
     return FfiConverterTypeConversation.lower(value)
+}
+
+
+
+
+
+
+/**
+ * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
+ * dropping it stops the reply.
+ */
+public protocol FunctionRoundsProtocol: AnyObject, Sendable {
+
+    /**
+     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
+     */
+    func cancel()
+
+    /**
+     * Claims the reply for one reader.
+     */
+    func claim() throws
+
+    /**
+     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
+     * one.
+     */
+    func next(outcomes: [FunctionOutcome]) async throws  -> RoundEvent?
+
+    /**
+     * The same for callers that wait on a thread of their own.
+     */
+    func nextBlocking(outcomes: [FunctionOutcome]) throws  -> RoundEvent?
+
+}
+/**
+ * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
+ * dropping it stops the reply.
+ */
+open class FunctionRounds: FunctionRoundsProtocol, @unchecked Sendable {
+    fileprivate let handle: UInt64
+
+    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public struct NoHandle {
+        public init() {}
+    }
+
+    // TODO: We'd like this to be `private` but for Swifty reasons,
+    // we can't implement `FfiConverter` without making this `required` and we can't
+    // make it `required` without making it `public`.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    required public init(unsafeFromHandle handle: UInt64) {
+        self.handle = handle
+    }
+
+    // This constructor can be used to instantiate a fake object.
+    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
+    //
+    // - Warning:
+    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public init(noHandle: NoHandle) {
+        self.handle = 0
+    }
+
+#if swift(>=5.8)
+    @_documentation(visibility: private)
+#endif
+    public func uniffiCloneHandle() -> UInt64 {
+        return try! rustCall { uniffi_causerie_ffi_fn_clone_functionrounds(self.handle, $0) }
+    }
+    // No primary constructor declared for this class.
+
+    deinit {
+        if handle == 0 {
+            // Mock objects have handle=0 don't try to free them
+            return
+        }
+
+        try! rustCall { uniffi_causerie_ffi_fn_free_functionrounds(handle, $0) }
+    }
+
+
+
+
+    /**
+     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
+     */
+open func cancel()  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_functionrounds_cancel(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Claims the reply for one reader.
+     */
+open func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_functionrounds_claim(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
+     * one.
+     */
+open func next(outcomes: [FunctionOutcome])async throws  -> RoundEvent?  {
+    return
+        try  await uniffiRustCallAsync(
+            rustFutureFunc: {
+                uniffi_causerie_ffi_fn_method_functionrounds_next(
+                        self.uniffiCloneHandle(),FfiConverterSequenceTypeFunctionOutcome.lower(outcomes)
+                )
+            },
+            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
+            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
+            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
+            liftFunc: FfiConverterOptionTypeRoundEvent.lift,
+            errorHandler: FfiConverterTypeSdkError_lift
+        )
+}
+
+    /**
+     * The same for callers that wait on a thread of their own.
+     */
+open func nextBlocking(outcomes: [FunctionOutcome])throws  -> RoundEvent?  {
+    return try  FfiConverterOptionTypeRoundEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_functionrounds_next_blocking(
+            self.uniffiCloneHandle(),
+        FfiConverterSequenceTypeFunctionOutcome.lower(outcomes),uniffiCallStatus
+    )
+})
+}
+
+
+
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeFunctionRounds: FfiConverter {
+    typealias FfiType = UInt64
+    typealias SwiftType = FunctionRounds
+
+    public static func lift(_ handle: UInt64) throws -> FunctionRounds {
+        return FunctionRounds(unsafeFromHandle: handle)
+    }
+
+    public static func lower(_ value: FunctionRounds) -> UInt64 {
+        return value.uniffiCloneHandle()
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionRounds {
+        let handle: UInt64 = try readInt(&buf)
+        return try lift(handle)
+    }
+
+    public static func write(_ value: FunctionRounds, into buf: inout [UInt8]) {
+        writeInt(&buf, lower(value))
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFunctionRounds_lift(_ handle: UInt64) throws -> FunctionRounds {
+    return try FfiConverterTypeFunctionRounds.lift(handle)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFunctionRounds_lower(_ value: FunctionRounds) -> UInt64 {
+    return FfiConverterTypeFunctionRounds.lower(value)
 }
 
 
@@ -3111,6 +3324,85 @@ public func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuf
 
 
 /**
+ * How far a model may go on its own.
+ */
+public struct RoundOptions: Equatable, Hashable {
+    /**
+     * Replies whose calls are run, one after the other. Default 8.
+     */
+    public var maxRounds: SdkCount?
+    /**
+     * Seconds that a function may take. Default: as long as it takes.
+     */
+    public var timeLimit: Double?
+    /**
+     * Whether all calls of a reply are run at once. Default: one after the other.
+     */
+    public var inParallel: Bool
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Replies whose calls are run, one after the other. Default 8.
+         */maxRounds: SdkCount? = nil,
+        /**
+         * Seconds that a function may take. Default: as long as it takes.
+         */timeLimit: Double? = nil,
+        /**
+         * Whether all calls of a reply are run at once. Default: one after the other.
+         */inParallel: Bool = false) {
+        self.maxRounds = maxRounds
+        self.timeLimit = timeLimit
+        self.inParallel = inParallel
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RoundOptions: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRoundOptions: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RoundOptions {
+        return
+            try RoundOptions(
+                maxRounds: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                timeLimit: FfiConverterOptionDouble.read(from: &buf),
+                inParallel: FfiConverterBool.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: RoundOptions, into buf: inout [UInt8]) {
+        FfiConverterOptionTypeSdkCount.write(value.maxRounds, into: &buf)
+        FfiConverterOptionDouble.write(value.timeLimit, into: &buf)
+        FfiConverterBool.write(value.inParallel, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRoundOptions_lift(_ buf: RustBuffer) throws -> RoundOptions {
+    return try FfiConverterTypeRoundOptions.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRoundOptions_lower(_ value: RoundOptions) -> RustBuffer {
+    return FfiConverterTypeRoundOptions.lower(value)
+}
+
+
+/**
  * The sampling values that were used.
  */
 public struct Sampling: Equatable, Hashable {
@@ -4244,6 +4536,119 @@ public func FfiConverterTypeFunctionNames_lower(_ value: FunctionNames) -> RustB
 
 
 /**
+ * What comes of running a function.
+ */
+
+public enum FunctionOutcome: Equatable, Hashable {
+
+    /**
+     * It returned text, which reaches the model as it is.
+     */
+    case text(
+        /**
+         * The text.
+         */text: String
+    )
+    /**
+     * It returned a value, given as JSON text.
+     */
+    case json(
+        /**
+         * The JSON text.
+         */text: String
+    )
+    /**
+     * It failed.
+     */
+    case failed(
+        /**
+         * Why, for the model to read.
+         */reason: String
+    )
+    /**
+     * It took longer than the time limit.
+     */
+    case timedOut
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension FunctionOutcome: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeFunctionOutcome: FfiConverterRustBuffer {
+    typealias SwiftType = FunctionOutcome
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionOutcome {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .text(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 2: return .json(text: try FfiConverterString.read(from: &buf)
+        )
+
+        case 3: return .failed(reason: try FfiConverterString.read(from: &buf)
+        )
+
+        case 4: return .timedOut
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: FunctionOutcome, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .text(text):
+            writeInt(&buf, Int32(1))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .json(text):
+            writeInt(&buf, Int32(2))
+            FfiConverterString.write(text, into: &buf)
+
+
+        case let .failed(reason):
+            writeInt(&buf, Int32(3))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case .timedOut:
+            writeInt(&buf, Int32(4))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFunctionOutcome_lift(_ buf: RustBuffer) throws -> FunctionOutcome {
+    return try FfiConverterTypeFunctionOutcome.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeFunctionOutcome_lower(_ value: FunctionOutcome) -> RustBuffer {
+    return FfiConverterTypeFunctionOutcome.lower(value)
+}
+
+
+
+/**
  * What a conversation does with a request while another reply of it is being written.
  */
 
@@ -4528,6 +4933,23 @@ public enum RawMessageResponse: Equatable, Hashable {
          */rejectedCalls: [RejectedCall]
     )
     /**
+     * What came of a call, where functions are run along with the reply.
+     */
+    case functionResult(
+        /**
+         * The call's id; none for a call that was rejected.
+         */callId: String?,
+        /**
+         * The function; none for a rejected call whose name could not be read.
+         */name: String?,
+        /**
+         * The text of the message with the tool role that was added to the history.
+         */text: String,
+        /**
+         * Whether the text tells an error: of the function, or of the call.
+         */isError: Bool
+    )
+    /**
      * The end.
      */
     case complete(
@@ -4540,6 +4962,9 @@ public enum RawMessageResponse: Equatable, Hashable {
         /**
          * Counts and times.
          */stats: GenerationStats,
+        /**
+         * Those of the replies before it whose calls were run along the way, in order; else empty.
+         */earlierRounds: [GenerationStats],
         /**
          * What the prompt left out of the history, and whether the results in it match the calls.
          */prompt: PromptReport,
@@ -4583,7 +5008,10 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
         case 5: return .functionCallsRejected(rejectedCalls: try FfiConverterSequenceTypeRejectedCall.read(from: &buf)
         )
 
-        case 6: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
+        case 6: return .functionResult(callId: try FfiConverterOptionString.read(from: &buf), name: try FfiConverterOptionString.read(from: &buf), text: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf)
+        )
+
+        case 7: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -4620,11 +5048,20 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterSequenceTypeRejectedCall.write(rejectedCalls, into: &buf)
 
 
-        case let .complete(fullMessage,finishReason,stats,prompt,unconstrained):
+        case let .functionResult(callId,name,text,isError):
             writeInt(&buf, Int32(6))
+            FfiConverterOptionString.write(callId, into: &buf)
+            FfiConverterOptionString.write(name, into: &buf)
+            FfiConverterString.write(text, into: &buf)
+            FfiConverterBool.write(isError, into: &buf)
+
+
+        case let .complete(fullMessage,finishReason,stats,earlierRounds,prompt,unconstrained):
+            writeInt(&buf, Int32(7))
             FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
             FfiConverterTypeFinishReason.write(finishReason, into: &buf)
             FfiConverterTypeGenerationStats.write(stats, into: &buf)
+            FfiConverterSequenceTypeGenerationStats.write(earlierRounds, into: &buf)
             FfiConverterTypePromptReport.write(prompt, into: &buf)
             FfiConverterOptionString.write(unconstrained, into: &buf)
 
@@ -4735,6 +5172,93 @@ public func FfiConverterTypeRejectedCallText_lower(_ value: RejectedCallText) ->
 
 
 /**
+ * What rounds of calls yield.
+ */
+
+public enum RoundEvent: Equatable, Hashable {
+
+    /**
+     * An event for who reads the reply.
+     */
+    case response(
+        /**
+         * The event.
+         */response: RawMessageResponse
+    )
+    /**
+     * Calls to be run, at once if they are several; the next pull brings what came of them.
+     */
+    case run(
+        /**
+         * The calls. Their arguments fit the functions' parameters.
+         */calls: [SdkFunctionCall]
+    )
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension RoundEvent: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeRoundEvent: FfiConverterRustBuffer {
+    typealias SwiftType = RoundEvent
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RoundEvent {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .response(response: try FfiConverterTypeRawMessageResponse.read(from: &buf)
+        )
+
+        case 2: return .run(calls: try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
+        )
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: RoundEvent, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case let .response(response):
+            writeInt(&buf, Int32(1))
+            FfiConverterTypeRawMessageResponse.write(response, into: &buf)
+
+
+        case let .run(calls):
+            writeInt(&buf, Int32(2))
+            FfiConverterSequenceTypeSdkFunctionCall.write(calls, into: &buf)
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRoundEvent_lift(_ buf: RustBuffer) throws -> RoundEvent {
+    return try FfiConverterTypeRoundEvent.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeRoundEvent_lower(_ value: RoundEvent) -> RustBuffer {
+    return FfiConverterTypeRoundEvent.lower(value)
+}
+
+
+
+/**
  * What can go wrong. `reason` is one readable line.
  */
 public
@@ -4791,6 +5315,11 @@ enum SdkError: Swift.Error, Equatable, Hashable {
      * The definition of a function breaks a rule.
      */
     case InvalidFunction(reason: String
+    )
+    /**
+     * An argument, or a reply, is not what its type says; its place is named.
+     */
+    case InvalidArgument(reason: String, argument: String
     )
     /**
      * Functions are registered, but the model's chat template cannot offer them.
@@ -4891,23 +5420,27 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
         case 10: return .InvalidFunction(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 11: return .FunctionCallingUnsupported(
+        case 11: return .InvalidArgument(
+            reason: try FfiConverterString.read(from: &buf),
+            argument: try FfiConverterString.read(from: &buf)
+            )
+        case 12: return .FunctionCallingUnsupported(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 12: return .UnsupportedContent(
+        case 13: return .UnsupportedContent(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 13: return .Generation(
+        case 14: return .Generation(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 14: return .Serialization(
+        case 15: return .Serialization(
             reason: try FfiConverterString.read(from: &buf)
             )
-        case 15: return .Session(
+        case 16: return .Session(
             reason: try FfiConverterString.read(from: &buf),
             fault: try FfiConverterString.read(from: &buf)
             )
-        case 16: return .Internal(
+        case 17: return .Internal(
             reason: try FfiConverterString.read(from: &buf)
             )
 
@@ -4975,34 +5508,40 @@ public struct FfiConverterTypeSdkError: FfiConverterRustBuffer {
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .FunctionCallingUnsupported(reason):
+        case let .InvalidArgument(reason,argument):
             writeInt(&buf, Int32(11))
             FfiConverterString.write(reason, into: &buf)
+            FfiConverterString.write(argument, into: &buf)
 
 
-        case let .UnsupportedContent(reason):
+        case let .FunctionCallingUnsupported(reason):
             writeInt(&buf, Int32(12))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Generation(reason):
+        case let .UnsupportedContent(reason):
             writeInt(&buf, Int32(13))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Serialization(reason):
+        case let .Generation(reason):
             writeInt(&buf, Int32(14))
             FfiConverterString.write(reason, into: &buf)
 
 
-        case let .Session(reason,fault):
+        case let .Serialization(reason):
             writeInt(&buf, Int32(15))
+            FfiConverterString.write(reason, into: &buf)
+
+
+        case let .Session(reason,fault):
+            writeInt(&buf, Int32(16))
             FfiConverterString.write(reason, into: &buf)
             FfiConverterString.write(fault, into: &buf)
 
 
         case let .Internal(reason):
-            writeInt(&buf, Int32(16))
+            writeInt(&buf, Int32(17))
             FfiConverterString.write(reason, into: &buf)
 
         }
@@ -5647,6 +6186,30 @@ fileprivate struct FfiConverterOptionFloat: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionDouble: FfiConverterRustBuffer {
+    typealias SwiftType = Double?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterDouble.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterDouble.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionString: FfiConverterRustBuffer {
     typealias SwiftType = String?
 
@@ -5975,6 +6538,30 @@ fileprivate struct FfiConverterOptionTypeRejectedCallText: FfiConverterRustBuffe
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRejectedCallText.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeRoundEvent: FfiConverterRustBuffer {
+    typealias SwiftType = RoundEvent?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeRoundEvent.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeRoundEvent.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -6422,6 +7009,31 @@ fileprivate struct FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuffer {
+    typealias SwiftType = [GenerationStats]
+
+    public static func write(_ value: [GenerationStats], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeGenerationStats.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [GenerationStats] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [GenerationStats]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeGenerationStats.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer {
     typealias SwiftType = [RejectedCall]
 
@@ -6539,6 +7151,31 @@ fileprivate struct FfiConverterSequenceTypeChatMessageContent: FfiConverterRustB
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeChatMessageContent.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeFunctionOutcome: FfiConverterRustBuffer {
+    typealias SwiftType = [FunctionOutcome]
+
+    public static func write(_ value: [FunctionOutcome], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeFunctionOutcome.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [FunctionOutcome] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [FunctionOutcome]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeFunctionOutcome.read(from: &buf))
         }
         return seq
     }
@@ -6954,10 +7591,25 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_start_response() != 22953) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_conversation_start_rounds() != 11154) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_conversation_truncate() != 53127) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 58675) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_functionrounds_cancel() != 48070) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_functionrounds_claim() != 18518) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_functionrounds_next() != 32677) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking() != 33766) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 62026) {

@@ -750,9 +750,19 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_start_response(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_conversation_start_rounds(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_truncate(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_unregister_function(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_functionrounds_cancel(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_functionrounds_claim(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_functionrounds_next(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_loadprogress_proceed(
     ): Int
@@ -841,10 +851,24 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_conversation_start_response(`ptr`: Long,`message`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_method_conversation_start_rounds(`ptr`: Long,`message`: RustBuffer.ByValue,`handled`: RustBuffer.ByValue,`rounds`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
     external fun uniffi_causerie_ffi_fn_method_conversation_truncate(`ptr`: Long,`messageCount`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_unregister_function(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
+    external fun uniffi_causerie_ffi_fn_clone_functionrounds(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_free_functionrounds(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_functionrounds_cancel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_functionrounds_claim(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_functionrounds_next(`ptr`: Long,`outcomes`: RustBuffer.ByValue,
+    ): Long
+    external fun uniffi_causerie_ffi_fn_method_functionrounds_next_blocking(`ptr`: Long,`outcomes`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_clone_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -1096,10 +1120,25 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() and 0xFFFF) != 22953) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds() and 0xFFFF) != 11154) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() and 0xFFFF) != 53127) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() and 0xFFFF) != 58675) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel() and 0xFFFF) != 48070) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_claim() and 0xFFFF) != 18518) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_next() and 0xFFFF) != 32677) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking() and 0xFFFF) != 33766) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 62026) {
@@ -1768,6 +1807,11 @@ public interface ConversationInterface {
     fun `startResponse`(`message`: ChatMessage, `options`: GenerationOptions): ResponseStream
 
     /**
+     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     */
+    fun `startRounds`(`message`: ChatMessage?, `handled`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): FunctionRounds
+
+    /**
      * Keeps the first messages of the history.
      */
     fun `truncate`(`messageCount`: SdkCount)
@@ -2123,6 +2167,26 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
+     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     */override fun `startRounds`(`message`: ChatMessage?, `handled`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): FunctionRounds {
+            return FfiConverterTypeFunctionRounds.lift(
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds(
+        it,
+
+        FfiConverterOptionalTypeChatMessage.lower(`message`),
+        FfiConverterSequenceString.lower(`handled`),
+        FfiConverterTypeRoundOptions.lower(`rounds`),
+        FfiConverterTypeGenerationOptions.lower(`options`),_status)
+}
+    }
+    )
+    }
+
+
+
+    /**
      * Keeps the first messages of the history.
      */
     @Throws(SdkException::class)override fun `truncate`(`messageCount`: SdkCount)
@@ -2190,6 +2254,352 @@ public object FfiConverterTypeConversation: FfiConverter<Conversation, Long> {
     override fun allocationSize(value: Conversation) = 8UL
 
     override fun write(value: Conversation, buf: ByteBuffer) {
+        buf.putLong(lower(value))
+    }
+}
+
+
+// This template implements a class for working with a Rust struct via a handle
+// to the live Rust struct on the other side of the FFI.
+//
+// There's some subtlety here, because we have to be careful not to operate on a Rust
+// struct after it has been dropped, and because we must expose a public API for freeing
+// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
+//
+//   * Each instance holds an opaque handle to the underlying Rust struct.
+//     Method calls need to read this handle from the object's state and pass it in to
+//     the Rust FFI.
+//
+//   * When an instance is no longer needed, its handle should be passed to a
+//     special destructor function provided by the Rust FFI, which will drop the
+//     underlying Rust struct.
+//
+//   * Given an instance, calling code is expected to call the special
+//     `destroy` method in order to free it after use, either by calling it explicitly
+//     or by using a higher-level helper like the `use` method. Failing to do so risks
+//     leaking the underlying Rust struct.
+//
+//   * We can't assume that calling code will do the right thing, and must be prepared
+//     to handle Kotlin method calls executing concurrently with or even after a call to
+//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
+//
+//   * We must never allow Rust code to operate on the underlying Rust struct after
+//     the destructor has been called, and must never call the destructor more than once.
+//     Doing so may trigger memory unsafety.
+//
+//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
+//     is implemented to call the destructor when the Kotlin object becomes unreachable.
+//     This is done in a background thread. This is not a panacea, and client code should be aware that
+//      1. the thread may starve if some there are objects that have poorly performing
+//     `drop` methods or do significant work in their `drop` methods.
+//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
+//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
+//
+// If we try to implement this with mutual exclusion on access to the handle, there is the
+// possibility of a race between a method call and a concurrent call to `destroy`:
+//
+//    * Thread A starts a method call, reads the value of the handle, but is interrupted
+//      before it can pass the handle over the FFI to Rust.
+//    * Thread B calls `destroy` and frees the underlying Rust struct.
+//    * Thread A resumes, passing the already-read handle value to Rust and triggering
+//      a use-after-free.
+//
+// One possible solution would be to use a `ReadWriteLock`, with each method call taking
+// a read lock (and thus allowed to run concurrently) and the special `destroy` method
+// taking a write lock (and thus blocking on live method calls). However, we aim not to
+// generate methods with any hidden blocking semantics, and a `destroy` method that might
+// block if called incorrectly seems to meet that bar.
+//
+// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
+// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
+// has been called. These are updated according to the following rules:
+//
+//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
+//      The initial value for the flag is false.
+//
+//    * At the start of each method call, we atomically check the counter.
+//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
+//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
+//
+//    * At the end of each method call, we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+//    * When `destroy` is called, we atomically flip the flag from false to true.
+//      If the flag was already true we silently fail.
+//      Otherwise we atomically decrement and check the counter.
+//      If it has reached zero then we destroy the underlying Rust struct.
+//
+// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
+// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
+//
+// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
+// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
+// of the underlying Rust code.
+//
+// This makes a cleaner a better alternative to _not_ calling `destroy()` as
+// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
+// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
+// thread may be starved, and the app will leak memory.
+//
+// In this case, `destroy`ing manually may be a better solution.
+//
+// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
+// with Rust peers are reclaimed:
+//
+// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
+// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
+// 3. The memory is reclaimed when the process terminates.
+//
+// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
+//
+
+
+/**
+ * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
+ * dropping it stops the reply.
+ */
+public interface FunctionRoundsInterface {
+
+    /**
+     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
+     */
+    fun `cancel`()
+
+    /**
+     * Claims the reply for one reader.
+     */
+    fun `claim`()
+
+    /**
+     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
+     * one.
+     */
+    suspend fun `next`(`outcomes`: List<FunctionOutcome>): RoundEvent?
+
+    /**
+     * The same for callers that wait on a thread of their own.
+     */
+    fun `nextBlocking`(`outcomes`: List<FunctionOutcome>): RoundEvent?
+
+    companion object
+}
+
+/**
+ * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
+ * dropping it stops the reply.
+ */
+open class FunctionRounds: Disposable, AutoCloseable, FunctionRoundsInterface
+{
+
+    @Suppress("UNUSED_PARAMETER")
+    /**
+     * @suppress
+     */
+    constructor(withHandle: UniffiWithHandle, handle: Long) {
+        this.handle = handle
+        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
+    }
+
+    /**
+     * @suppress
+     *
+     * This constructor can be used to instantiate a fake object. Only used for tests. Any
+     * attempt to actually use an object constructed this way will fail as there is no
+     * connected Rust object.
+     */
+    @Suppress("UNUSED_PARAMETER")
+    constructor(noHandle: NoHandle) {
+        this.handle = 0
+        this.cleanable = null
+    }
+
+    protected val handle: Long
+    protected val cleanable: UniffiCleaner.Cleanable?
+
+    private val wasDestroyed = AtomicBoolean(false)
+    private val callCounter = AtomicLong(1)
+
+    /**
+     * Whether the current object has been destroyed and its reference is gone in the Rust side.
+     */
+    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
+
+    override fun destroy() {
+        // Only allow a single call to this method.
+        // TODO: maybe we should log a warning if called more than once?
+        if (this.wasDestroyed.compareAndSet(false, true)) {
+            // This decrement always matches the initial count of 1 given at creation time.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    @Synchronized
+    override fun close() {
+        this.destroy()
+    }
+
+    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
+        // Check and increment the call counter, to keep the object alive.
+        // This needs a compare-and-set retry loop in case of concurrent updates.
+        do {
+            val c = this.callCounter.get()
+            if (c == 0L) {
+                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
+            }
+            if (c == Long.MAX_VALUE) {
+                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
+            }
+        } while (! this.callCounter.compareAndSet(c, c + 1L))
+        // Now we can safely do the method call without the handle being freed concurrently.
+        try {
+            return block(this.uniffiCloneHandle())
+        } finally {
+            // This decrement always matches the increment we performed above.
+            if (this.callCounter.decrementAndGet() == 0L) {
+                cleanable?.clean()
+            }
+        }
+    }
+
+    // Use a static inner class instead of a closure so as not to accidentally
+    // capture `this` as part of the cleanable's action.
+    private class UniffiCleanAction(private val handle: Long) : Runnable {
+        override fun run() {
+            if (handle == 0.toLong()) {
+                // Fake object created with `NoHandle`, don't try to free.
+                return;
+            }
+            uniffiRustCall { status ->
+                UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds(handle, status)
+            }
+        }
+    }
+
+    /**
+     * @suppress
+     */
+    fun uniffiCloneHandle(): Long {
+        if (handle == 0.toLong()) {
+            throw InternalException("uniffiCloneHandle() called on NoHandle object");
+        }
+        return uniffiRustCall() { status ->
+            UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds(handle, status)
+        }
+    }
+
+
+    /**
+     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
+     */override fun `cancel`()
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * Claims the reply for one reader.
+     */
+    @Throws(SdkException::class)override fun `claim`()
+        =
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim(
+        it,
+        _status)
+}
+    }
+
+
+
+
+    /**
+     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
+     * one.
+     */
+    @Throws(SdkException::class)
+    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
+    override suspend fun `next`(`outcomes`: List<FunctionOutcome>) : RoundEvent? {
+        return uniffiRustCallAsync(
+        callWithHandle { uniffiHandle ->
+            UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next(
+                uniffiHandle,
+
+        FfiConverterSequenceTypeFunctionOutcome.lower(`outcomes`),
+            )
+        },
+        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
+        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
+        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
+        // lift function
+        { FfiConverterOptionalTypeRoundEvent.lift(it) },
+        // Error FFI converter
+        SdkException.ErrorHandler,
+    )
+    }
+
+
+    /**
+     * The same for callers that wait on a thread of their own.
+     */
+    @Throws(SdkException::class)override fun `nextBlocking`(`outcomes`: List<FunctionOutcome>): RoundEvent? {
+            return FfiConverterOptionalTypeRoundEvent.lift(
+    callWithHandle {
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking(
+        it,
+
+        FfiConverterSequenceTypeFunctionOutcome.lower(`outcomes`),_status)
+}
+    }
+    )
+    }
+
+
+
+
+
+
+
+
+
+    /**
+     * @suppress
+     */
+    companion object
+
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeFunctionRounds: FfiConverter<FunctionRounds, Long> {
+    override fun lower(value: FunctionRounds): Long {
+        return value.uniffiCloneHandle()
+    }
+
+    override fun lift(value: Long): FunctionRounds {
+        return FunctionRounds(UniffiWithHandle, value)
+    }
+
+    override fun read(buf: ByteBuffer): FunctionRounds {
+        return lift(buf.getLong())
+    }
+
+    override fun allocationSize(value: FunctionRounds) = 8UL
+
+    override fun write(value: FunctionRounds, buf: ByteBuffer) {
         buf.putLong(lower(value))
     }
 }
@@ -4394,6 +4804,61 @@ public object FfiConverterTypeRejectedCall: FfiConverterRustBuffer<RejectedCall>
 
 
 /**
+ * How far a model may go on its own.
+ */
+data class RoundOptions (
+    /**
+     * Replies whose calls are run, one after the other. Default 8.
+     */
+    val `maxRounds`: SdkCount? = null
+    ,
+    /**
+     * Seconds that a function may take. Default: as long as it takes.
+     */
+    val `timeLimit`: kotlin.Double? = null
+    ,
+    /**
+     * Whether all calls of a reply are run at once. Default: one after the other.
+     */
+    val `inParallel`: kotlin.Boolean = false
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRoundOptions: FfiConverterRustBuffer<RoundOptions> {
+    override fun read(buf: ByteBuffer): RoundOptions {
+        return RoundOptions(
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalDouble.read(buf),
+            FfiConverterBoolean.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: RoundOptions) = (
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`maxRounds`) +
+            FfiConverterOptionalDouble.allocationSize(value.`timeLimit`) +
+            FfiConverterBoolean.allocationSize(value.`inParallel`)
+    )
+
+    override fun write(value: RoundOptions, buf: ByteBuffer) {
+            FfiConverterOptionalTypeSdkCount.write(value.`maxRounds`, buf)
+            FfiConverterOptionalDouble.write(value.`timeLimit`, buf)
+            FfiConverterBoolean.write(value.`inParallel`, buf)
+    }
+}
+
+
+
+/**
  * The sampling values that were used.
  */
 data class Sampling (
@@ -5236,6 +5701,151 @@ public object FfiConverterTypeFunctionNames: FfiConverterRustBuffer<FunctionName
 
 
 /**
+ * What comes of running a function.
+ */
+sealed class FunctionOutcome {
+
+    /**
+     * It returned text, which reaches the model as it is.
+     */
+    data class Text(
+        /**
+         * The text.
+         */
+        val `text`: kotlin.String) : FunctionOutcome()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * It returned a value, given as JSON text.
+     */
+    data class Json(
+        /**
+         * The JSON text.
+         */
+        val `text`: kotlin.String) : FunctionOutcome()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * It failed.
+     */
+    data class Failed(
+        /**
+         * Why, for the model to read.
+         */
+        val `reason`: kotlin.String) : FunctionOutcome()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * It took longer than the time limit.
+     */
+    object TimedOut : FunctionOutcome()
+
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<FunctionOutcome>{
+    override fun read(buf: ByteBuffer): FunctionOutcome {
+        return when(buf.getInt()) {
+            1 -> FunctionOutcome.Text(
+                FfiConverterString.read(buf),
+                )
+            2 -> FunctionOutcome.Json(
+                FfiConverterString.read(buf),
+                )
+            3 -> FunctionOutcome.Failed(
+                FfiConverterString.read(buf),
+                )
+            4 -> FunctionOutcome.TimedOut
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: FunctionOutcome): ULong = when(value) {
+        is FunctionOutcome.Text -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is FunctionOutcome.Json -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`text`)
+            )
+        }
+        is FunctionOutcome.Failed -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterString.allocationSize(value.`reason`)
+            )
+        }
+        is FunctionOutcome.TimedOut -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+            )
+        }
+    }
+
+    override fun write(value: FunctionOutcome, buf: ByteBuffer) {
+        when(value) {
+            is FunctionOutcome.Text -> {
+                buf.putInt(1)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is FunctionOutcome.Json -> {
+                buf.putInt(2)
+                FfiConverterString.write(value.`text`, buf)
+                Unit
+            }
+            is FunctionOutcome.Failed -> {
+                buf.putInt(3)
+                FfiConverterString.write(value.`reason`, buf)
+                Unit
+            }
+            is FunctionOutcome.TimedOut -> {
+                buf.putInt(4)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
+/**
  * One event of a reply. After `Complete`, or after one error, nothing follows.
  */
 sealed class MessageResponse {
@@ -5320,6 +5930,33 @@ sealed class MessageResponse {
     }
 
     /**
+     * What came of a call, where functions are run along with the reply.
+     */
+    data class FunctionResult(
+        /**
+         * The call's id; none for a call that was rejected.
+         */
+        val `callId`: kotlin.String?,
+        /**
+         * The function; none for a rejected call whose name could not be read.
+         */
+        val `name`: kotlin.String?,
+        /**
+         * The text of the message with the tool role that was added to the history.
+         */
+        val `text`: kotlin.String,
+        /**
+         * Whether the text tells an error: of the function, or of the call.
+         */
+        val `isError`: kotlin.Boolean) : MessageResponse()
+
+    {
+
+
+        companion object
+    }
+
+    /**
      * The end.
      */
     data class Complete(
@@ -5335,6 +5972,10 @@ sealed class MessageResponse {
          * Counts and times.
          */
         val `stats`: org.causerie.GenerationStats,
+        /**
+         * Those of the replies before it whose calls were run along the way, in order; else empty.
+         */
+        val `earlierRounds`: List<org.causerie.GenerationStats>,
         /**
          * What the prompt left out of the history, and whether the results in it match the calls.
          */
@@ -5382,10 +6023,17 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
             5 -> MessageResponse.FunctionCallsRejected(
                 FfiConverterSequenceTypeRejectedCall.read(buf),
                 )
-            6 -> MessageResponse.Complete(
+            6 -> MessageResponse.FunctionResult(
+                FfiConverterOptionalString.read(buf),
+                FfiConverterOptionalString.read(buf),
+                FfiConverterString.read(buf),
+                FfiConverterBoolean.read(buf),
+                )
+            7 -> MessageResponse.Complete(
                 FfiConverterTypeChatMessage.read(buf),
                 FfiConverterTypeFinishReason.read(buf),
                 FfiConverterTypeGenerationStats.read(buf),
+                FfiConverterSequenceTypeGenerationStats.read(buf),
                 FfiConverterTypePromptReport.read(buf),
                 FfiConverterOptionalString.read(buf),
                 )
@@ -5430,6 +6078,16 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterSequenceTypeRejectedCall.allocationSize(value.`rejectedCalls`)
             )
         }
+        is MessageResponse.FunctionResult -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterOptionalString.allocationSize(value.`callId`)
+                + FfiConverterOptionalString.allocationSize(value.`name`)
+                + FfiConverterString.allocationSize(value.`text`)
+                + FfiConverterBoolean.allocationSize(value.`isError`)
+            )
+        }
         is MessageResponse.Complete -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
@@ -5437,6 +6095,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterTypeChatMessage.allocationSize(value.`fullMessage`)
                 + FfiConverterTypeFinishReason.allocationSize(value.`finishReason`)
                 + FfiConverterTypeGenerationStats.allocationSize(value.`stats`)
+                + FfiConverterSequenceTypeGenerationStats.allocationSize(value.`earlierRounds`)
                 + FfiConverterTypePromptReport.allocationSize(value.`prompt`)
                 + FfiConverterOptionalString.allocationSize(value.`unconstrained`)
             )
@@ -5471,11 +6130,20 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterSequenceTypeRejectedCall.write(value.`rejectedCalls`, buf)
                 Unit
             }
-            is MessageResponse.Complete -> {
+            is MessageResponse.FunctionResult -> {
                 buf.putInt(6)
+                FfiConverterOptionalString.write(value.`callId`, buf)
+                FfiConverterOptionalString.write(value.`name`, buf)
+                FfiConverterString.write(value.`text`, buf)
+                FfiConverterBoolean.write(value.`isError`, buf)
+                Unit
+            }
+            is MessageResponse.Complete -> {
+                buf.putInt(7)
                 FfiConverterTypeChatMessage.write(value.`fullMessage`, buf)
                 FfiConverterTypeFinishReason.write(value.`finishReason`, buf)
                 FfiConverterTypeGenerationStats.write(value.`stats`, buf)
+                FfiConverterSequenceTypeGenerationStats.write(value.`earlierRounds`, buf)
                 FfiConverterTypePromptReport.write(value.`prompt`, buf)
                 FfiConverterOptionalString.write(value.`unconstrained`, buf)
                 Unit
@@ -5676,6 +6344,104 @@ public object FfiConverterTypeRejectedCallText: FfiConverterRustBuffer<RejectedC
 
 
 
+/**
+ * What rounds of calls yield.
+ */
+sealed class RoundEvent {
+
+    /**
+     * An event for who reads the reply.
+     */
+    data class Response(
+        /**
+         * The event.
+         */
+        val `response`: org.causerie.MessageResponse) : RoundEvent()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * Calls to be run, at once if they are several; the next pull brings what came of them.
+     */
+    data class Run(
+        /**
+         * The calls. Their arguments fit the functions' parameters.
+         */
+        val `calls`: List<org.causerie.SdkFunctionCall>) : RoundEvent()
+
+    {
+
+
+        companion object
+    }
+
+
+
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeRoundEvent : FfiConverterRustBuffer<RoundEvent>{
+    override fun read(buf: ByteBuffer): RoundEvent {
+        return when(buf.getInt()) {
+            1 -> RoundEvent.Response(
+                FfiConverterTypeMessageResponse.read(buf),
+                )
+            2 -> RoundEvent.Run(
+                FfiConverterSequenceTypeSdkFunctionCall.read(buf),
+                )
+            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
+        }
+    }
+
+    override fun allocationSize(value: RoundEvent): ULong = when(value) {
+        is RoundEvent.Response -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeMessageResponse.allocationSize(value.`response`)
+            )
+        }
+        is RoundEvent.Run -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeSdkFunctionCall.allocationSize(value.`calls`)
+            )
+        }
+    }
+
+    override fun write(value: RoundEvent, buf: ByteBuffer) {
+        when(value) {
+            is RoundEvent.Response -> {
+                buf.putInt(1)
+                FfiConverterTypeMessageResponse.write(value.`response`, buf)
+                Unit
+            }
+            is RoundEvent.Run -> {
+                buf.putInt(2)
+                FfiConverterSequenceTypeSdkFunctionCall.write(value.`calls`, buf)
+                Unit
+            }
+        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    }
+}
+
+
+
+
+
 
 
 /**
@@ -5794,6 +6560,19 @@ sealed class SdkException: kotlin.Exception() {
     class InvalidFunction(
 
         val `reason`: kotlin.String
+        ) : SdkException() {
+        override val message
+            get() = `reason`
+    }
+
+    /**
+     * An argument, or a reply, is not what its type says; its place is named.
+     */
+    class InvalidArgument(
+
+        val `reason`: kotlin.String,
+
+        val `argument`: kotlin.String
         ) : SdkException() {
         override val message
             get() = `reason`
@@ -5920,23 +6699,27 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
             10 -> SdkException.InvalidFunction(
                 FfiConverterString.read(buf),
                 )
-            11 -> SdkException.FunctionCallingUnsupported(
-                FfiConverterString.read(buf),
-                )
-            12 -> SdkException.UnsupportedContent(
-                FfiConverterString.read(buf),
-                )
-            13 -> SdkException.Generation(
-                FfiConverterString.read(buf),
-                )
-            14 -> SdkException.Serialization(
-                FfiConverterString.read(buf),
-                )
-            15 -> SdkException.Session(
+            11 -> SdkException.InvalidArgument(
                 FfiConverterString.read(buf),
                 FfiConverterString.read(buf),
                 )
-            16 -> SdkException.Internal(
+            12 -> SdkException.FunctionCallingUnsupported(
+                FfiConverterString.read(buf),
+                )
+            13 -> SdkException.UnsupportedContent(
+                FfiConverterString.read(buf),
+                )
+            14 -> SdkException.Generation(
+                FfiConverterString.read(buf),
+                )
+            15 -> SdkException.Serialization(
+                FfiConverterString.read(buf),
+                )
+            16 -> SdkException.Session(
+                FfiConverterString.read(buf),
+                FfiConverterString.read(buf),
+                )
+            17 -> SdkException.Internal(
                 FfiConverterString.read(buf),
                 )
             else -> throw RuntimeException("invalid error enum value, something is very wrong!!")
@@ -5997,6 +6780,12 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
                 4UL
                 + FfiConverterString.allocationSize(value.`reason`)
+            )
+            is SdkException.InvalidArgument -> (
+                // Add the size for the Int that specifies the variant plus the size needed for all fields
+                4UL
+                + FfiConverterString.allocationSize(value.`reason`)
+                + FfiConverterString.allocationSize(value.`argument`)
             )
             is SdkException.FunctionCallingUnsupported -> (
                 // Add the size for the Int that specifies the variant plus the size needed for all fields
@@ -6087,34 +6876,40 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.FunctionCallingUnsupported -> {
+            is SdkException.InvalidArgument -> {
                 buf.putInt(11)
                 FfiConverterString.write(value.`reason`, buf)
+                FfiConverterString.write(value.`argument`, buf)
                 Unit
             }
-            is SdkException.UnsupportedContent -> {
+            is SdkException.FunctionCallingUnsupported -> {
                 buf.putInt(12)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Generation -> {
+            is SdkException.UnsupportedContent -> {
                 buf.putInt(13)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Serialization -> {
+            is SdkException.Generation -> {
                 buf.putInt(14)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
-            is SdkException.Session -> {
+            is SdkException.Serialization -> {
                 buf.putInt(15)
+                FfiConverterString.write(value.`reason`, buf)
+                Unit
+            }
+            is SdkException.Session -> {
+                buf.putInt(16)
                 FfiConverterString.write(value.`reason`, buf)
                 FfiConverterString.write(value.`fault`, buf)
                 Unit
             }
             is SdkException.Internal -> {
-                buf.putInt(16)
+                buf.putInt(17)
                 FfiConverterString.write(value.`reason`, buf)
                 Unit
             }
@@ -6741,6 +7536,38 @@ public object FfiConverterOptionalFloat: FfiConverterRustBuffer<kotlin.Float?> {
 /**
  * @suppress
  */
+public object FfiConverterOptionalDouble: FfiConverterRustBuffer<kotlin.Double?> {
+    override fun read(buf: ByteBuffer): kotlin.Double? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterDouble.read(buf)
+    }
+
+    override fun allocationSize(value: kotlin.Double?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterDouble.allocationSize(value)
+        }
+    }
+
+    override fun write(value: kotlin.Double?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterDouble.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalString: FfiConverterRustBuffer<kotlin.String?> {
     override fun read(buf: ByteBuffer): kotlin.String? {
         if (buf.get().toInt() == 0) {
@@ -7179,6 +8006,38 @@ public object FfiConverterOptionalTypeRejectedCallText: FfiConverterRustBuffer<R
         } else {
             buf.put(1)
             FfiConverterTypeRejectedCallText.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeRoundEvent: FfiConverterRustBuffer<RoundEvent?> {
+    override fun read(buf: ByteBuffer): RoundEvent? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeRoundEvent.read(buf)
+    }
+
+    override fun allocationSize(value: RoundEvent?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeRoundEvent.allocationSize(value)
+        }
+    }
+
+    override fun write(value: RoundEvent?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeRoundEvent.write(value, buf)
         }
     }
 }
@@ -7737,6 +8596,34 @@ public object FfiConverterSequenceTypeDiagnostic: FfiConverterRustBuffer<List<Di
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeGenerationStats: FfiConverterRustBuffer<List<GenerationStats>> {
+    override fun read(buf: ByteBuffer): List<GenerationStats> {
+        val len = buf.getInt()
+        return List<GenerationStats>(len) {
+            FfiConverterTypeGenerationStats.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<GenerationStats>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeGenerationStats.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<GenerationStats>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeGenerationStats.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer<List<RejectedCall>> {
     override fun read(buf: ByteBuffer): List<RejectedCall> {
         val len = buf.getInt()
@@ -7867,6 +8754,34 @@ public object FfiConverterSequenceTypeChatMessageContent: FfiConverterRustBuffer
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeChatMessageContent.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeFunctionOutcome: FfiConverterRustBuffer<List<FunctionOutcome>> {
+    override fun read(buf: ByteBuffer): List<FunctionOutcome> {
+        val len = buf.getInt()
+        return List<FunctionOutcome>(len) {
+            FfiConverterTypeFunctionOutcome.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<FunctionOutcome>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeFunctionOutcome.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<FunctionOutcome>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeFunctionOutcome.write(it, buf)
         }
     }
 }

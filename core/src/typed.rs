@@ -1,0 +1,330 @@
+//! Functions and replies whose types are Rust's own.
+//!
+//! A struct is the arguments of a function, or what a reply must be. Its fields become parameters, its comments become
+//! descriptions, and what the model writes comes back as a value of it, or as an error that names the argument:
+//!
+//! ```
+//! use causerie::SdkFunctionCall;
+//! use causerie::typed::TypedFunction;
+//!
+//! /// The weather in a city.
+//! #[derive(causerie::SdkFunction)]
+//! struct GetWeather {
+//!     /// The city.
+//!     city: String,
+//!     /// How many days.
+//!     days: Option<u8>,
+//!     /// Of the temperature.
+//!     unit: Option<Unit>,
+//! }
+//!
+//! #[derive(causerie::SdkFunctionParameterType, Debug, PartialEq)]
+//! enum Unit {
+//!     Celsius,
+//!     Fahrenheit,
+//! }
+//!
+//! assert_eq!(GetWeather::function().name, "get_weather");
+//! let arguments = [("city".to_owned(), "Oslo".into()), ("unit".to_owned(), "celsius".into())].into();
+//! let weather = GetWeather::decode(&SdkFunctionCall { arguments, ..Default::default() })?;
+//! assert_eq!((weather.city.as_str(), weather.days, weather.unit), ("Oslo", None, Some(Unit::Celsius)));
+//! let err = GetWeather::decode(&SdkFunctionCall::default()).err().unwrap();
+//! assert_eq!(err.to_string(), "city is missing");
+//! # Ok::<(), causerie::SdkError>(())
+//! ```
+//!
+//! Fields are numbers, `bool`, `String`, `Vec`, [`Arguments`] for a map of anything, and types that derive
+//! [`SdkFunctionParameterType`](macro@crate::SdkFunctionParameterType); an `Option` may be left out.
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::{
+    Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,
+};
+use crate::parse::read_json;
+use crate::schema::function_schema;
+use crate::validate::validate;
+
+/// The arguments of a function, as a type. `#[derive(causerie::SdkFunction)]` writes it.
+pub trait TypedFunction: TypedParameter {
+    /// The function, to be registered.
+    fn function() -> SdkFunction;
+
+    /// The arguments of a call, once they fit the function as [`validate`] makes them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`], whose message begins with the place of what does not fit.
+    fn decode(call: &SdkFunctionCall) -> Result<Self> {
+        Self::from_value(Value::Object(fitting(call, &Self::function())?), "")
+    }
+}
+
+/// A type that a model can write a value of. `#[derive(causerie::SdkFunctionParameterType)]` writes it for structs and
+/// enums.
+pub trait TypedParameter: Sized {
+    /// Whether it may be left out.
+    const IS_OPTIONAL: bool = false;
+
+    /// What the model is told.
+    fn parameter_type() -> SdkFunctionParameterType;
+
+    /// The value of what was written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`], whose message begins with the place.
+    fn from_value(value: Value, place: &str) -> Result<Self>;
+
+    /// The value where nothing was written, if that is one.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// The JSON Schema of a type as JSON text, for [`json_schema_constraint`](crate::GenerationOptions::json_schema_constraint).
+///
+/// ```
+/// # use causerie::{GenerationOptions, typed::{decode_reply, reply_schema}};
+/// #[derive(causerie::SdkFunctionParameterType)]
+/// struct Recipe {
+///     title: String,
+///     minutes: u32,
+/// }
+///
+/// let options = GenerationOptions { json_schema_constraint: Some(reply_schema::<Recipe>()), ..Default::default() };
+/// let recipe: Recipe = decode_reply(r#"{"title": "Pasta", "minutes": 12}"#)?;
+/// assert_eq!((recipe.title.as_str(), recipe.minutes), ("Pasta", 12));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+pub fn reply_schema<T: TypedParameter>() -> String {
+    let mut value = function_schema(&reply_function::<T>());
+    for key in ["parameters", "properties", "reply"] {
+        value = match value {
+            Value::Object(mut entries) => entries.swap_remove(key).unwrap_or(Value::Null),
+            _ => Value::Null,
+        };
+    }
+    value.to_string()
+}
+
+/// The value that a reply is.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for text that is no JSON, and for what does not fit the type, whose place in the `reply`
+/// begins the message.
+pub fn decode_reply<T: TypedParameter>(text: &str) -> Result<T> {
+    let value = read_json(text.trim()).ok_or_else(|| invalid("reply", "is no JSON"))?;
+    let arguments = Arguments::from([(REPLY.to_owned(), value)]);
+    let mut arguments = fitting(&SdkFunctionCall { arguments, ..Default::default() }, &reply_function::<T>())?;
+    match arguments.swap_remove(REPLY) {
+        Some(value) => T::from_value(value, REPLY),
+        None => T::absent().ok_or_else(|| invalid(REPLY, "is null")),
+    }
+}
+
+const REPLY: &str = "reply";
+
+/// A reply is checked as the one argument of a function.
+fn reply_function<T: TypedParameter>() -> SdkFunction {
+    SdkFunction::new(REPLY, "", vec![parameter::<T>(REPLY, "")])
+}
+
+/// The arguments of a call, made to fit.
+fn fitting(call: &SdkFunctionCall, function: &SdkFunction) -> Result<Arguments> {
+    let validation = validate(call, function);
+    match validation.diagnostics.iter().find(|diagnostic| diagnostic.code.severity() == Severity::Error) {
+        Some(fault) => Err(SdkError::new(ErrorKind::InvalidArgument, fault.message.as_str())),
+        None => Ok(validation.arguments),
+    }
+}
+
+/// A parameter of a type; without a description of its own it has that of the type.
+pub fn parameter<T: TypedParameter>(name: &str, description: &str) -> SdkFunctionParameter {
+    let parameter_type = T::parameter_type();
+    let own = description_of(&mut parameter_type.clone()).and_then(|own| own.take()).unwrap_or_default();
+    let description = if description.is_empty() { own } else { description.to_owned() };
+    let parameter = SdkFunctionParameter::new(name, parameter_type, description);
+    if T::IS_OPTIONAL { parameter.optional() } else { parameter }
+}
+
+/// The type of an object with these members; an empty description is none.
+pub fn object(members: Vec<SdkFunctionParameter>, description: &str) -> SdkFunctionParameterType {
+    let required = members.iter().filter(|member| !member.optional).map(|member| member.name.clone()).collect();
+    let properties = members.into_iter().map(|member| {
+        let mut property = member.parameter_type;
+        if let Some(own) = description_of(&mut property) {
+            *own = stated(&member.description);
+        }
+        (member.name, property)
+    });
+    SdkFunctionParameterType::SdkObj { properties: properties.collect(), required, description: stated(description) }
+}
+
+/// The type of one of several values; an empty description is none.
+pub fn choice(values: &[&str], description: &str) -> SdkFunctionParameterType {
+    let values = values.iter().map(|value| (*value).to_owned()).collect();
+    SdkFunctionParameterType::SdkStr { enum_values: Some(values), description: stated(description) }
+}
+
+/// What stands for a value among several.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for a value that is none of them.
+pub fn chosen<T, const N: usize>(value: &Value, place: &str, choices: [(&str, T); N]) -> Result<T> {
+    let chosen = choices.into_iter().find(|(name, _)| value.as_str() == Some(name));
+    chosen.map(|(_, choice)| choice).ok_or_else(|| invalid(place, "is none of the allowed values"))
+}
+
+/// The members of an object, taken one by one.
+#[derive(Debug)]
+pub struct Members<'a> {
+    entries: Arguments,
+    place: &'a str,
+}
+
+impl<'a> Members<'a> {
+    /// Those of a value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] for a value that is no object.
+    pub fn of(value: Value, place: &'a str) -> Result<Self> {
+        match value {
+            Value::Object(entries) => Ok(Self { entries, place }),
+            _ => Err(invalid(place, "is no object")),
+        }
+    }
+
+    /// The member of a name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] for one that is missing, or of another type.
+    pub fn take<T: TypedParameter>(&mut self, name: &str) -> Result<T> {
+        let place = if self.place.is_empty() { name.to_owned() } else { format!("{}.{name}", self.place) };
+        match self.entries.shift_remove(name) {
+            Some(value) => T::from_value(value, &place),
+            None => T::absent().ok_or_else(|| invalid(&place, "is missing")),
+        }
+    }
+}
+
+fn invalid(place: &str, fault: &str) -> SdkError {
+    SdkError::new(ErrorKind::InvalidArgument, format!("{place} {fault}"))
+}
+
+fn stated(description: &str) -> Option<String> {
+    Some(description.to_owned()).filter(|description| !description.is_empty())
+}
+
+fn description_of(parameter_type: &mut SdkFunctionParameterType) -> Option<&mut Option<String>> {
+    use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
+    match parameter_type {
+        SdkStr { description, .. }
+        | SdkNum { description, .. }
+        | SdkInt { description, .. }
+        | SdkBool { description }
+        | SdkArr { description, .. }
+        | SdkObj { description, .. } => Some(description),
+        SdkNull => None,
+    }
+}
+
+impl<T: TypedParameter> TypedParameter for Option<T> {
+    const IS_OPTIONAL: bool = true;
+
+    fn parameter_type() -> SdkFunctionParameterType {
+        T::parameter_type()
+    }
+
+    fn from_value(value: Value, place: &str) -> Result<Self> {
+        if value == Value::Null { Ok(None) } else { T::from_value(value, place).map(Some) }
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: TypedParameter> TypedParameter for Vec<T> {
+    fn parameter_type() -> SdkFunctionParameterType {
+        SdkFunctionParameterType::array(T::parameter_type())
+    }
+
+    fn from_value(value: Value, place: &str) -> Result<Self> {
+        let Value::Array(items) = value else { return Err(invalid(place, "is no list")) };
+        let items = items.into_iter().enumerate();
+        items.map(|(index, item)| T::from_value(item, &format!("{place}[{index}]"))).collect()
+    }
+}
+
+impl TypedParameter for String {
+    fn parameter_type() -> SdkFunctionParameterType {
+        SdkFunctionParameterType::string()
+    }
+
+    fn from_value(value: Value, place: &str) -> Result<Self> {
+        match value {
+            Value::String(text) => Ok(text),
+            _ => Err(invalid(place, "is no text")),
+        }
+    }
+}
+
+impl TypedParameter for bool {
+    fn parameter_type() -> SdkFunctionParameterType {
+        SdkFunctionParameterType::boolean()
+    }
+
+    fn from_value(value: Value, place: &str) -> Result<Self> {
+        match value {
+            Value::Bool(flag) => Ok(flag),
+            _ => Err(invalid(place, "is neither true nor false")),
+        }
+    }
+}
+
+impl TypedParameter for Arguments {
+    fn parameter_type() -> SdkFunctionParameterType {
+        object(Vec::new(), "")
+    }
+
+    fn from_value(value: Value, place: &str) -> Result<Self> {
+        Members::of(value, place).map(|members| members.entries)
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($integer:ty)*) => {$(
+        impl TypedParameter for $integer {
+            fn parameter_type() -> SdkFunctionParameterType {
+                SdkFunctionParameterType::integer()
+            }
+
+            fn from_value(value: Value, place: &str) -> Result<Self> {
+                let number = match &value {
+                    Value::Integer(number) => Self::try_from(*number).ok(),
+                    Value::BigInteger(number) => number.digits().parse().ok(),
+                    _ => return Err(invalid(place, "is no whole number")),
+                };
+                let range = || format!("is {value}, expected {} to {}", Self::MIN, Self::MAX);
+                number.ok_or_else(|| invalid(place, &range()))
+            }
+        }
+    )*};
+}
+
+whole_numbers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+
+macro_rules! numbers {
+    ($($number:ty)*) => {$(
+        impl TypedParameter for $number {
+            fn parameter_type() -> SdkFunctionParameterType {
+                SdkFunctionParameterType::number()
+            }
+
+            fn from_value(value: Value, place: &str) -> Result<Self> {
+                // Rounds to the nearest, as the type does.
+                value.as_f64().map(|number| number as Self).ok_or_else(|| invalid(place, "is no number"))
+            }
+        }
+    )*};
+}
+
+numbers!(f32 f64);
