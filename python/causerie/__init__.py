@@ -51,6 +51,7 @@ from causerie.function import (
     functions_to_json,
     validate,
 )
+from causerie.handlers import FunctionHandlers
 from causerie.library import TextPiece, TextStream, Tokenizer, generate, load, stream_generate
 from causerie.message import (
     Audio,
@@ -70,6 +71,7 @@ from causerie.response import (
     FinishReason,
     FunctionCalls,
     FunctionCallsRejected,
+    FunctionResult,
     GenerationStats,
     MessageResponse,
     PromptReport,
@@ -78,6 +80,7 @@ from causerie.response import (
     Sampling,
 )
 from causerie.runner import ModelInfo, ModelRunner
+from causerie.typed import decode_call, decode_reply, function_from, reply_schema
 
 __version__ = "0.1.0"
 
@@ -99,7 +102,9 @@ __all__ = [
     "FunctionCallParser",
     "FunctionCalls",
     "FunctionCallsRejected",
+    "FunctionHandlers",
     "FunctionNames",
+    "FunctionResult",
     "GenerationOptions",
     "GenerationStats",
     "Image",
@@ -140,6 +145,9 @@ __all__ = [
     "ToolChoice",
     "ToolListForm",
     "Validation",
+    "decode_call",
+    "decode_reply",
+    "function_from",
     "function_schema",
     "functions_from_json",
     "functions_to_json",
@@ -147,6 +155,7 @@ __all__ = [
     "load",
     "messages_from_json",
     "messages_to_json",
+    "reply_schema",
     "stream_generate",
     "validate",
 ]

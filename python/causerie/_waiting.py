@@ -10,13 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from causerie import causerie_ffi as ffi
 from causerie.error import SdkError
-
-if TYPE_CHECKING:
-    from causerie.response import MessageResponse
 
 T = TypeVar("T")
 
@@ -102,11 +99,11 @@ def wait(call: Coroutine[Any, Any, T]) -> T:
     raise SdkError.Internal("a blocking call did not block")
 
 
-def pull(stream: ffi.ResponseStream) -> MessageResponse | None:
-    """The next event of a stream, or `None`; blocks this thread, and no other."""
+def pull(stream: Any, *arguments: Any) -> Any:
+    """The next event of a stream of the library, or `None`; blocks this thread, and no other."""
     if threading.get_ident() == threading.main_thread().ident:
-        return wait(stream.next())
-    return stream.next_blocking()
+        return wait(stream.next(*arguments))
+    return stream.next_blocking(*arguments)
 
 
 # In asyncio. A wake may come just after its task was cancelled and the loop closed; then nobody waits for it any more.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted
 from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
+from causerie.handlers import FunctionHandlers, RoundStream
 from causerie.message import ChatMessage, MessageLike, as_message
 from causerie.options import GenerationOptions, gathered
 from causerie.response import Response
@@ -103,6 +104,39 @@ class Conversation:
         """The reply to the history as it stands; see `generate_response`."""
         chosen = gathered(GenerationOptions, options, keywords)
         return self._model_runner._response(self._ffi.start_continuation(chosen))
+
+    def respond_with_functions(
+        self,
+        message: MessageLike,
+        handlers: FunctionHandlers,
+        options: GenerationOptions | None = None,
+        **keywords: Unpack[GenerationKeywords],
+    ) -> Response:
+        """The reply to a message with all that the model does for it.
+
+        Its calls are run by the handlers, the results go back to it, and so on until it answers. All messages join the
+        history as if they were sent by hand. Every event is that of a plain reply; `FunctionResult` tells what came of
+        each call, and the one `Complete` comes last. A call that does not fit its function, that was rejected, or that
+        names a function which is neither declared nor handled is answered with an error, so that the model can mend it.
+        A call of a function that is declared but not handled ends the reply: all calls of that round are the app's. The
+        conversation is busy up to the end. The options hold for each reply on the way.
+
+        Reading it raises what that of `generate_response` raises.
+        """
+        return self._rounds(as_message(message), handlers, gathered(GenerationOptions, options, keywords))
+
+    def continue_with_functions(
+        self,
+        handlers: FunctionHandlers,
+        options: GenerationOptions | None = None,
+        **keywords: Unpack[GenerationKeywords],
+    ) -> Response:
+        """The reply to the history as it stands; see `respond_with_functions`."""
+        return self._rounds(None, handlers, gathered(GenerationOptions, options, keywords))
+
+    def _rounds(self, message: ChatMessage | None, handlers: FunctionHandlers, options: GenerationOptions) -> Response:
+        rounds = self._ffi.start_rounds(message, list(handlers._handlers), handlers._options(), options)
+        return self._model_runner._response(RoundStream(rounds, handlers))
 
     def append_to_history(self, message: MessageLike) -> None:
         """Adds a message without generating, for example one of several function results."""

@@ -21,6 +21,7 @@ class SdkError(Exception):
     InvalidOption: ClassVar[type[error.InvalidOption]]
     InvalidMessage: ClassVar[type[error.InvalidMessage]]
     InvalidFunction: ClassVar[type[error.InvalidFunction]]
+    InvalidArgument: ClassVar[type[error.InvalidArgument]]
     FunctionCallingUnsupported: ClassVar[type[error.FunctionCallingUnsupported]]
     UnsupportedContent: ClassVar[type[error.UnsupportedContent]]
     Generation: ClassVar[type[error.Generation]]
@@ -96,6 +97,15 @@ class InvalidMessage(SdkError):
 
 class InvalidFunction(SdkError):
     """The definition of a function breaks a rule."""
+
+
+class InvalidArgument(SdkError):
+    """An argument, or a reply, is not what its type says."""
+
+    def __init__(self, reason: str, argument: str) -> None:
+        super().__init__(reason, argument)
+        self.argument = argument
+        """Its place: `config.items[2].id`."""
 
 
 class FunctionCallingUnsupported(SdkError):

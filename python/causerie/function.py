@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias, Union
@@ -177,8 +177,8 @@ class Validation:
     """What is wrong, as a result to be sent back to the model."""
 
 
-FunctionLike: TypeAlias = Union[SdkFunction, Mapping[str, Any]]
-"""A function, or its entry in chat-completions `tools`."""
+FunctionLike: TypeAlias = Union[SdkFunction, Mapping[str, Any], Callable[..., Any]]
+"""A function, its entry in chat-completions `tools`, or what `function_from` takes."""
 
 
 def validate(call: SdkFunctionCall, functions: Iterable[FunctionLike]) -> Validation:
@@ -207,6 +207,10 @@ def as_function(function: FunctionLike) -> SdkFunction:
         return function
     if isinstance(function, Mapping):
         return functions_from_json(json_text([dict(function)]))[0]
+    if callable(function):
+        from causerie.typed import function_from
+
+        return function_from(function)
     raise TypeError(f"a function is an SdkFunction or a dict, not {type(function).__name__}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,6 +27,7 @@ from causerie.choices import (
     ToolListForm,
 )
 from causerie.error import SdkError
+from causerie.typed import reply_schema
 
 Options = TypeVar("Options", bound="CheckedOptions")
 
@@ -82,6 +84,8 @@ def _names(value: Any) -> list[str]:
 
 
 def _schema(value: Any) -> str:
+    if isinstance(value, type) or typing.get_origin(value):
+        value = reply_schema(value)
     return value if isinstance(value, str) else dumps(_entries(value))
 
 
@@ -209,8 +213,8 @@ class GenerationOptions(CheckedOptions):
     """Names of the functions that may be called, of those that the prompt offers. Default: all."""
     tool_call_constraint: ToolCallConstraint | str | None = None
     """Whether calls are held to the declared functions while they are written. Default: off."""
-    json_schema_constraint: str | dict[str, Any] | None = None
-    """A JSON Schema that the text of the reply must fit; functions can be called all the same."""
+    json_schema_constraint: str | dict[str, Any] | type[Any] | None = None
+    """A JSON Schema, or a type, that the text of the reply must fit; functions can be called all the same."""
     inject_schema_into_prompt: bool = True
     """Tells the model of that schema, in the prompt alone."""
     enable_thinking: bool = False
@@ -251,7 +255,7 @@ class GenerationKeywords(TypedDict, total=False):
     parallel_tool_calls: bool
     allowed_tools: list[str] | None
     tool_call_constraint: ToolCallConstraint | str | None
-    json_schema_constraint: str | dict[str, Any] | None
+    json_schema_constraint: str | dict[str, Any] | type[Any] | None
     inject_schema_into_prompt: bool
     enable_thinking: bool
     inline_thinking_tags: bool

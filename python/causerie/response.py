@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TypeAlias, Union
+from typing import Protocol, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, variant
@@ -138,6 +138,21 @@ class FunctionCallsRejected:
     rejected_calls: list[RejectedCall]
 
 
+@variant(ffi.MessageResponse, "FUNCTION_RESULT")
+@dataclass(frozen=True)
+class FunctionResult:
+    """What came of a call, where functions are run along with the reply."""
+
+    call_id: str | None
+    """The call's id; `None` for a call that was rejected."""
+    name: str | None
+    """The function; `None` for a rejected call whose name could not be read."""
+    text: str
+    """The text of the message with the tool role that was added to the history."""
+    is_error: bool
+    """Whether the text tells an error: of the function, or of the call."""
+
+
 @variant(ffi.MessageResponse, "COMPLETE")
 @dataclass(frozen=True)
 class Complete:
@@ -147,14 +162,39 @@ class Complete:
     """The assembled reply, as it stands in the history."""
     finish_reason: FinishReason
     stats: GenerationStats
+    earlier_rounds: list[GenerationStats]
+    """Those of the replies before it whose calls were run along the way; else empty."""
     prompt: PromptReport
     """What the prompt left out of the history, and whether the results in it match the calls."""
     unconstrained: str | None
     """Why calls were not constrained, or from some token on no longer, where that was asked for."""
 
 
-MessageResponse: TypeAlias = Union[Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, Complete]
+MessageResponse: TypeAlias = Union[
+    Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, FunctionResult, Complete
+]
 """One event of a reply. After `Complete`, or after one error, nothing follows."""
+
+
+class Stream(Protocol):
+    """What a response is read from."""
+
+    def claim(self) -> None: ...
+    def cancel(self) -> None: ...
+    def pull(self) -> MessageResponse | None: ...
+    async def next(self) -> MessageResponse | None: ...
+
+
+class ReplyStream:
+    """The stream of one reply."""
+
+    def __init__(self, stream: ffi.ResponseStream) -> None:
+        self.claim, self.cancel, self.next = stream.claim, stream.cancel, stream.next
+        self._stream = stream
+
+    def pull(self) -> MessageResponse | None:
+        event: MessageResponse | None = pull(self._stream)
+        return event
 
 
 class Response:
@@ -165,8 +205,8 @@ class Response:
     the task that reads.
     """
 
-    def __init__(self, stream: ffi.ResponseStream, fork_count: int) -> None:
-        self._stream: ffi.ResponseStream | None = stream
+    def __init__(self, stream: Stream, fork_count: int) -> None:
+        self._stream: Stream | None = stream
         self._fork_count = fork_count
         self._completion: Complete | None = None
 
@@ -229,7 +269,7 @@ class ResponseIterator:
         if stream is None:
             raise StopIteration
         try:
-            event = pull(stream)
+            event = stream.pull()
         except BaseException:
             self._leave()
             raise
@@ -253,7 +293,7 @@ class ResponseIterator:
     def __del__(self) -> None:
         self._leave()
 
-    def _stream(self) -> ffi.ResponseStream | None:
+    def _stream(self) -> Stream | None:
         if self._response is None:
             return None
         check_not_forked(self._response._fork_count)

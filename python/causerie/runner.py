@@ -13,9 +13,10 @@ from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count
 from causerie._waiting import is_ending, wait
 from causerie.error import SdkError
+from causerie.handlers import RoundStream
 from causerie.message import MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
-from causerie.response import Response
+from causerie.response import ReplyStream, Response
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -191,8 +192,9 @@ class ModelRunner:
 
         return Conversation(self, conversation)
 
-    def _response(self, stream: ffi.ResponseStream) -> Response:
-        return Response(stream, self._fork_count)
+    def _response(self, stream: ffi.ResponseStream | RoundStream) -> Response:
+        reply = stream if isinstance(stream, RoundStream) else ReplyStream(stream)
+        return Response(reply, self._fork_count)
 
 
 class _Progress(ffi.LoadProgress):

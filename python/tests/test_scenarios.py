@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from support import FIXTURES, REPOSITORY
 
 import causerie
-from causerie import ChatMessage, Conversation, ModelRunner, Response, SdkError
+from causerie import ChatMessage, Conversation, FunctionHandlers, ModelRunner, Response, SdkError, SdkFunctionCall
 from causerie.testing import load_scripted_model
 
 FILES = sorted((FIXTURES / "scenarios").glob("*.json"))
@@ -93,10 +94,8 @@ class Player:
     def reply(self, step: dict[str, Any]) -> list[dict[str, Any]]:
         """The events of a reply."""
         options = self.options | step.get("options", {})
-        if "send" in step:
-            response = self.conversation.generate_response(ChatMessage.from_dict(step["send"]), **options)
-        else:
-            response = self.conversation.continue_response(**options)
+        message = ChatMessage.from_dict(step["send"]) if "send" in step else None
+        response = self.response(step, message, options)
         trace = Trace(self.has_counts)
         watch = self.watch(step, response, trace)
         try:
@@ -107,6 +106,40 @@ class Player:
         except SdkError as err:
             trace.events.append({"error": type(err).__name__, "reason": str(err)})
         return trace.events
+
+    def response(self, step: dict[str, Any], message: ChatMessage | None, options: dict[str, Any]) -> Response:
+        if "handlers" not in step:
+            if message is None:
+                return self.conversation.continue_response(**options)
+            return self.conversation.generate_response(message, **options)
+        handlers = FunctionHandlers(**step.get("rounds", {}))
+        for name, script in step["handlers"].items():
+            handlers.on(name, self.handler(iter(script), lambda: response.cancel()))
+        if message is None:
+            response = self.conversation.continue_with_functions(handlers, **options)
+        else:
+            response = self.conversation.respond_with_functions(message, handlers, **options)
+        return response
+
+    def handler(self, script: Iterator[dict[str, Any]], cancel: Callable[[], None]) -> Callable[[SdkFunctionCall], Any]:
+        """What plays the acts of a script, one for each call."""
+
+        def act(call: SdkFunctionCall) -> Any:
+            match next(script):
+                case {"returns": value}:
+                    return value
+                case {"fails": reason}:
+                    raise ValueError(reason)
+                case {"echoes": True}:
+                    return call.arguments
+                case {"cancels": True}:
+                    return cancel()
+                case {"hangs": True}:
+                    return asyncio.Event().wait() if self.reading == "async for" else threading.Event().wait()
+                case other:
+                    pytest.fail(f"no act {other}")
+
+        return act
 
     def read(self, response: Response, trace: Trace, watch: Iterator[bool]) -> None:
         next(watch)
@@ -157,6 +190,9 @@ class Trace:
                 self.events.append({"calls": [call_entry(call) for call in calls]})
             case causerie.FunctionCallsRejected(rejected):
                 self.events.append({"rejected": [rejected_entry(call) for call in rejected]})
+            case causerie.FunctionResult(call_id, name, text, is_error):
+                result = {"result": text, "name": name, "call_id": call_id, "is_error": is_error or None}
+                self.events.append({key: value for key, value in result.items() if value is not None})
             case causerie.Complete(message, reason, stats):
                 end: dict[str, Any] = {"complete": reason.value, "message": message.to_dict()}
                 for count in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens"):

@@ -1,0 +1,245 @@
+"""Functions that are run along with a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from causerie import causerie_ffi as ffi
+from causerie._waiting import pull
+from causerie.function import SdkFunction, SdkFunctionCall, json_text
+from causerie.response import MessageResponse
+from causerie.typed import decode_call, function_from
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class FunctionHandlers:
+    """What runs the functions that a model calls.
+
+        def check_weather(city: Annotated[str, "City."]) -> dict[str, Any]:
+            \"\"\"Check the weather in a city.\"\"\"
+            return {"sky": "sunny", "temperature": 21}
+
+        handlers = FunctionHandlers(check_weather)
+        conversation.register_functions(handlers.functions)
+        for event in conversation.respond_with_functions("What is the weather in Oslo?", handlers):
+            ...
+
+    A text that is returned reaches the model as it is, any other value as JSON. An exception becomes an error that the
+    model reads, and so does a call that takes longer than `time_limit` seconds; its thread goes on, and what it returns
+    is dropped. Functions may be asynchronous. Read with `for` they run on the thread that reads, with `async for` on
+    threads of their own; with a limit, or in parallel, always so. After `max_rounds` replies with calls, the calls of
+    the next one are left to the app.
+    """
+
+    def __init__(
+        self,
+        *functions: Callable[..., Any],
+        max_rounds: int = 8,
+        time_limit: float | None = None,
+        in_parallel: bool = False,
+    ) -> None:
+        self.max_rounds = max_rounds
+        """Replies whose calls are run, one after the other."""
+        self.time_limit = time_limit
+        """Seconds that a function may take."""
+        self.in_parallel = in_parallel
+        """Whether all calls of a reply are run at once. Their results come in order."""
+        self._functions: dict[str, SdkFunction] = {}
+        self._handlers: dict[str, Callable[[SdkFunctionCall], Any]] = {}
+        for function in functions:
+            self.function(function)
+
+    @property
+    def functions(self) -> list[SdkFunction]:
+        """The functions that were given with their types, to be registered."""
+        return list(self._functions.values())
+
+    def function(self, function: Function) -> Function:
+        """Runs the calls of a function with type hints, which gives its parameters. Works as a decorator."""
+        declared = function_from(function)
+        self._functions[declared.name] = declared
+        self._handlers[declared.name] = lambda call: decode_call(call, function)
+        return function
+
+    def on(self, name: str, handler: Callable[[SdkFunctionCall], Any]) -> None:
+        """Runs the calls of a function that is declared elsewhere. Their arguments fit its parameters."""
+        self._handlers[name] = handler
+
+    def _options(self) -> ffi.RoundOptions:
+        return ffi.RoundOptions(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
+
+    # With `for`.
+
+    def _run(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
+        if self.time_limit is None and not self.in_parallel:
+            return [self._outcome(call) for call in calls]
+        finished: queue.SimpleQueue[tuple[int, ffi.FunctionOutcome]] = queue.SimpleQueue()
+
+        def run(index: int, call: SdkFunctionCall) -> None:
+            finished.put((index, self._outcome(call)))
+
+        for index, call in enumerate(calls):
+            _start(functools.partial(run, index, call))
+        outcomes: list[ffi.FunctionOutcome] = [ffi.FunctionOutcome.TIMED_OUT()] * len(calls)
+        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        for _ in calls:
+            try:
+                index, outcome = _get(finished, deadline)
+            except queue.Empty:
+                break
+            outcomes[index] = outcome
+        return outcomes
+
+    def _outcome(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+        try:
+            returned = self._handlers[call.name](call)
+            if inspect.isawaitable(returned):
+                returned = _awaited(returned)
+            return _told(returned)
+        except Exception as err:
+            return _failed(err)
+
+    # With `async for`.
+
+    async def _run_async(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
+        return await asyncio.gather(*(self._limited(call) for call in calls))
+
+    async def _limited(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+        try:
+            return await asyncio.wait_for(self._outcome_async(call), self.time_limit)
+        except asyncio.TimeoutError:
+            return ffi.FunctionOutcome.TIMED_OUT()
+
+    async def _outcome_async(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+        loop = asyncio.get_running_loop()
+        finished: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
+
+        def finish(returned: Any, err: Exception | None) -> None:
+            if not finished.done():
+                finished.set_result((returned, err))
+
+        def run() -> None:
+            returned, raised = None, None
+            try:
+                returned = self._handlers[call.name](call)
+            except Exception as err:
+                raised = err
+            try:
+                loop.call_soon_threadsafe(finish, returned, raised)
+            except RuntimeError:
+                pass  # the loop was closed: nobody waits any more
+
+        _start(run)
+        try:
+            returned, raised = await finished
+            if raised:
+                raise raised
+            return _told(await returned if inspect.isawaitable(returned) else returned)
+        except Exception as err:
+            return _failed(err)
+
+
+class RoundStream:
+    """A reply whose calls are run along the way, pulled like any other."""
+
+    def __init__(self, rounds: ffi.FunctionRounds, handlers: FunctionHandlers) -> None:
+        self._rounds = rounds
+        self._handlers = handlers
+        self._is_cancelled = False
+        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]] | None = None
+
+    def claim(self) -> None:
+        self._rounds.claim()
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        self._rounds.cancel()
+        if running := self._running:
+            loop, task = running
+            try:
+                loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError:
+                pass  # the loop was closed, and its tasks with it
+
+    def pull(self) -> MessageResponse | None:
+        outcomes: list[ffi.FunctionOutcome] = []
+        while isinstance(event := pull(self._rounds, outcomes), ffi.RoundEvent.RUN):
+            outcomes = self._handlers._run(event.calls)
+        return None if event is None else event.response
+
+    async def next(self) -> MessageResponse | None:
+        outcomes: list[ffi.FunctionOutcome] = []
+        while isinstance(event := await self._rounds.next(outcomes), ffi.RoundEvent.RUN):
+            outcomes = await self._outcomes(event.calls)
+        return None if event is None else event.response
+
+    async def _outcomes(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
+        task = asyncio.ensure_future(self._handlers._run_async(calls))
+        self._running = asyncio.get_running_loop(), task
+        try:
+            if self._is_cancelled:
+                task.cancel()
+            await asyncio.wait([task])
+            return [] if task.cancelled() else task.result()
+        finally:
+            task.cancel()  # where this task was cancelled, which does not end the other
+            self._running = None
+
+
+def _told(returned: Any) -> ffi.FunctionOutcome:
+    if isinstance(returned, str):
+        return ffi.FunctionOutcome.TEXT(returned)
+    return ffi.FunctionOutcome.JSON(json_text(returned))
+
+
+def _failed(err: Exception) -> ffi.FunctionOutcome:
+    return ffi.FunctionOutcome.FAILED(str(err) or type(err).__name__)
+
+
+def _start(run: Callable[[], None]) -> None:
+    """Runs on a thread that does not hold up the end of the process."""
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="causerie-function", daemon=True).start()
+
+
+def _awaited(returned: Any) -> Any:
+    """Waits for what an asynchronous function gives, on a thread that has no event loop yet."""
+    finished: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+
+    async def wait() -> Any:
+        return await returned
+
+    def run() -> None:
+        try:
+            finished.put((asyncio.run(wait()), None))
+        except Exception as err:
+            finished.put((None, err))
+
+    _start(run)
+    result, raised = _get(finished, None)
+    if raised:
+        raise raised
+    return result
+
+
+Item = TypeVar("Item")
+
+
+def _get(items: queue.SimpleQueue[Item], deadline: float | None) -> Item:
+    """Waits in steps, which signals interrupt. Raises `queue.Empty` behind the deadline."""
+    while True:
+        rest = 0.1 if deadline is None else min(0.1, max(0.0, deadline - time.monotonic()))
+        try:
+            return items.get(timeout=rest)
+        except queue.Empty:
+            if rest < 0.1 and deadline is not None and deadline <= time.monotonic():
+                raise

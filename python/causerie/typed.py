@@ -1,0 +1,277 @@
+"""Functions and replies whose types are Python's own.
+
+A plain function with type hints, a dataclass, a `TypedDict` or a pydantic model is told to the model as it stands:
+`Annotated[str, "The city."]` describes a parameter, a docstring the function, and a default makes it optional. What the
+model writes comes back as values of these types, or as `SdkError.InvalidArgument`, which names the argument.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar, Union
+
+from causerie._json import loads
+from causerie.error import SdkError
+from causerie.function import (
+    SdkArr,
+    SdkBool,
+    SdkFunction,
+    SdkFunctionCall,
+    SdkFunctionParameter,
+    SdkFunctionParameterType,
+    SdkInt,
+    SdkNull,
+    SdkNum,
+    SdkObj,
+    SdkStr,
+    Severity,
+    function_schema,
+    validate,
+)
+
+T = TypeVar("T")
+
+_DEEPEST = 32
+_REPLY = "reply"
+_NOTHING: Any = inspect.Parameter.empty
+
+
+def function_from(thing: Callable[..., Any]) -> SdkFunction:
+    """The function that a plain function is, or that takes the fields of a class as its arguments.
+
+    A class gives its name in snake case. Raises `TypeError` for a type that a model cannot be told.
+    """
+    name = thing.__name__ if not isinstance(thing, type) else re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", thing.__name__).lower()
+    parameters = [
+        SdkFunctionParameter(
+            name=member.name,
+            type=member.type(),
+            description=member.described(),
+            optional=member.is_optional,
+        )
+        for member in _members(thing, 0)
+    ]
+    return SdkFunction(name, _documentation(thing), parameters)
+
+
+def decode_call(call: SdkFunctionCall, thing: Callable[..., T]) -> T:
+    """The arguments of a call as an object of a class; with a plain function, what it returns for them.
+
+    They are made to fit first, as `validate` does. Raises `SdkError.InvalidArgument`.
+    """
+    result: T = _built(thing, _fitting(call, function_from(thing)), "", 0)
+    return result
+
+
+def reply_schema(of: Any) -> dict[str, Any]:
+    """The JSON Schema of a type, which `json_schema_constraint` takes, as it takes the type itself."""
+    schema = function_schema(_reply_function(of))
+    result: dict[str, Any] = schema["parameters"]["properties"][_REPLY]
+    return result
+
+
+def decode_reply(text: str, to: Callable[..., T]) -> T:
+    """The value that the text of a reply is. Raises `SdkError.InvalidArgument`."""
+    try:
+        value = loads(text)
+    except ValueError:
+        raise SdkError.InvalidArgument(f"{_REPLY} is no JSON", _REPLY) from None
+    call = SdkFunctionCall(_REPLY, {_REPLY: value})
+    arguments = _fitting(call, _reply_function(to))
+    result: T = _value(to, arguments.get(_REPLY), _REPLY, 0)
+    return result
+
+
+def _reply_function(of: Any) -> SdkFunction:
+    """A reply is checked as the one argument of a function."""
+    member = _Member(_REPLY, of, "", _NOTHING, 0)
+    return SdkFunction(_REPLY, "", [SdkFunctionParameter(_REPLY, member.type(), member.described(), member.is_optional)])
+
+
+def _fitting(call: SdkFunctionCall, function: SdkFunction) -> dict[str, Any]:
+    validation = validate(dataclasses.replace(call, name=function.name), [function])
+    for diagnostic in validation.diagnostics:
+        if diagnostic.severity == Severity.ERROR:
+            raise SdkError.InvalidArgument(diagnostic.text, diagnostic.path)
+    return validation.arguments
+
+
+# What a model is told.
+
+
+@dataclasses.dataclass
+class _Member:
+    """A parameter of a function, or a field of a class."""
+
+    name: str
+    hint: Any
+    description: str
+    default: Any
+    depth: int
+
+    @property
+    def is_optional(self) -> bool:
+        return self.default is not _NOTHING or _plain(self.hint)[1]
+
+    def type(self) -> SdkFunctionParameterType:
+        return _type(self.hint, self.depth)
+
+    def described(self) -> str:
+        own = None if isinstance(kind := self.type(), SdkNull) else kind.description
+        return self.description or own or ""
+
+
+def _members(thing: Any, depth: int) -> list[_Member]:
+    """The parameters of a function, or the fields of a class."""
+    hints = typing.get_type_hints(thing, include_extras=True)
+    if is_pydantic(thing):
+        return [
+            _Member(name, hints[name], field.description or _note(hints[name]), _NOTHING if field.is_required() else None, depth)
+            for name, field in thing.model_fields.items()
+        ]
+    if typing.is_typeddict(thing):
+        required = thing.__required_keys__
+        return [_Member(name, hint, _note(hint), _NOTHING if name in required else None, depth) for name, hint in hints.items()]
+    if dataclasses.is_dataclass(thing):
+        return [_field_member(field, hints[field.name], depth) for field in dataclasses.fields(thing) if field.init]
+    if isinstance(thing, type):
+        raise TypeError(f"{thing.__name__} is no dataclass, TypedDict or pydantic model")
+    members = []
+    for name, parameter in inspect.signature(thing).parameters.items():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or name not in hints:
+            raise TypeError(f"parameter {name} of {thing.__name__} has no type, or no name in a call")
+        members.append(_Member(name, hints[name], _note(hints[name]), parameter.default, depth))
+    return members
+
+
+def _field_member(field: dataclasses.Field[Any], hint: Any, depth: int) -> _Member:
+    has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    description = field.metadata.get("description") or _note(hint)
+    return _Member(field.name, hint, description, None if has_default else _NOTHING, depth)
+
+
+def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
+    if _DEEPEST < depth:
+        raise TypeError(f"{hint!r} is nested deeper than {_DEEPEST} levels")
+    hint, _ = _plain(hint)
+    simple: dict[Any, type[Any]] = {str: SdkStr, int: SdkInt, float: SdkNum, bool: SdkBool, type(None): SdkNull}
+    if hint in simple:
+        kind: SdkFunctionParameterType = simple[hint]()
+        return kind
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return _choice(inner, hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _choice([member.value for member in hint], hint)
+    if origin is list or (origin is tuple and inner[1:] == (...,)):
+        item = _type(inner[0], depth + 1)
+        return SdkArr(_with_description(item, _note(inner[0])))
+    if hint is dict or (origin is dict and inner[0] is str):
+        return SdkObj({})
+    if isinstance(hint, type):
+        members = _members(hint, depth + 1)
+        properties = {member.name: _with_description(member.type(), member.described()) for member in members}
+        required = [member.name for member in members if not member.is_optional]
+        return SdkObj(properties, required, _documentation(hint) or None)
+    raise TypeError(f"{hint!r} is no type that a model can be told")
+
+
+def _choice(values: Iterable[Any], hint: Any) -> SdkFunctionParameterType:
+    values = list(values)
+    kinds: list[tuple[type, Any]] = [(str, SdkStr), (int, SdkInt), (float, SdkNum)]
+    for kind, make in kinds:
+        if all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
+            choice: SdkFunctionParameterType = make(enum_values=values)
+            return choice
+    raise TypeError(f"{hint!r} mixes kinds of values")
+
+
+def _plain(hint: Any) -> tuple[Any, bool]:
+    """The hint without what is said about it, and whether it can be `None`."""
+    is_optional = False
+    while True:
+        origin, inner = typing.get_origin(hint), typing.get_args(hint)
+        if origin is Annotated or getattr(origin, "_name", None) in ("Required", "NotRequired"):
+            hint = inner[0]
+        elif origin in (Union, types.UnionType) and type(None) in inner and len(inner) == 2:
+            hint = inner[0] if inner[1] is type(None) else inner[1]
+            is_optional = True
+        else:
+            return hint, is_optional
+
+
+def _note(hint: Any) -> str:
+    """The text that annotates a hint."""
+    if typing.get_origin(hint) is Annotated:
+        return next((note for note in typing.get_args(hint)[1:] if isinstance(note, str)), "")
+    return ""
+
+
+def _with_description(kind: SdkFunctionParameterType, description: str) -> SdkFunctionParameterType:
+    if isinstance(kind, SdkNull) or not description:
+        return kind
+    return dataclasses.replace(kind, description=description)
+
+
+def _documentation(thing: Any) -> str:
+    """The docstring, unless it is the one that dataclasses write themselves, or inherited."""
+    text = inspect.cleandoc(getattr(thing, "__doc__", None) or "")
+    is_written = isinstance(thing, type) and (text.startswith(f"{thing.__name__}(") or "__doc__" not in vars(thing))
+    return "" if is_written else " ".join(text.split("\n\n")[0].split())
+
+
+def is_pydantic(thing: Any) -> bool:
+    return isinstance(thing, type) and hasattr(thing, "model_fields") and hasattr(thing, "model_validate")
+
+
+# What the model wrote.
+
+
+def _built(thing: Any, arguments: Mapping[str, Any], place: str, depth: int) -> Any:
+    if is_pydantic(thing):
+        return _validated(thing, arguments, place)
+    values = {}
+    for member in _members(thing, depth):
+        inner = f"{place}.{member.name}" if place else member.name
+        if member.name in arguments:
+            values[member.name] = _value(member.hint, arguments[member.name], inner, depth + 1)
+        elif member.default is _NOTHING and not typing.is_typeddict(thing):
+            values[member.name] = None
+    if not isinstance(thing, type):
+        return thing(**values)
+    try:
+        return thing(**values)
+    except (TypeError, ValueError) as err:
+        raise SdkError.InvalidArgument(f"{place or 'the call'}: {err}", place) from err
+
+
+def _value(hint: Any, value: Any, place: str, depth: int) -> Any:
+    hint, _ = _plain(hint)
+    if value is None:
+        return None
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is float:
+        return float(value)
+    if origin in (list, tuple):
+        return origin(_value(inner[0], item, f"{place}[{index}]", depth + 1) for index, item in enumerate(value))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(value)
+    if isinstance(hint, type) and isinstance(value, Mapping) and hint is not dict:
+        return _built(hint, value, place, depth + 1)
+    return value
+
+
+def _validated(model: Any, arguments: Mapping[str, Any], place: str) -> Any:
+    try:
+        return model.model_validate(arguments)
+    except ValueError as err:
+        fault = getattr(err, "errors", lambda: [{"loc": (), "msg": str(err)}])()[0]
+        inner = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"])
+        at = (place + inner).lstrip(".")
+        raise SdkError.InvalidArgument(f"{at}: {fault['msg']}", at) from err

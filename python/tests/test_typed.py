@@ -1,0 +1,230 @@
+"""Functions and replies whose types are Python's own, and functions that are run along with a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from support import CALL_END, CALL_START, FIXTURES, scripted, text_of
+
+import causerie
+from causerie import FunctionHandlers, FunctionResult, SdkError, SdkFunctionCall
+
+SHARED = json.loads((FIXTURES / "typed/functions.json").read_text())
+
+
+def get_weather(
+    city: Annotated[str, "The city."],
+    days: Annotated[int | None, "How many days."] = None,
+    unit: Annotated[Literal["celsius", "fahrenheit"], "Of the temperature."] = "celsius",
+) -> str:
+    """The weather in a city."""
+    return f"{city}, {days}, {unit}"
+
+
+class Place(Enum):
+    INSIDE = "inside"
+    OUTSIDE = "outside"
+    AT_THE_BAR = "at_the_bar"
+
+
+@dataclass
+class Guest:
+    """A guest."""
+
+    name: Annotated[str, "As it is called."]
+    age: Annotated[int | None, "In years."] = None
+
+
+@dataclass
+class BookTable:
+    """Book a table
+    in a restaurant."""
+
+    restaurant: Annotated[str, "Name of the restaurant."]
+    guests: Annotated[list[Guest], "Who comes."]
+    hours: float = field(metadata={"description": "From now."})
+    place: Annotated[Place | None, "Where to sit."] = None
+    with_child: Annotated[bool | None, "Whether a child comes."] = None
+
+
+@dataclass
+class Recipe:
+    """How to cook."""
+
+    title: str
+    steps: list[str]
+    minutes: Annotated[int | None, "How long it takes."] = None
+
+
+class Point(TypedDict, total=False):
+    x: int
+    y: Annotated[int, "Up."]
+
+
+def call(text: str) -> list[Any]:
+    return [CALL_START, text, CALL_END]
+
+
+def plain(value: Any) -> Any:
+    """What JSON would hold of a value, without what is absent."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+def test_types_give_the_functions_that_all_languages_give() -> None:
+    functions = [causerie.function_from(get_weather), causerie.function_from(BookTable)]
+    assert json.loads(causerie.functions_to_json(functions)) == SHARED["functions"]
+    assert json.dumps(causerie.reply_schema(Recipe)) == json.dumps(SHARED["reply_schema"])
+
+
+@pytest.mark.parametrize("case", SHARED["calls"] + SHARED["replies"])
+def test_what_the_model_wrote_comes_back_as_the_type_or_as_an_error_with_its_place(case: dict[str, Any]) -> None:
+    def decoded() -> Any:
+        if "text" in case:
+            return causerie.decode_reply(case["text"], Recipe)
+        return causerie.decode_call(SdkFunctionCall("book_table", case["arguments"]), BookTable)
+
+    if "value" in case:
+        assert json.dumps(plain(asdict(decoded())), sort_keys=True) == json.dumps(case["value"], sort_keys=True)
+    else:
+        with pytest.raises(SdkError.InvalidArgument) as caught:
+            decoded()
+        assert (caught.value.argument, caught.value.reason) == (case["argument"], case["reason"])
+
+
+def test_other_types_of_python_are_told_and_read() -> None:
+    def move(to: Point, path: tuple[int, ...] = (), note: dict[str, Any] | None = None) -> Any:
+        return to, path, note
+
+    schema = causerie.function_schema(move)["parameters"]
+    assert schema["required"] == ["to"]
+    assert schema["properties"]["to"]["properties"]["y"] == {"type": "integer", "description": "Up."}
+    arguments = {"to": {"x": 1}, "path": [1, 2], "note": {"a": None}}
+    assert causerie.decode_call(SdkFunctionCall("move", arguments), move) == ({"x": 1}, (1, 2), {"a": None})
+    assert causerie.decode_reply("[1, 2]", list[int]) == [1, 2]
+
+
+@pytest.mark.parametrize("hint", [object, complex, dict[int, str], Literal["a", 1], str | int])
+def test_a_type_that_a_model_cannot_be_told_is_refused(hint: Any) -> None:
+    with pytest.raises(TypeError):
+        causerie.reply_schema(hint)
+
+
+def test_a_model_of_pydantic_is_told_and_validated() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model(
+        "SetTimer", minutes=(int, pydantic.Field(gt=0, description="How long.")), label=(str, "")
+    )
+    schema = causerie.function_schema(model)
+    assert schema["name"] == "set_timer" and schema["parameters"]["required"] == ["minutes"]
+    assert causerie.decode_call(SdkFunctionCall("set_timer", {"minutes": "3"}), model).minutes == 3
+    with pytest.raises(SdkError.InvalidArgument) as caught:
+        causerie.decode_call(SdkFunctionCall("set_timer", {"minutes": 0}), model)
+    assert caught.value.argument == "minutes"
+
+
+def test_plain_functions_are_run_with_values_of_their_types() -> None:
+    conversation = scripted(call("[get_weather(city='Oslo', days=\"3\")]"), call("[get_weather()]"), ["Done."])
+    handlers = FunctionHandlers(get_weather)
+    conversation.register_functions(handlers.functions)
+    events = list(conversation.respond_with_functions("Hi", handlers))
+    assert [event.text for event in events if isinstance(event, FunctionResult)] == [
+        "Oslo, 3, celsius",
+        '{"error": "city is missing"}',
+    ]
+    assert text_of(events) == "Done."
+
+
+def test_a_response_is_held_to_a_type() -> None:
+    options = causerie.GenerationOptions(json_schema_constraint=Recipe)
+    assert json.loads(str(options.json_schema_constraint)) == causerie.reply_schema(Recipe)
+
+
+@pytest.mark.parametrize("reading", ["for", "async for"])
+def test_functions_may_be_asynchronous(reading: str) -> None:
+    conversation = scripted(call("[f(), f()]"), ["Done."])
+
+    async def f(_: SdkFunctionCall) -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    handlers = FunctionHandlers(in_parallel=True)
+    handlers.on("f", f)
+    response = conversation.respond_with_functions("Hi", handlers)
+
+    async def read() -> list[Any]:
+        return [event async for event in response]
+
+    events = list(response) if reading == "for" else asyncio.run(read())
+    assert [event.text for event in events if isinstance(event, FunctionResult)] == ["1", "1"]
+
+
+def test_without_a_limit_functions_run_on_the_thread_that_reads() -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+    seen = []
+    handlers = FunctionHandlers()
+    handlers.on("f", lambda _: seen.append(threading.current_thread()))
+    list(conversation.respond_with_functions("Hi", handlers))
+    assert seen == [threading.current_thread()]
+
+
+def test_a_task_that_is_cancelled_cancels_its_functions() -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+    ended = []
+
+    async def main() -> None:
+        entered = asyncio.Event()
+
+        async def f(_: SdkFunctionCall) -> None:
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(True)
+
+        async def read() -> None:
+            async for _ in conversation.respond_with_functions("Hi", handlers):
+                pass
+
+        handlers = FunctionHandlers()
+        handlers.on("f", f)
+        task = asyncio.ensure_future(read())
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert ended == [True]
+    assert text_of(list(conversation.generate_response("Again"))) == "Done."
+
+
+def test_an_interrupt_in_a_function_reaches_the_reader() -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+
+    def f(_: SdkFunctionCall) -> None:
+        raise KeyboardInterrupt
+
+    handlers = FunctionHandlers()
+    handlers.on("f", f)
+    with pytest.raises(KeyboardInterrupt):
+        list(conversation.respond_with_functions("Hi", handlers))
+    assert text_of(list(conversation.generate_response("Again"))) == "Done."
+
+
+def test_a_result_that_is_no_json_is_an_error() -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+    handlers = FunctionHandlers()
+    handlers.on("f", lambda _: object())
+    result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
+    assert result.is_error and "no JSON" in result.text
