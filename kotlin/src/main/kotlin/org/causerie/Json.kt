@@ -21,6 +21,10 @@ internal fun decodeJsonObject(text: String): Map<String, Any?> = JsonReader(text
 internal fun encodeJsonObject(entries: Map<String, Any?>): String =
     StringBuilder().also { writeValue(it, entries, "arguments", 0) }.toString()
 
+/** Writes any value that JSON can hold; see [encodeJsonObject]. */
+internal fun encodeJson(value: Any?): String =
+    StringBuilder().also { writeValue(it, value, "the result", 0) }.toString()
+
 private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: Int) {
     if (DEEPEST < depth) throw SdkException.Serialization("$path is nested too deeply")
     when (value) {

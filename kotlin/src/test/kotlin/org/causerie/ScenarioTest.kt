@@ -1,6 +1,7 @@
 package org.causerie
 
 import java.io.File
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
@@ -93,6 +94,10 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
     private fun reply(step: Map<String, Any?>): List<Map<String, Any?>> {
         val options = optionsOf(options + step.entries("options"))
         val trace = Trace(hasScript)
+        if ("cancel_at" in step && "handlers" in step || step.entries("handlers").values.any { "cancels" in "$it" }) {
+            pullWithFunctions(step, options, trace)
+            return trace.events
+        }
         runBlocking {
             when (val leaveAt = step["leave_at"]) {
                 null -> if ("cancel_at" in step) pull(step, options, trace) else trace.takeAll(flow(step, options))
@@ -105,6 +110,60 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
     }
 
     private fun flow(step: Map<String, Any?>, options: GenerationOptions): Flow<MessageResponse> =
+        if ("handlers" in step) flowWithFunctions(step, options) else plainFlow(step, options)
+
+    private fun flowWithFunctions(step: Map<String, Any?>, options: GenerationOptions): Flow<MessageResponse> {
+        val handlers = handlers(step) { error("a flow has no cancel") }
+        return step["send"]?.let { conversation.respondWithFunctions(message(it), handlers, options) }
+            ?: conversation.continueWithFunctions(handlers, options)
+    }
+
+    private fun handlers(step: Map<String, Any?>, cancel: () -> Unit) = functionHandlers {
+        for ((name, value) in step.entries("rounds")) {
+            when (name) {
+                "max_rounds" -> maxRounds = (value as Long).toInt()
+                "time_limit" -> timeLimit = value as Double
+                "in_parallel" -> inParallel = value as Boolean
+                else -> error("no option $name")
+            }
+        }
+        for ((name, script) in step.entries("handlers")) {
+            val acts = (script as List<*>).iterator()
+            on(name) { call ->
+                val (what, value) = (acts.next() as Map<*, *>).entries.single()
+                when (what) {
+                    "returns" -> value
+                    "fails" -> throw IllegalStateException(value as String)
+                    "echoes" -> call.arguments
+                    "cancels" -> cancel()
+                    "hangs" -> awaitCancellation()
+                    else -> error("no act $what")
+                }
+            }
+        }
+    }
+
+    private fun pullWithFunctions(step: Map<String, Any?>, options: GenerationOptions, trace: Trace) {
+        lateinit var reply: BlockingReply
+        val handlers = handlers(step) { reply.cancel() }
+        reply = step["send"]?.let { conversation.respondWithFunctionsBlocking(message(it), handlers, options) }
+            ?: conversation.continueWithFunctionsBlocking(handlers, options)
+        var isCancelled = false
+        reply.use {
+            trace.reading {
+                for (event in reply) {
+                    trace.take(event)
+                    if (!isCancelled && step["cancel_at"] == trace.text()) {
+                        isCancelled = true
+                        play(step.items("meanwhile"))
+                        reply.cancel()
+                    }
+                }
+            }
+        }
+    }
+
+    private fun plainFlow(step: Map<String, Any?>, options: GenerationOptions): Flow<MessageResponse> =
         step["send"]?.let { conversation.generateResponse(message(it), options) }
             ?: conversation.continueResponse(options)
 
@@ -150,6 +209,7 @@ private class Trace(private val hasCounts: Boolean) {
             is MessageResponse.ReasoningChunk -> add("reasoning", event.reasoning)
             is MessageResponse.FunctionCalls -> events += mapOf("calls" to event.functionCalls.map(::fields))
             is MessageResponse.FunctionCallsRejected -> events += mapOf("rejected" to event.rejectedCalls.map(::fields))
+            is MessageResponse.FunctionResult -> events += fields(event)
             is MessageResponse.Complete -> events += fields(event)
             is MessageResponse.AudioSample -> error("no scenario has sound")
         }
@@ -174,6 +234,13 @@ private class Trace(private val hasCounts: Boolean) {
         put("reason", call.reason)
         put("raw_text", call.rawText)
         call.name?.let { put("name", it) }
+    }
+
+    private fun fields(event: MessageResponse.FunctionResult): Map<String, Any?> = buildMap {
+        put("result", event.text)
+        event.name?.let { put("name", it) }
+        event.callId?.let { put("call_id", it) }
+        if (event.isError) put("is_error", true)
     }
 
     private fun fields(event: MessageResponse.Complete): Map<String, Any?> = buildMap {

@@ -1,0 +1,164 @@
+@file:JvmName("Causerie")
+@file:JvmMultifileClass
+
+package org.causerie
+
+import java.util.concurrent.atomic.AtomicBoolean
+import kotlin.coroutines.cancellation.CancellationException
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.withTimeoutOrNull
+
+/**
+ * What runs the functions that a model calls.
+ *
+ * ```
+ * val handlers = functionHandlers {
+ *     on("check_weather") { call -> mapOf("sky" to "sunny", "city" to call.arguments["city"]) }
+ * }
+ * ```
+ *
+ * A text that is returned reaches the model as it is; maps, lists and numbers do as JSON. An exception becomes an error
+ * that the model reads.
+ */
+public class FunctionHandlers {
+    /** Replies whose calls are run, one after the other. The calls of the next one are left to the app. */
+    public var maxRounds: Int = 8
+
+    /** Seconds that a function may take. Then it is cancelled, where it suspends, and the model is told. */
+    public var timeLimit: Double? = null
+
+    /** Whether all calls of a reply are run at once. Their results come in order. */
+    public var inParallel: Boolean = false
+
+    /** The functions that were given with their types, to be registered. */
+    public val functions: List<SdkFunction> get() = declared.values.toList()
+
+    private val declared = LinkedHashMap<String, SdkFunction>()
+    private val handlers = LinkedHashMap<String, suspend (SdkFunctionCall) -> Any?>()
+
+    /** Runs the calls of a function. Their arguments fit its parameters, where it is registered. */
+    @JvmSynthetic
+    public fun on(name: String, handler: suspend (SdkFunctionCall) -> Any?) {
+        handlers[name] = handler
+    }
+
+    /** The same for Java, and for code that blocks its thread. */
+    public fun onBlocking(name: String, handler: FunctionHandler) {
+        handlers[name] = { call -> handler.run(call) }
+    }
+
+    /** Runs the calls of a function and has it among [functions]. */
+    @JvmSynthetic
+    public fun on(function: SdkFunction, handler: suspend (SdkFunctionCall) -> Any?) {
+        declared[function.name] = function
+        handlers[function.name] = handler
+    }
+
+    internal fun start(conversation: Conversation, message: ChatMessage?, options: GenerationOptions): FunctionRounds =
+        conversation.startRounds(
+            message,
+            handlers.keys.toList(),
+            RoundOptions(maxRounds, timeLimit, inParallel),
+            options
+        )
+
+    internal suspend fun run(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
+        calls.map { call -> async { outcome(call) } }.awaitAll()
+    }
+
+    private suspend fun outcome(call: SdkFunctionCall): FunctionOutcome = try {
+        val handler = handlers.getValue(call.name)
+        val limit = timeLimit
+        if (limit == null) {
+            told(handler(call))
+        } else {
+            withTimeoutOrNull(limit.seconds) { told(handler(call)) } ?: FunctionOutcome.TimedOut
+        }
+    } catch (err: CancellationException) {
+        // The reader's is passed on; a function may also have cancelled something of its own.
+        currentCoroutineContext().ensureActive()
+        FunctionOutcome.Failed(err.toString())
+    } catch (err: Exception) {
+        FunctionOutcome.Failed(err.message ?: err.toString())
+    }
+
+    private fun told(returned: Any?): FunctionOutcome = when (returned) {
+        is CharSequence -> FunctionOutcome.Text(returned.toString())
+        is Unit -> FunctionOutcome.Json("null")
+        else -> FunctionOutcome.Json(encodeJson(returned))
+    }
+}
+
+/** What runs a function on the thread that reads the reply. */
+public fun interface FunctionHandler {
+    /** What the function returns for a call: a text, or what JSON can hold. */
+    public fun run(call: SdkFunctionCall): Any?
+}
+
+/** Handlers, set in a block; see [FunctionHandlers]. */
+@JvmSynthetic
+public fun functionHandlers(block: FunctionHandlers.() -> Unit): FunctionHandlers = FunctionHandlers().apply(block)
+
+/**
+ * The reply to a message with all that the model does for it: its calls are run by the handlers, the results go back to
+ * it, and so on until it answers. All messages join the history as if they were sent by hand.
+ *
+ * Every event is that of a plain reply; [MessageResponse.FunctionResult] tells what came of each call, and the one
+ * [MessageResponse.Complete] comes last. A call that does not fit its function, that was rejected, or that names a
+ * function which is neither declared nor handled is answered with an error, so that the model can mend it. A call of a
+ * function that is declared but not handled ends the reply: all calls of that round are the app's. The conversation is
+ * busy up to the end. The options hold for each reply on the way.
+ *
+ * The flow is like that of [generateResponse]; cancelling its coroutine cancels the functions too.
+ */
+@JvmSynthetic
+public fun Conversation.respondWithFunctions(
+    message: ChatMessage,
+    handlers: FunctionHandlers,
+    options: GenerationOptions = GenerationOptions()
+): Flow<MessageResponse> = rounds(this, message, handlers, options)
+
+/** The reply to a text of the person, with the functions called on the way. */
+@JvmSynthetic
+public fun Conversation.respondWithFunctions(
+    text: String,
+    handlers: FunctionHandlers,
+    options: GenerationOptions = GenerationOptions()
+): Flow<MessageResponse> = rounds(this, ChatMessage(ChatMessageRole.USER, text), handlers, options)
+
+/** The same for a reply to the history as it stands. */
+@JvmSynthetic
+public fun Conversation.continueWithFunctions(
+    handlers: FunctionHandlers,
+    options: GenerationOptions = GenerationOptions()
+): Flow<MessageResponse> = rounds(this, null, handlers, options)
+
+private fun rounds(
+    conversation: Conversation,
+    message: ChatMessage?,
+    handlers: FunctionHandlers,
+    options: GenerationOptions
+): Flow<MessageResponse> {
+    val isConsumed = AtomicBoolean()
+    return flow {
+        if (isConsumed.getAndSet(true)) throw SdkException.StreamAlreadyConsumed("the stream was read before")
+        handlers.start(conversation, message, options).use { rounds ->
+            var outcomes = listOf<FunctionOutcome>()
+            while (true) {
+                val event = rounds.next(outcomes) ?: break
+                outcomes = listOf()
+                when (event) {
+                    is RoundEvent.Response -> emit(event.response)
+                    is RoundEvent.Run -> outcomes = handlers.run(event.calls)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+@file:OptIn(ExperimentalSerializationApi::class)
+
+package org.causerie
+
+import kotlinx.serialization.DeserializationStrategy
+import kotlinx.serialization.ExperimentalSerializationApi
+import kotlinx.serialization.KSerializer
+import kotlinx.serialization.SerialInfo
+import kotlinx.serialization.SerializationException
+import kotlinx.serialization.descriptors.PrimitiveKind
+import kotlinx.serialization.descriptors.SerialDescriptor
+import kotlinx.serialization.descriptors.SerialKind
+import kotlinx.serialization.descriptors.StructureKind
+import kotlinx.serialization.descriptors.elementDescriptors
+import kotlinx.serialization.descriptors.elementNames
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.serializer
+
+/*
+ * Functions and replies whose types are Kotlin's own: serializable classes. Who uses them brings
+ * kotlinx-serialization-json, which this library does not.
+ */
+
+/** What a class or a property means, written for the model. */
+@SerialInfo
+@Target(AnnotationTarget.CLASS, AnnotationTarget.PROPERTY)
+public annotation class Description(val text: String)
+
+/**
+ * The function that takes the properties of a serializable class as its arguments.
+ *
+ * ```
+ * @Serializable
+ * @Description("The weather in a city.")
+ * data class GetWeather(@Description("The city.") val city: String, val days: Int? = null)
+ *
+ * conversation.registerFunction(sdkFunction<GetWeather>()) // get_weather
+ * ```
+ *
+ * Its name is that of the class in snake case, or its `SerialName`. Properties that have defaults or can be null may be
+ * left out.
+ *
+ * @throws SdkException.InvalidFunction for a type that a model cannot be told
+ */
+public inline fun <reified T> sdkFunction(): SdkFunction = sdkFunction(serializer<T>().descriptor)
+
+/** The function that takes the properties of a serializable class as its arguments. */
+public fun sdkFunction(descriptor: SerialDescriptor): SdkFunction {
+    if (descriptor.kind != StructureKind.CLASS && descriptor.kind != StructureKind.OBJECT) {
+        throw SdkException.InvalidFunction("${descriptor.serialName} has no properties that could be arguments")
+    }
+    val parameters = (0 until descriptor.elementsCount).map { index ->
+        val type = typeOf(descriptor.getElementDescriptor(index), null, 1)
+        SdkFunctionParameter(
+            name = descriptor.getElementName(index),
+            type = type,
+            description = description(descriptor.getElementAnnotations(index)) ?: descriptionOf(type).orEmpty(),
+            optional = isOptional(descriptor, index)
+        )
+    }
+    val simpleName = descriptor.serialName.substringAfterLast('.')
+    val name = simpleName.replace(Regex("(?<=[^\\p{Lu}_])(?=\\p{Lu})"), "_").lowercase()
+    return SdkFunction(name, description(descriptor.annotations).orEmpty(), parameters)
+}
+
+/**
+ * The arguments of a call as a value of a serializable class, once they fit the function that it is.
+ *
+ * @throws SdkException.InvalidArgument which names the argument
+ */
+public inline fun <reified T> SdkFunctionCall.decode(): T = decode(serializer<T>())
+
+/** The arguments of a call as a value of a serializable class. */
+public fun <T> SdkFunctionCall.decode(deserializer: DeserializationStrategy<T>): T {
+    val arguments = fitting(this, sdkFunction(deserializer.descriptor))
+    return decoded(deserializer, encodeJsonObject(arguments), "")
+}
+
+/**
+ * The JSON Schema of a serializable type as JSON text, for `jsonSchemaConstraint`.
+ *
+ * @throws SdkException.InvalidFunction for a type that a model cannot be told
+ */
+public inline fun <reified T> replySchema(): String = replySchema(serializer<T>().descriptor)
+
+/** The JSON Schema of a serializable type. */
+public fun replySchema(descriptor: SerialDescriptor): String {
+    var schema: Any? = decodeJsonObject(functionSchema(replyFunction(descriptor)))
+    for (key in listOf("parameters", "properties", REPLY)) schema = (schema as Map<*, *>)[key]
+    return encodeJson(schema)
+}
+
+/**
+ * The value that the text of a reply is.
+ *
+ * @throws SdkException.InvalidArgument which names the place
+ */
+public inline fun <reified T> decodeReply(text: String): T = decodeReply(serializer<T>(), text)
+
+/** The value that the text of a reply is. */
+public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: String): T {
+    val reply = try {
+        Json.parseToJsonElement(text).takeIf(::isJson)
+    } catch (_: SerializationException) {
+        null
+    } ?: throw SdkException.InvalidArgument("$REPLY is no JSON", REPLY)
+    val call = SdkFunctionCall(REPLY, decodeJsonObject("""{"$REPLY": $reply}"""))
+    val arguments = fitting(call, replyFunction(deserializer.descriptor))
+    return decoded(deserializer, encodeJson(arguments[REPLY]), REPLY)
+}
+
+/**
+ * Runs the calls of a function whose arguments are a serializable class; it is among [FunctionHandlers.functions]. A
+ * result of a serializable class reaches the model as JSON.
+ */
+public inline fun <reified T, reified R> FunctionHandlers.on(noinline handler: suspend (T) -> R) {
+    val (arguments, results) = serializer<T>() to serializer<R>()
+    on(sdkFunction(arguments.descriptor)) { call -> told(results, handler(call.decode(arguments))) }
+}
+
+/** What a handler may return for a value of a serializable class. */
+@PublishedApi
+internal fun <R> told(serializer: KSerializer<R>, result: R): Any? = when (result) {
+    is String, is Unit -> result
+    else -> decodeJsonObject("""{"": ${json.encodeToString(serializer, result)}}""")[""]
+}
+
+private const val REPLY = "reply"
+private const val DEEPEST_TYPE = 32
+private val json = Json { ignoreUnknownKeys = true }
+private val NUMBER_OR_WORD = Regex("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null")
+private val whole = setOf(PrimitiveKind.BYTE, PrimitiveKind.SHORT, PrimitiveKind.INT, PrimitiveKind.LONG)
+
+/** A reply is checked as the one argument of a function. */
+private fun replyFunction(descriptor: SerialDescriptor): SdkFunction {
+    val type = typeOf(descriptor, null, 1)
+    val reply = SdkFunctionParameter(REPLY, type, descriptionOf(type).orEmpty(), descriptor.isNullable)
+    return SdkFunction(REPLY, "", listOf(reply))
+}
+
+private fun fitting(call: SdkFunctionCall, function: SdkFunction): Map<String, Any?> {
+    val validation = validate(call.copy(name = function.name), listOf(function))
+    validation.diagnostics.firstOrNull { it.severity == Severity.ERROR }?.let {
+        throw SdkException.InvalidArgument(it.text, it.path)
+    }
+    return validation.arguments
+}
+
+private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, place: String): T = try {
+    json.decodeFromString(deserializer, text)
+} catch (err: IllegalArgumentException) {
+    val path = err.message.orEmpty().substringAfter("at path: $", "").substringBefore('\n').trim()
+    val argument = (place + path).removePrefix(".")
+    throw SdkException.InvalidArgument("$argument: ${err.message.orEmpty().substringBefore('\n')}", argument)
+}
+
+/** Whether words without quotation marks, which the parser takes as they are, are numbers and the like. */
+private fun isJson(element: JsonElement): Boolean = when (element) {
+    is JsonPrimitive -> element.isString || NUMBER_OR_WORD.matches(element.content)
+    is JsonArray -> element.all(::isJson)
+    is JsonObject -> element.values.all(::isJson)
+}
+
+private fun isOptional(descriptor: SerialDescriptor, index: Int): Boolean =
+    descriptor.isElementOptional(index) || descriptor.getElementDescriptor(index).isNullable
+
+private fun description(annotations: List<Annotation>): String? =
+    annotations.filterIsInstance<Description>().firstOrNull()?.text
+
+private fun typeOf(descriptor: SerialDescriptor, outer: String?, depth: Int): SdkFunctionParameterType {
+    if (DEEPEST_TYPE < depth) throw SdkException.InvalidFunction("${descriptor.serialName} is nested too deeply")
+    val description = outer ?: description(descriptor.annotations)
+    return when (val kind = descriptor.kind) {
+        PrimitiveKind.STRING, PrimitiveKind.CHAR -> SdkStr(null, description)
+        in whole -> SdkInt(null, description)
+        PrimitiveKind.FLOAT, PrimitiveKind.DOUBLE -> SdkFunctionParameterType.SdkNum(null, description)
+        PrimitiveKind.BOOLEAN -> SdkBool(description)
+        SerialKind.ENUM -> SdkStr(descriptor.elementNames.toList(), description)
+        StructureKind.LIST -> SdkArr(typeOf(descriptor.elementDescriptors.first(), null, depth + 1), description)
+        StructureKind.MAP -> SdkObj(mapOf(), listOf(), description)
+        StructureKind.CLASS, StructureKind.OBJECT ->
+            if (descriptor.isInline) {
+                typeOf(descriptor.getElementDescriptor(0), description, depth + 1)
+            } else {
+                objectOf(descriptor, description, depth)
+            }
+        else -> throw SdkException.InvalidFunction("${descriptor.serialName} is $kind, which a model cannot be told")
+    }
+}
+
+private fun objectOf(descriptor: SerialDescriptor, description: String?, depth: Int): SdkObj {
+    val members = 0 until descriptor.elementsCount
+    val properties = members.associate { index ->
+        val own = description(descriptor.getElementAnnotations(index))
+        descriptor.getElementName(index) to typeOf(descriptor.getElementDescriptor(index), own, depth + 1)
+    }
+    val required = members.filterNot { isOptional(descriptor, it) }.map(descriptor::getElementName)
+    return SdkObj(properties, required, description)
+}
+
+private fun descriptionOf(type: SdkFunctionParameterType): String? = when (type) {
+    is SdkFunctionParameterType.SdkStr -> type.description
+    is SdkFunctionParameterType.SdkNum -> type.description
+    is SdkFunctionParameterType.SdkInt -> type.description
+    is SdkFunctionParameterType.SdkBool -> type.description
+    is SdkFunctionParameterType.SdkArr -> type.description
+    is SdkFunctionParameterType.SdkObj -> type.description
+    is SdkFunctionParameterType.SdkNull -> null
+}

@@ -1,0 +1,114 @@
+package org.causerie
+
+import kotlinx.serialization.SerialName
+import kotlinx.serialization.Serializable
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.serializer
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Test
+
+@Serializable
+@Description("The weather in a city.")
+data class GetWeather(
+    @Description("The city.") val city: String,
+    @Description("How many days.") val days: Int? = null,
+    @Description("Of the temperature.") val unit: TemperatureUnit? = null
+)
+
+@Serializable
+enum class TemperatureUnit {
+    @SerialName("celsius")
+    CELSIUS,
+
+    @SerialName("fahrenheit")
+    FAHRENHEIT
+}
+
+@Serializable
+@Description("Book a table in a restaurant.")
+data class BookTable(
+    @Description("Name of the restaurant.") val restaurant: String,
+    @Description("Who comes.") val guests: List<Guest>,
+    @Description("From now.") val hours: Double,
+    @Description("Where to sit.") val place: Place? = null,
+    @Description("Whether a child comes.") @SerialName("with_child") val hasChild: Boolean? = null
+)
+
+@Serializable
+@Description("A guest.")
+data class Guest(@Description("As it is called.") val name: String, @Description("In years.") val age: Byte? = null)
+
+@Serializable
+enum class Place {
+    @SerialName("inside")
+    INSIDE,
+
+    @SerialName("outside")
+    OUTSIDE,
+
+    @SerialName("at_the_bar")
+    AT_THE_BAR
+}
+
+@Serializable
+@Description("How to cook.")
+data class Recipe(
+    val title: String,
+    @Description("How long it takes.") val minutes: Int? = null,
+    val steps: List<String>
+)
+
+/** The cases of `tests/fixtures/typed`, with Kotlin's own types. */
+class TypedFunctionsTest {
+    private val shared = decodeJsonObject(repository.resolve("tests/fixtures/typed/functions.json").readText())
+
+    @Test
+    fun `types give the functions that all languages give`() {
+        val functions = functionsToJson(listOf(sdkFunction<GetWeather>(), sdkFunction<BookTable>()))
+        assertEquals(shared["functions"].toString(), json(functions).toString())
+        assertEquals(shared["reply_schema"].toString(), json(replySchema<Recipe>()).toString())
+    }
+
+    @Test
+    fun `what the model wrote comes back as the type or as an error with its place`() {
+        for (case in cases("calls")) {
+            @Suppress("UNCHECKED_CAST")
+            val call = SdkFunctionCall("book_table", case["arguments"] as Map<String, Any?>)
+            check<BookTable>(case) { call.decode() }
+        }
+        for (case in cases("replies")) check<Recipe>(case) { decodeReply(case["text"] as String) }
+    }
+
+    @Test
+    fun `a handler takes and returns types`() {
+        val conversation = scripted(
+            call("""[book_table(restaurant="Da Ugo", guests=[{"name": "Ada"}], hours=1)]"""),
+            call("""[book_table(restaurant="Da Ugo", guests=[{"name": "Ada", "age": 900}], hours=1)]"""),
+            listOf("Done.")
+        ).createConversation("")
+        val handlers = functionHandlers { on { table: BookTable -> table.guests } }
+        conversation.registerFunctions(handlers.functions)
+        val results = conversation.respondWithFunctions("Hi", handlers).read()
+            .filterIsInstance<MessageResponse.FunctionResult>()
+        assertEquals("""[{"name": "Ada"}]""", results[0].text)
+        assertEquals(true, results[1].isError && "guests[0].age" in results[1].text, results[1].text)
+    }
+
+    @Test
+    fun `a type that a model cannot be told is refused`() {
+        assertThrows(SdkException.InvalidFunction::class.java) { sdkFunction<String>() }
+    }
+
+    @Suppress("UNCHECKED_CAST")
+    private fun cases(name: String) = shared[name] as List<Map<String, Any?>>
+
+    private inline fun <reified T> check(case: Map<String, Any?>, decode: () -> T) {
+        try {
+            val value = Json.encodeToString(serializer<T>(), decode())
+            assertEquals(case["value"], json(value))
+        } catch (err: SdkException.InvalidArgument) {
+            assertEquals(case["argument"] to case["reason"], err.argument to err.message)
+        }
+    }
+}
