@@ -10,8 +10,22 @@ public enum MessageResponse: Equatable, Hashable, Sendable {
     case functionCalls([SdkFunctionCall])
     /// Call text that could not be delivered as calls.
     case functionCallsRejected([RejectedCall])
+    /// What came of a call, where functions are run along with the reply.
+    case functionResult(FunctionResult)
     /// The end. Nothing follows.
     case complete(Completion)
+}
+
+/// What came of a call, as the model reads it.
+public struct FunctionResult: Equatable, Hashable, Sendable {
+    /// The call's id; `nil` for a call that was rejected.
+    public var callId: String?
+    /// The function; `nil` for a rejected call whose name could not be read.
+    public var name: String?
+    /// The text of the message with the tool role that was added to the history.
+    public var text: String
+    /// Whether the text tells an error: of the function, or of the call.
+    public var isError: Bool
 }
 
 /// A reply that ended.
@@ -22,6 +36,8 @@ public struct Completion: Equatable, Hashable, Sendable {
     public var finishReason: FinishReason
     /// Counts and times.
     public var stats: GenerationStats
+    /// Those of the replies before it whose calls were run along the way, in order; else empty.
+    public var earlierRounds: [GenerationStats]
     /// What the prompt left out of the history, and whether the results in it match the calls.
     public var prompt: PromptReport
     /// Why calls were not constrained, or from some token on no longer, where that was asked for.
@@ -41,11 +57,14 @@ extension MessageResponse {
             self = .functionCalls(functionCalls)
         case .functionCallsRejected(let rejectedCalls):
             self = .functionCallsRejected(rejectedCalls)
-        case .complete(let fullMessage, let finishReason, let stats, let prompt, let unconstrained):
+        case .functionResult(let callId, let name, let text, let isError):
+            self = .functionResult(FunctionResult(callId: callId, name: name, text: text, isError: isError))
+        case .complete(
+            let fullMessage, let finishReason, let stats, let earlierRounds, let prompt, let unconstrained):
             self = .complete(
                 Completion(
-                    fullMessage: fullMessage, finishReason: finishReason, stats: stats, prompt: prompt,
-                    unconstrained: unconstrained))
+                    fullMessage: fullMessage, finishReason: finishReason, stats: stats, earlierRounds: earlierRounds,
+                    prompt: prompt, unconstrained: unconstrained))
         }
     }
 }

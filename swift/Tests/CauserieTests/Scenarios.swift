@@ -109,21 +109,41 @@ private final class Player {
     /// The events of a reply.
     private func reply(to step: JsonValue) async throws -> [JsonValue] {
         let options = try options.changed(by: step["options"])
+        let message = try step["send"].map(ChatMessage.init)
+        if step["handlers"] != nil {
+            let cancel = Cancel()
+            let handlers = try FunctionHandlers(step, cancel: cancel)
+            let stream =
+                if let message {
+                    conversation.respondWithFunctions(message: message, handlers: handlers, generationOptions: options)
+                } else {
+                    conversation.continueWithFunctions(handlers: handlers, generationOptions: options)
+                }
+            cancel.set(stream.cancel)
+            return try await events(of: stream, cancel: stream.cancel, step)
+        }
         let stream =
-            if let message = step["send"] {
-                conversation.generateResponse(message: try ChatMessage(message), generationOptions: options)
+            if let message {
+                conversation.generateResponse(message: message, generationOptions: options)
             } else {
                 conversation.continueResponse(generationOptions: options)
             }
+        return try await events(of: stream, cancel: stream.cancel, step)
+    }
+
+    private func events<Stream: AsyncSequence>(
+        of stream: Stream, cancel: () -> Void, _ step: JsonValue
+    ) async throws -> [JsonValue] where Stream.Element == MessageResponse {
         var trace = Trace(counts: counts)
         var cancelAt = step["cancel_at"]?.string
         let leaveAt = step["leave_at"]?.string
         do {
             if leaveAt == "" { return [] }
-            for try await event in try await cancelled(stream, at: &cancelAt, step, trace) {
+            try await cancelled(cancel, at: &cancelAt, step, trace)
+            for try await event in stream {
                 trace.add(event)
                 if trace.text == leaveAt { break }
-                _ = try await cancelled(stream, at: &cancelAt, step, trace)
+                try await cancelled(cancel, at: &cancelAt, step, trace)
             }
         } catch let error as SdkError {
             trace.add(error)
@@ -133,13 +153,12 @@ private final class Player {
 
     /// Cancels the reply when its text so far is the one at which to.
     private func cancelled(
-        _ stream: ResponseStream, at cancelAt: inout String?, _ step: JsonValue, _ trace: Trace
-    ) async throws -> ResponseStream {
+        _ cancel: () -> Void, at cancelAt: inout String?, _ step: JsonValue, _ trace: Trace
+    ) async throws {
         if cancelAt == trace.text {
             cancelAt = nil
             try await play(step["meanwhile"]?.items ?? [])
-            stream.cancel()
+            cancel()
         }
-        return stream
     }
 }

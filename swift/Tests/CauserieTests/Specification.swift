@@ -63,6 +63,7 @@ import Testing
         for try await response in conversation.generateResponse(message: userMessage, generationOptions: options) {
             switch response {
             case .functionCalls(let functionCalls): calls += functionCalls
+            case .functionResult(let result): print(result.text)
             case .complete(let completion): #expect(completion.fullMessage.functionCalls == calls)
             case .chunk, .reasoningChunk, .audioSample, .functionCallsRejected: Issue.record("\(response)")
             }

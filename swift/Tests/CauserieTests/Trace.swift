@@ -25,6 +25,7 @@ struct Trace {
         case .reasoningChunk(let chunk): join("reasoning", chunk)
         case .functionCalls(let calls): events.append(.object([("calls", .array(calls.map(\.event)))]))
         case .functionCallsRejected(let calls): events.append(.object([("rejected", .array(calls.map(\.event)))]))
+        case .functionResult(let result): events.append(result.event)
         case .complete(let completion): add(completion)
         case .audioSample: Issue.record("no scenario has sound")
         }
@@ -69,6 +70,16 @@ extension SdkFunctionCall {
         if !diagnostics.isEmpty {
             entries.append(("diagnostics", .array(diagnostics.map { JsonValue.string($0.code) })))
         }
+        return .object(entries)
+    }
+}
+
+extension FunctionResult {
+    fileprivate var event: JsonValue {
+        var entries: [(name: String, value: JsonValue)] = [("result", .string(text))]
+        if let name { entries.append(("name", .string(name))) }
+        if let callId { entries.append(("call_id", .string(callId))) }
+        if isError { entries.append(("is_error", .boolean(true))) }
         return .object(entries)
     }
 }

@@ -1,0 +1,219 @@
+/// What a type decodes, found by letting it decode from nothing.
+final class Shape {
+    enum Form {
+        case unknown
+        case simple(SdkFunctionParameterType)
+        case array(Shape)
+        case object([Member])
+    }
+
+    struct Member {
+        var name: String
+        var shape: Shape
+        var isOptional: Bool
+        var description: String?
+    }
+
+    var form = Form.unknown
+    private(set) var description = ""
+    private let depth: Int
+    private var descriptions: [String: String] = [:]
+
+    private init(depth: Int) {
+        self.depth = depth
+    }
+
+    /// The shape of a type.
+    convenience init<Value: Decodable>(of type: Value.Type) throws {
+        self.init(depth: 0)
+        do {
+            _ = try record(type)
+        } catch let error as DecodingError {
+            throw SdkError.InvalidFunction(reason: "\(type) is no type that a model can be told: \(error)")
+        }
+    }
+
+    /// The type as the model is told it.
+    func parameterType(described outer: String?) throws -> SdkFunctionParameterType {
+        let description = [outer, self.description].compactMap { $0 }.first { !$0.isEmpty }
+        switch form {
+        case .unknown: throw SdkError.InvalidFunction(reason: "a type tells nothing of itself")
+        case .simple(.sdkStr(let values, _)): return .sdkStr(enumValues: values, description: description)
+        case .simple(.sdkInt(let values, _)): return .sdkInt(enumValues: values, description: description)
+        case .simple(.sdkNum(let values, _)): return .sdkNum(enumValues: values, description: description)
+        case .simple(.sdkBool): return .sdkBool(description: description)
+        case .simple(let other): return other
+        case .array(let item):
+            return .sdkArr(itemType: try item.parameterType(described: nil), description: description)
+        case .object(let members):
+            var properties: [String: SdkFunctionParameterType] = [:]
+            for member in members {
+                properties[member.name] = try member.shape.parameterType(described: member.description)
+            }
+            let required = members.filter { !$0.isOptional }.map(\.name)
+            return .sdkObj(properties: properties, required: required, description: description)
+        }
+    }
+
+    /// Notes what a value of this type decodes, and gives one that will do.
+    func record<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        if let described = type as? any SdkDescribed.Type {
+            description = described.sdkDescription
+            descriptions = described.sdkDescriptions
+        }
+        if let cases = type as? any CaseIterable.Type, let (parameterType, first) = Self.choice(cases),
+            let first = first as? Value
+        {
+            form = .simple(parameterType)
+            return first
+        }
+        let simple: (SdkFunctionParameterType, Any)? =
+            switch type {
+            case is String.Type: (SdkStr(), "")
+            case is Bool.Type: (SdkBool(), false)
+            case is Double.Type: (SdkNum(), 0.0)
+            case is Float.Type: (SdkNum(), Float(0))
+            case let number as any FixedWidthInteger.Type: (SdkInt(), number.init(truncatingIfNeeded: 0))
+            default: nil
+            }
+        if let (parameterType, value) = simple, let value = value as? Value {
+            form = .simple(parameterType)
+            return value
+        }
+        guard depth < 32 else { throw SdkError.InvalidFunction(reason: "\(type) is nested deeper than 32 levels") }
+        return try Value(from: ShapeDecoder(shape: self))
+    }
+
+    func add(_ key: any CodingKey, isOptional: Bool) -> Shape {
+        let inner = Shape(depth: depth + 1)
+        var members: [Member] = []
+        if case .object(let before) = form { members = before }
+        let name = key.stringValue
+        members.append(
+            Member(name: name, shape: inner, isOptional: isOptional, description: descriptions[name]))
+        form = .object(members)
+        return inner
+    }
+
+    func item() -> Shape {
+        let inner = Shape(depth: depth + 1)
+        form = .array(inner)
+        return inner
+    }
+
+    private static func choice<Cases: CaseIterable>(_ type: Cases.Type) -> (SdkFunctionParameterType, Any)? {
+        let values = type.allCases.map { ($0 as? any RawRepresentable)?.rawValue as Any? }
+        guard let first = type.allCases.first else { return nil }
+        if let texts = values as? [String] { return (SdkStr(enumValues: texts), first) }
+        if let numbers = values as? [Int] { return (SdkInt(enumValues: numbers), first) }
+        return nil
+    }
+}
+
+private struct ShapeDecoder: Decoder {
+    let shape: Shape
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        if case .unknown = shape.form { shape.form = .object([]) }
+        return KeyedDecodingContainer(Members<Key>(shape: shape))
+    }
+
+    func unkeyedContainer() -> any UnkeyedDecodingContainer {
+        Items(shape: shape.item())
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer {
+        One(shape: shape)
+    }
+}
+
+private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let shape: Shape
+    var codingPath: [any CodingKey] { [] }
+    var allKeys: [Key] { [] }
+
+    func contains(_ key: Key) -> Bool { true }
+    func decodeNil(forKey key: Key) -> Bool { false }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try shape.add(key, isOptional: false).record(type)
+    }
+
+    func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+        try shape.add(key, isOptional: true).record(type)
+    }
+
+    // Those of Swift's own types, which are not asked for by the ones above.
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try optional(type, key) }
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try optional(type, key) }
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try optional(type, key) }
+    func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try optional(type, key) }
+
+    private func optional<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
+        try shape.add(key, isOptional: true).record(type)
+    }
+
+    func nestedContainer<Inner: CodingKey>(
+        keyedBy type: Inner.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<Inner> {
+        ShapeDecoder(shape: shape.add(key, isOptional: false)).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        ShapeDecoder(shape: shape.add(key, isOptional: false)).unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { ShapeDecoder(shape: shape.add(key, isOptional: false)) }
+}
+
+/// A list that seems to have one item.
+private struct Items: UnkeyedDecodingContainer {
+    let shape: Shape
+    var currentIndex = 0
+    var codingPath: [any CodingKey] { [] }
+    var count: Int? { 1 }
+    var isAtEnd: Bool { 0 < currentIndex }
+
+    mutating func decodeNil() -> Bool { false }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        currentIndex += 1
+        return try shape.record(type)
+    }
+
+    mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        currentIndex += 1
+        return ShapeDecoder(shape: shape).container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        currentIndex += 1
+        return ShapeDecoder(shape: shape).unkeyedContainer()
+    }
+
+    mutating func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
+}
+
+private struct One: SingleValueDecodingContainer {
+    let shape: Shape
+    var codingPath: [any CodingKey] { [] }
+
+    func decodeNil() -> Bool { false }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try shape.record(type)
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+struct GetWeather: Codable, SdkDescribed {
+    var city: String
+    var days: Int?
+    var unit: Unit?
+
+    enum Unit: String, Codable, CaseIterable {
+        case celsius, fahrenheit
+    }
+
+    static let sdkDescription = "The weather in a city."
+    static let sdkDescriptions = [
+        "city": "The city.", "days": "How many days.", "unit": "Of the temperature.",
+    ]
+}
+
+struct BookTable: Codable, SdkDescribed {
+    var restaurant: String
+    var guests: [Guest]
+    var hours: Double
+    var place: Place?
+    var hasChild: Bool?
+
+    enum CodingKeys: String, CodingKey {
+        case restaurant, guests, hours, place
+        case hasChild = "with_child"
+    }
+
+    struct Guest: Codable, SdkDescribed {
+        var name: String
+        var age: Int8?
+
+        static let sdkDescription = "A guest."
+        static let sdkDescriptions = ["name": "As it is called.", "age": "In years."]
+    }
+
+    enum Place: String, Codable, CaseIterable {
+        case inside, outside
+        case atTheBar = "at_the_bar"
+    }
+
+    static let sdkDescription = "Book a table in a restaurant."
+    static let sdkDescriptions = [
+        "restaurant": "Name of the restaurant.", "guests": "Who comes.", "hours": "From now.", "place": "Where to sit.",
+        "with_child": "Whether a child comes.",
+    ]
+}
+
+struct Recipe: Codable, SdkDescribed {
+    var title: String
+    var minutes: Int?
+    var steps: [String]
+
+    static let sdkDescription = "How to cook."
+    static let sdkDescriptions = ["minutes": "How long it takes."]
+}
+
+/// The cases of `tests/fixtures/typed`, with Swift's own types.
+@Suite struct TypedFunctions {
+    static let shared = try! JsonReader.value(
+        from: String(
+            contentsOf: repository.appendingPathComponent("tests/fixtures/typed/functions.json"), encoding: .utf8))
+
+    @Test func giveWhatAllLanguagesGive() throws {
+        let functions = try [SdkFunction(of: GetWeather.self), SdkFunction(of: BookTable.self)]
+        let told = try JsonReader.value(from: functionsToJson(functions: functions))
+        #expect(told.text == Self.shared["functions"]?.text)
+        #expect(try replySchema(of: Recipe.self) == Self.shared["reply_schema"]?.text)
+    }
+
+    @Test func decodeCallsOrNameThePlace() throws {
+        for entry in try #require(Self.shared["calls"]?.items) {
+            let arguments = try SdkJsonObject(text: try #require(entry["arguments"]).text)
+            let call = SdkFunctionCall(name: "book_table", argumentsObject: arguments)
+            try check(entry) { try call.decoded(as: BookTable.self) }
+        }
+        for entry in try #require(Self.shared["replies"]?.items) {
+            try check(entry) { try decodedReply(entry["text"]?.string ?? "", as: Recipe.self) }
+        }
+    }
+
+    @Test func areRunWithTypes() async throws {
+        let conversation = try scripted(
+            calling("[book_table(restaurant='Da Ugo', guests=[{'name': 'Ada'}], hours=1)]"),
+            calling("[book_table(restaurant='Da Ugo', guests=[{'name': 'Ada', 'age': 900}], hours=1)]"),
+            #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        try handlers.on(BookTable.self) { table in table.guests }
+        try conversation.registerFunctions(functions: handlers.functions)
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        #expect(results.map(\.isError) == [false, true])
+        #expect(results.first?.text == #"[{"name": "Ada"}]"#)
+        #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)
+    }
+
+    @Test func areRefusedWhereAModelCannotBeTold() {
+        #expect { try SdkFunction(of: String.self) } throws: { ($0 as? SdkError)?.kind == "InvalidFunction" }
+    }
+
+    /// A function that ends for nothing is not waited for.
+    @Test func areGivenUp() async throws {
+        let conversation = try scripted(
+            calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = 0
+        handlers.on("f") { _ in
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                Forever.shared.keep(continuation)
+            }
+        }
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        #expect(results.map(\.isError) == [true])
+    }
+
+    private func calling(_ calls: String) -> String {
+        #"[{"control": "<|tool_call_start|>"}, "\#(calls)", {"control": "<|tool_call_end|>"}]"#
+    }
+
+    private func check<Value: Encodable>(_ entry: JsonValue, _ decode: () throws -> Value) throws {
+        do {
+            let data = try JSONEncoder().encode(try decode())
+            let value = try JsonReader.value(from: String(decoding: data, as: UTF8.self))
+            // Foundation writes 2.0 as 2.
+            let expected = entry["value"]?.sorted.text.replacingOccurrences(of: ".0", with: "")
+            #expect(value.sorted.text == expected)
+        } catch SdkError.InvalidArgument(let reason, let argument) {
+            #expect(argument == entry["argument"]?.string)
+            #expect(reason == entry["reason"]?.string)
+        }
+    }
+}
+
+/// Keeps continuations that are never resumed.
+private final class Forever: @unchecked Sendable {
+    static let shared = Forever()
+    private let lock = NSLock()
+    private var kept: [CheckedContinuation<Void, Never>] = []
+
+    func keep(_ continuation: CheckedContinuation<Void, Never>) {
+        lock.withLock { kept.append(continuation) }
+    }
+}
