@@ -78,6 +78,19 @@ fn without_its_key_nothing_but_health_and_the_page_is_answered() {
 }
 
 #[test]
+fn odd_keys_are_refused_and_good_ones_served_afterwards() {
+    let (server, key, _) = hosted(Auth::Private, 1);
+    for odd in ["é", "a:é", ":", "::", "%00", "\u{7f}", &"k".repeat(10_000), &key[..key.len() - 1], &key.to_uppercase()]
+    {
+        let reply = chat(&server, odd);
+        assert!(matches!(reply.status, 400 | 401), "{odd:.20}: {}", reply.status);
+        assert!(!reply.text().contains(odd) || odd.len() < 3, "no key stands in an error");
+    }
+    assert_eq!(chat(&server, &"k".repeat(1 << 20)).fault(), (431, "headers_too_large".into(), None));
+    assert_eq!(chat(&server, &key).status, 200);
+}
+
+#[test]
 fn clients_of_messages_are_told_in_their_own_form() {
     let (server, _, foreign) = hosted(Auth::Private, 1);
     let ask = |header: &str| server.client().with(header, "POST", "/acme/notes/v1/messages", "{}");
