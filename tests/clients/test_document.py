@@ -18,6 +18,7 @@ class Document(unittest.TestCase):
             address = server.base_url.removesuffix("/v1")
             command = [pathlib.Path(sys.executable).with_name("schemathesis"), "run", f"{address}/openapi.json"]
             options = ["--url", address, "--seed", "1", "--phases", "coverage", "--checks", CHECKS, "--no-color"]
+            options += ["--request-timeout", "120"]  # ten seconds are little on a busy machine
             environment = {**os.environ, "SCHEMATHESIS_HOOKS": "hooks"}
             ran = subprocess.run(
                 [*command, *options], capture_output=True, text=True, env=environment, cwd=pathlib.Path(__file__).parent
