@@ -94,11 +94,8 @@ pub struct QuantisationShare {
 pub struct MemoryEstimate {
     /// Tokens of the sequence.
     pub context_size: usize,
-    /// The weights. Those of 16 and 32 bits are held in 32.
+    /// The weights, in the order that products read.
     pub weights: u64,
-    /// Copies of weights, in the order that products read, which are made at the first reply. At most: not every
-    /// processor takes them.
-    pub copies: u64,
     /// Keys and values of the sequence.
     pub key_values: u64,
     /// What convolutions remember of the sequence.
@@ -110,7 +107,7 @@ pub struct MemoryEstimate {
 impl MemoryEstimate {
     /// All together, in bytes.
     pub fn total(&self) -> u64 {
-        let parts = [self.copies, self.key_values, self.convolutions, self.working];
+        let parts = [self.key_values, self.convolutions, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
     }
 }
@@ -205,10 +202,9 @@ impl ModelInfo {
         MemoryEstimate {
             context_size,
             weights: self.sizes.n_weight_bytes,
-            copies: self.sizes.n_copied_bytes,
             key_values: self.sizes.key_value_bytes(context_size),
             convolutions: self.sizes.convolution_bytes(),
-            working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size), context_size),
+            working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }
 }

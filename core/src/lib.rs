@@ -52,8 +52,9 @@ pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{
-    ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, PositionalArguments,
-    RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
+    CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel,
+    PositionalArguments, RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
+    ToolListForm,
 };
 pub use parse::{Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, PromptReport};

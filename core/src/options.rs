@@ -148,6 +148,10 @@ pub struct LoadOptions {
     pub context_size: Option<usize>,
     /// What computes. Default: the CPU.
     pub device: Device,
+    /// Threads that compute on the CPU. Default: as many as there are processors.
+    pub threads: Option<usize>,
+    /// What keys and values are kept as, on the CPU. Default: F16.
+    pub cache_type: CacheType,
     /// A chat template in place of the model's own.
     pub chat_template: Option<String>,
     /// The form in which the chat template is handed functions. Default: what its family is used to.
@@ -165,11 +169,16 @@ pub struct LoadOptions {
     pub cache_entries: usize,
 }
 
+/// More than any machine has processors for one model.
+const MOST_THREADS: usize = 1024;
+
 impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             context_size: None,
             device: Device::default(),
+            threads: None,
+            cache_type: CacheType::default(),
             chat_template: None,
             tool_list_form: None,
             function_names: FunctionNames::default(),
@@ -190,9 +199,14 @@ impl LoadOptions {
         if self.context_size == Some(0) {
             return Err(out_of_range("context_size", 0, "1 or more"));
         }
+        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+            return Err(out_of_range("threads", threads, "1 to 1024"));
+        }
         self.generation_defaults.check()
     }
 }
+
+pub use causerie_backend::CacheType;
 
 /// What a model computes on.
 #[non_exhaustive]

@@ -16,7 +16,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::info::ModelInfo;
 use crate::message::ChatMessage;
-use crate::model::{Model, Progress};
+use crate::model::{Compute, Model, Progress};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::prompt::{ControlTokens, Frame, TemplateSources, joined};
 use crate::response::PromptReport;
@@ -95,9 +95,9 @@ impl ModelRunner {
         Self::from_weights(Weights::from_bytes(bytes.into())?, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    fn from_weights(mut weights: Weights, options: LoadOptions, progress: Progress<'_>) -> Result<Self> {
+    fn from_weights(weights: Weights, options: LoadOptions, progress: Progress<'_>) -> Result<Self> {
         options.check()?;
-        weights.put_on(options.device)?;
+        let compute = Compute::new(&options)?;
         let mut info = ModelInfo::of_weights(&weights)?;
         let (tokenizer, templates) = Tokenizer::load(&weights)?;
         info.set_tokenizer(&weights, &tokenizer)?;
@@ -108,7 +108,7 @@ impl ModelRunner {
         };
         let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);
         let renderer = templates.map(renderer).transpose()?;
-        let model = Model::load(&weights, progress)?;
+        let model = Model::load(&weights, compute, progress)?;
         weights.check_unchanged()?;
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());

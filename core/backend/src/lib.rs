@@ -1,7 +1,24 @@
-//! The floor of the machine: the only crate of causerie that may contain `unsafe`, of which there is none yet.
+//! The floor of the machine: the only crate of causerie that may contain `unsafe`.
 //!
-//! Today it holds files of weights; the native CPU kernels and their thread pool join it.
+//! Files of weights, and computing on the CPU: [`Matrix`] holds weights in the order in which products read them,
+//! [`Cpu`] has the operations that models are made of. Their results do not depend on how many threads or rows work at
+//! once, nor on the processor: all kernels keep one order of operations.
 
+mod grid;
+mod memory;
+mod pool;
+mod simd;
+mod matrix;
+mod activations;
+mod kernels;
+mod pages;
+mod ops;
+mod cpu;
 mod model_file;
 
+pub use activations::Activations;
+pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, Turns};
+pub use matrix::{Format, Matrix};
 pub use model_file::ModelFile;
+pub use ops::rotation::Pairing;
+pub use pages::{CacheShape, CacheType, KeyValues};

@@ -1,7 +1,7 @@
 //! Files of which parts are read where they are asked for.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
@@ -50,9 +50,7 @@ impl ModelFile {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; range.len()];
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(range.start as u64))?; // usize has at most 64 bits
-        file.read_exact(&mut bytes)?;
+        read_at(&self.file, &mut bytes, range.start as u64)?; // usize has at most 64 bits
         Ok(bytes)
     }
 
@@ -61,6 +59,23 @@ impl ModelFile {
         let now = self.file.metadata();
         now.is_ok_and(|now| now.len() == self.n_bytes as u64 && modified(&now) == self.modified)
     }
+}
+
+/// Without a place of its own in the file, so that several threads can read at once.
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], start: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, start)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, mut bytes: &mut [u8], mut start: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, start)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => (bytes, start) = (&mut bytes[n..], start + n as u64),
+        }
+    }
+    Ok(())
 }
 
 /// `None` on systems that do not know.

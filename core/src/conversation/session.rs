@@ -120,7 +120,7 @@ fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<
 
 /// What the model computes for some tokens, by which it is known, and its state after them.
 fn probe(loaded: &LoadedModel) -> Result<(Vec<f32>, State)> {
-    let mut state = loaded.model.start();
+    let mut state = loaded.model.start()?;
     let ids: Vec<u32> = (0..PROBE as u32).map(|id| id % loaded.model.n_vocabulary() as u32).collect();
     let logits = loaded.model.forward(&ids, &mut state)?.unwrap_or_default();
     let step = logits.len().div_ceil(PROBE_LOGITS).max(1);

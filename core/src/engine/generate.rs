@@ -184,11 +184,14 @@ impl Generation {
             return Ok(true);
         }
         let begun = Instant::now();
-        let state = self.state.get_or_insert_with(|| {
-            let state = cache.find(&self.tokens).unwrap_or_else(|| loaded.model.start());
-            self.stats.cached_prompt_tokens = state.n_tokens();
-            state
-        });
+        let state = match &mut self.state {
+            Some(state) => state,
+            empty => {
+                let state = cache.find(&self.tokens).map_or_else(|| loaded.model.start(), Ok)?;
+                self.stats.cached_prompt_tokens = state.n_tokens();
+                empty.insert(state)
+            }
+        };
         let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
         let end = stretch_end(&self.tokens, state.n_tokens(), is_end);
         let stretch = &self.tokens[state.n_tokens()..end];

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::function::{SdkFunctionParameter, SdkFunctionParameterType};
+use crate::model::Compute;
 use crate::options::ToolChoice;
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse};
 use crate::weights::Weights;
@@ -19,7 +20,8 @@ fn engine_that(reads_forced_together: bool) -> Engine {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let (tokenizer, _) = Tokenizer::load(&weights).unwrap();
-    let model = Model::load(&weights, &mut |_| ControlFlow::Continue(())).unwrap();
+    let model =
+        Model::load(&weights, Compute::new(&Default::default()).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap();
     let loaded = LoadedModel { reads_forced_together, ..LoadedModel::new(model, tokenizer, None, 4096) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }

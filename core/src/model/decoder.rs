@@ -5,75 +5,58 @@
 
 use std::ops::ControlFlow;
 
-use candle_core::quantized::QMatMul;
-use candle_core::{Module, Result as TensorResult, Tensor};
-use candle_nn::ops::rms_norm;
-
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::architecture::Architecture;
+use crate::model::backend::Backend;
 use crate::model::layer::{Layer, LayerWeights};
-use crate::model::state::State;
 use crate::model::{Progress, wrong};
-use crate::weights::Weights;
+use crate::weights::{MatrixPlace, Weights};
 
-pub(crate) struct Decoder {
-    embedding: QMatMul,
-    layers: Vec<Layer>,
-    output_norm: Tensor,
+pub(crate) struct Decoder<B: Backend> {
+    pub(crate) embedding: B::Matrix,
+    pub(crate) layers: Vec<Layer<B>>,
+    pub(crate) output_norm: B::Vector,
     /// `None` when the embedding serves for the logits as well.
-    head: Option<QMatMul>,
-    norm_eps: f32,
-    n_vocabulary: usize,
+    pub(crate) head: Option<B::Matrix>,
+    pub(crate) norm_eps: f32,
+    pub(crate) n_vocabulary: usize,
+    pub(crate) hidden: usize,
+    pub(crate) backend: B,
 }
 
-impl Decoder {
-    pub(crate) fn load(weights: &Weights, architecture: &Architecture, progress: Progress<'_>) -> Result<Self> {
+impl<B: Backend> Decoder<B> {
+    pub(crate) fn load(
+        backend: B,
+        weights: &Weights,
+        architecture: &Architecture,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         let (n_vocabulary, hidden) = embedding_shape(weights)?;
         let n_layers = architecture.layers.len();
         let layers = (0..n_layers).map(|layer| {
             tell(progress, layer as f32 / n_layers as f32)?;
-            Layer::load(&LayerWeights { weights, architecture, layer, hidden })
+            Layer::load(&LayerWeights { backend: &backend, weights, architecture, layer, hidden })
         });
         let layers = layers.collect::<Result<_>>()?;
-        let head = head(weights, architecture);
+        let matrix =
+            |name: &str| backend.matrix(weights, &MatrixPlace { name, shape: (n_vocabulary, hidden), of_stack: None });
         let decoder = Self {
-            embedding: weights.matrix(embedding(weights), (n_vocabulary, hidden))?,
+            embedding: matrix(embedding(weights))?,
             layers,
-            output_norm: weights.floats(&output_norm(weights, architecture), &[hidden])?,
-            head: head.map(|head| weights.matrix(head, (n_vocabulary, hidden))).transpose()?,
+            output_norm: backend.vector(weights.floats(&output_norm(weights, architecture), &[hidden])?)?,
+            head: head(weights, architecture).map(matrix).transpose()?,
             norm_eps: architecture.norm_eps,
             n_vocabulary,
+            hidden,
+            backend,
         };
         tell(progress, 1.0)?;
         Ok(decoder)
     }
 
-    pub(crate) fn n_vocabulary(&self) -> usize {
-        self.n_vocabulary
-    }
-
-    pub(crate) fn start(&self) -> State {
-        State::new(self.layers.iter().map(Layer::start).collect())
-    }
-
-    /// Reads tokens and returns what the last layer makes of them, `(time, hidden)`.
-    pub(crate) fn read(&self, ids: &[u32], state: &mut State) -> TensorResult<Tensor> {
-        let ids = Tensor::new(ids, self.output_norm.device())?;
-        let mut x = self.embedding.embedding(&ids)?; // (time, hidden)
-        for (layer, layer_state) in self.layers.iter().zip(&mut state.layers) {
-            x = layer.forward(&x, state.n_tokens, layer_state)?;
-        }
-        state.n_tokens += ids.elem_count();
-        Ok(x)
-    }
-
-    /// Reads tokens and returns the logits after the last one.
-    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> TensorResult<Vec<f32>> {
-        let x = self.read(ids, state)?;
-        let last = x.narrow(0, ids.len() - 1, 1)?.contiguous()?;
-        let last = rms_norm(&last, &self.output_norm, self.norm_eps)?;
-        let logits = self.head.as_ref().unwrap_or(&self.embedding).forward(&last)?;
-        logits.flatten_all()?.to_vec1()
+    /// The matrix that gives the logits.
+    pub(crate) fn head(&self) -> &B::Matrix {
+        self.head.as_ref().unwrap_or(&self.embedding)
     }
 }
 

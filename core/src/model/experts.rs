@@ -2,15 +2,13 @@
 //!
 //! `s = sigmoid(router x)`; the experts with the largest `s + bias` are taken, and weighted by their `s` without it.
 
-use candle_core::{Result as TensorResult, Tensor};
-use candle_nn::ops::sigmoid;
-
 use crate::error::Result;
+use crate::model::backend::Backend;
 use crate::model::feed_forward::Dense;
 use crate::model::layer::LayerWeights;
 use crate::model::linear::Linear;
 use crate::model::wrong;
-use crate::weights::Weights;
+use crate::weights::{MatrixPlace, Weights};
 
 /// How a mixture is put together, as the files state it.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,16 +25,16 @@ pub(crate) struct Mixture {
 /// More than any model has; a file that states more is broken.
 const MOST_EXPERTS: usize = 4096;
 
-pub(crate) struct Experts {
-    router: Linear,
+pub(crate) struct Experts<B: Backend> {
+    pub(crate) router: Linear<B>,
     /// Of each expert; zeros without a bias.
     bias: Vec<f32>,
-    experts: Vec<Dense>,
+    pub(crate) experts: Vec<Dense<B>>,
     mixture: Mixture,
 }
 
-impl Experts {
-    pub(crate) fn load(weights: &LayerWeights<'_>) -> Result<Self> {
+impl<B: Backend> Experts<B> {
+    pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let (n_experts, layer) = (weights.rows("ffn_gate_inp")?, weights.layer);
         let Some(mixture) = weights.architecture.mixture.clone() else {
             let family = weights.architecture.family.gguf;
@@ -57,32 +55,8 @@ impl Experts {
         })
     }
 
-    /// `x` is `(time, hidden)`, as is what returns.
-    pub(crate) fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
-        let shares: Vec<Vec<f32>> = sigmoid(&self.router.forward(x)?)?.to_vec2()?; // (time, experts)
-        // The tokens of each expert, with their weights. All tokens of an expert go through it together.
-        let mut tokens = vec![(Vec::new(), Vec::new()); self.experts.len()];
-        for (token, shares) in (0u32..).zip(&shares) {
-            for (expert, weight) in self.route(shares) {
-                tokens[expert].0.push(token);
-                tokens[expert].1.push(weight);
-            }
-        }
-        let mut sum = x.zeros_like()?;
-        for (expert, (tokens, weights)) in self.experts.iter().zip(tokens) {
-            if tokens.is_empty() {
-                continue;
-            }
-            let weights = Tensor::from_slice(&weights, (weights.len(), 1), x.device())?;
-            let tokens = Tensor::new(tokens, x.device())?;
-            let y = expert.forward(&x.index_select(&tokens, 0)?)?.broadcast_mul(&weights)?;
-            sum = sum.index_add(&tokens, &y, 0)?;
-        }
-        Ok(sum)
-    }
-
     /// The experts of one token, and their weights.
-    fn route(&self, shares: &[f32]) -> Vec<(usize, f32)> {
+    pub(crate) fn route(&self, shares: &[f32]) -> Vec<(usize, f32)> {
         let mut order: Vec<usize> = (0..shares.len()).collect();
         let merit = |expert: usize| shares[expert] + self.bias[expert];
         order.sort_by(|a, b| merit(*b).total_cmp(&merit(*a)));
@@ -94,15 +68,16 @@ impl Experts {
     }
 }
 
-fn load_expert(weights: &LayerWeights<'_>, expert: usize, n_experts: usize) -> Result<Dense> {
+fn load_expert<B: Backend>(weights: &LayerWeights<'_, B>, expert: usize, n_experts: usize) -> Result<Dense<B>> {
     let (hidden, width) = (weights.hidden, weights.expert_width()?);
     let linear = |part: &str, rows: usize, columns: usize| {
         let name = weights.expert_name(part, expert);
-        let matrix = match weights.weights {
-            Weights::Gguf(file) => file.matrix_of(&name, expert, [n_experts, rows, columns]),
-            Weights::Folder(_) => weights.weights.matrix(&name, (rows, columns)),
+        let of_stack = match weights.weights {
+            Weights::Gguf(_) => Some((expert, n_experts)),
+            Weights::Folder(_) => None,
         };
-        Ok(Linear::new(matrix?, None))
+        let place = MatrixPlace { name: &name, shape: (rows, columns), of_stack };
+        Ok(Linear { weight: weights.backend.matrix(weights.weights, &place)?, bias: None })
     };
     Ok(Dense {
         gate: linear("ffn_gate_exps", width, hidden)?,
@@ -111,11 +86,10 @@ fn load_expert(weights: &LayerWeights<'_>, expert: usize, n_experts: usize) -> R
     })
 }
 
-fn bias(weights: &LayerWeights<'_>, n_experts: usize) -> Result<Vec<f32>> {
+fn bias<B: Backend>(weights: &LayerWeights<'_, B>, n_experts: usize) -> Result<Vec<f32>> {
     let name = match weights.weights {
         Weights::Gguf(_) => format!("blk.{}.exp_probs_b.bias", weights.layer),
         Weights::Folder(_) => format!("model.layers.{}.feed_forward.expert_bias", weights.layer),
     };
-    let failed = |err| wrong(format!("cannot load tensor {name}")).caused_by(err);
-    weights.weights.floats(&name, &[n_experts])?.to_vec1().map_err(failed)
+    weights.weights.floats(&name, &[n_experts])
 }

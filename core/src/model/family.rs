@@ -2,8 +2,8 @@
 //!
 //! Everything is asked for by its name in GGUF files, which is the same in all families.
 
-use crate::model::rope::Pairing;
 use crate::weights::Weights;
+use causerie_backend::Pairing;
 
 /// What sets a family of models apart, beyond what its files say.
 #[derive(Debug)]

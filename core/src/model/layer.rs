@@ -1,41 +1,37 @@
 //! One layer: an operator over time, then a feed-forward block, each around a residual.
 
-use candle_core::{Result as TensorResult, Tensor};
-use candle_nn::ops::rms_norm;
-
 use crate::error::Result;
 use crate::model::architecture::Architecture;
 use crate::model::attention::Attention;
+use crate::model::backend::Backend;
 use crate::model::feed_forward::FeedForward;
 use crate::model::linear::Linear;
 use crate::model::short_convolution::ShortConvolution;
-use crate::model::state::{KeyValues, LayerState};
 use crate::model::wrong;
-use crate::weights::Weights;
+use crate::weights::{MatrixPlace, Weights};
 
-pub(crate) struct Layer {
-    operator_norm: Tensor,
-    operator: Operator,
-    feed_forward_norm: Tensor,
-    feed_forward: FeedForward,
-    norm_eps: f32,
+pub(crate) struct Layer<B: Backend> {
+    pub(crate) operator_norm: B::Vector,
+    pub(crate) operator: Operator<B>,
+    pub(crate) feed_forward_norm: B::Vector,
+    pub(crate) feed_forward: FeedForward<B>,
 }
 
-enum Operator {
-    ShortConvolution(ShortConvolution),
-    Attention(Attention),
+pub(crate) enum Operator<B: Backend> {
+    ShortConvolution(ShortConvolution<B>),
+    Attention(Attention<B>),
 }
 
 /// Where a layer's tensors are looked up, by the part's name in GGUF files.
-#[derive(Clone, Copy)]
-pub(crate) struct LayerWeights<'a> {
+pub(crate) struct LayerWeights<'a, B> {
+    pub(crate) backend: &'a B,
     pub(crate) weights: &'a Weights,
     pub(crate) architecture: &'a Architecture,
     pub(crate) layer: usize,
     pub(crate) hidden: usize,
 }
 
-impl LayerWeights<'_> {
+impl<B> LayerWeights<'_, B> {
     /// The name of a tensor in the form of the file; `kind` is `weight` or `bias`.
     fn tensor(&self, part: &str, kind: &str) -> String {
         let layer = self.layer;
@@ -78,30 +74,34 @@ impl LayerWeights<'_> {
         }
     }
 
-    pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear> {
-        let weight = self.weights.matrix(&self.name(part), (rows, columns))?;
-        Ok(Linear::new(weight, self.bias(part, rows)?))
-    }
-
-    /// The bias of a part, where it has one.
-    pub(crate) fn bias(&self, part: &str, length: usize) -> Result<Option<Tensor>> {
-        let name = self.tensor(part, "bias");
-        self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()
-    }
-
     /// A bias that the family always has.
     pub(crate) fn expect_bias(&self, part: &str) -> Result<()> {
         let name = self.tensor(part, "bias");
         self.weights.shape(&name).map(drop).ok_or_else(|| self.weights.missing(&name))
     }
+}
 
-    pub(crate) fn vector(&self, part: &str, length: usize) -> Result<Tensor> {
-        self.weights.floats(&self.name(part), &[length])
+impl<B: Backend> LayerWeights<'_, B> {
+    pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear<B>> {
+        let name = self.name(part);
+        let place = MatrixPlace { name: &name, shape: (rows, columns), of_stack: None };
+        Ok(Linear { weight: self.backend.matrix(self.weights, &place)?, bias: self.bias(part, rows)? })
+    }
+
+    /// The bias of a part, where it has one.
+    pub(crate) fn bias(&self, part: &str, length: usize) -> Result<Option<B::Vector>> {
+        let name = self.tensor(part, "bias");
+        let bias = self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()?;
+        bias.map(|bias| self.backend.vector(bias)).transpose()
+    }
+
+    pub(crate) fn vector(&self, part: &str, length: usize) -> Result<B::Vector> {
+        self.backend.vector(self.weights.floats(&self.name(part), &[length])?)
     }
 }
 
-impl Layer {
-    pub(crate) fn load(weights: &LayerWeights<'_>) -> Result<Self> {
+impl<B: Backend> Layer<B> {
+    pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
         // The tensors tell the layer's kind; descriptions of it have been spelled in several ways.
         let operator = match weights.shape("shortconv.conv") {
             Some(_) => Operator::ShortConvolution(ShortConvolution::load(weights)?),
@@ -112,28 +112,6 @@ impl Layer {
             operator,
             feed_forward_norm: weights.vector("ffn_norm", weights.hidden)?,
             feed_forward: FeedForward::load(weights)?,
-            norm_eps: weights.architecture.norm_eps,
         })
-    }
-
-    pub(crate) fn start(&self) -> LayerState {
-        match &self.operator {
-            Operator::ShortConvolution(convolution) => LayerState::Inputs(convolution.start()),
-            Operator::Attention(_) => LayerState::KeyValues(KeyValues::default()),
-        }
-    }
-
-    /// `x` is `(time, hidden)`, as is what returns. Its first token stands at `start`.
-    pub(crate) fn forward(&self, x: &Tensor, start: usize, state: &mut LayerState) -> TensorResult<Tensor> {
-        let normed = rms_norm(x, &self.operator_norm, self.norm_eps)?;
-        let mixed = match (&self.operator, state) {
-            (Operator::ShortConvolution(convolution), LayerState::Inputs(inputs)) => {
-                convolution.forward(&normed, inputs)?
-            }
-            (Operator::Attention(attention), LayerState::KeyValues(past)) => attention.forward(&normed, start, past)?,
-            _ => candle_core::bail!("the state belongs to another model"),
-        };
-        let x = (x + mixed)?;
-        &x + self.feed_forward.forward(&rms_norm(&x, &self.feed_forward_norm, self.norm_eps)?)?
     }
 }

@@ -1,12 +1,14 @@
 //! Language models: token ids in, logits out.
 //!
-//! One decoder for all families, on candle tensors. `architecture` is what a model's files say, read by `metadata` or
-//! by `config`; `family` is what the code knows besides, `sizes` what follows for memory. The decoder is a stack of
-//! layers, each `attention` or a `short_convolution`, then a `feed_forward` block or a mixture of `experts`. A `script`
-//! stands in for it in tests.
+//! One decoder for all families. `architecture` is what a model's files say, read by `metadata` or by `config`; `family`
+//! is what the code knows besides, `sizes` what follows for memory. The decoder is a stack of layers, each `attention` or
+//! a `short_convolution`, then a `feed_forward` block or a mixture of `experts`. What computes stands behind the seam of
+//! `backend`: `native` on the CPU, `candle` on Metal. A `script` stands in for it all in tests.
 
 mod architecture;
 mod attention;
+mod backend;
+mod candle;
 mod config;
 mod decoder;
 mod experts;
@@ -15,6 +17,7 @@ mod feed_forward;
 mod layer;
 mod linear;
 mod metadata;
+mod native;
 mod rope;
 mod saved_state;
 mod script;
@@ -24,13 +27,19 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZero;
 use std::ops::ControlFlow;
 
+use causerie_backend::CacheType;
+
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::options::{Device, LoadOptions};
 use crate::weights::Weights;
 
 use architecture::Architecture;
+use candle::Candle;
 use decoder::Decoder;
+use native::{Native, Step};
 
 pub(crate) use script::{Act, Script};
 pub(crate) use sizes::Sizes;
@@ -42,18 +51,55 @@ pub(crate) struct Model {
     context_size: usize,
 }
 
+/// What a model computes with.
+pub(crate) enum Compute {
+    /// Threads count the one that calls.
+    Native {
+        n_threads: usize,
+        cache_type: CacheType,
+    },
+    Candle(candle_core::Device),
+}
+
+impl Compute {
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] when this build, or this machine, has no such device.
+    pub(crate) fn new(options: &LoadOptions) -> Result<Self> {
+        match options.device {
+            Device::Cpu => {
+                let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
+                let n_threads = options.threads.unwrap_or_else(available);
+                Ok(Self::Native { n_threads, cache_type: options.cache_type })
+            }
+            Device::Metal => candle_core::Device::new_metal(0).map(Self::Candle).map_err(|err| {
+                let message = "device is Metal, which this build or this machine does not have";
+                SdkError::new(ErrorKind::InvalidOption("device"), message).caused_by(err)
+            }),
+        }
+    }
+}
+
 /// Hears how far loading is, from 0 to 1; `Break` cancels it.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(f32) -> ControlFlow<()>;
 
 enum Network {
-    Decoder(Decoder),
+    Native(Decoder<Native>),
+    Candle(Decoder<Candle>),
     Script(Script),
 }
 
 impl Model {
-    pub(crate) fn load(weights: &Weights, progress: Progress<'_>) -> Result<Self> {
+    pub(crate) fn load(weights: &Weights, compute: Compute, progress: Progress<'_>) -> Result<Self> {
         let architecture = Architecture::read(weights)?;
-        let network = Network::Decoder(Decoder::load(weights, &architecture, progress)?);
+        let network = match compute {
+            Compute::Native { n_threads, cache_type } => {
+                let native = Native::new(n_threads, cache_type);
+                Network::Native(Decoder::load(native, weights, &architecture, progress)?)
+            }
+            Compute::Candle(device) => {
+                Network::Candle(Decoder::load(Candle { device }, weights, &architecture, progress)?)
+            }
+        };
         Ok(Self { network, context_size: architecture.context_size })
     }
 
@@ -69,23 +115,29 @@ impl Model {
     /// How many logits there are: the vocabulary, padded or not.
     pub(crate) fn n_vocabulary(&self) -> usize {
         match &self.network {
-            Network::Decoder(decoder) => decoder.n_vocabulary(),
+            Network::Native(decoder) => decoder.n_vocabulary,
+            Network::Candle(decoder) => decoder.n_vocabulary,
             Network::Script(script) => script.n_vocabulary(),
         }
     }
 
     /// The state before the first token.
-    pub(crate) fn start(&self) -> State {
+    pub(crate) fn start(&self) -> Result<State> {
         match &self.network {
-            Network::Decoder(decoder) => decoder.start(),
-            Network::Script(script) => script.start(),
+            Network::Native(decoder) => Ok(decoder.start()),
+            Network::Candle(decoder) => decoder.start().map_err(failed),
+            Network::Script(script) => Ok(script.start()),
         }
     }
 
     /// Reads tokens behind which the prompt goes on, at least one.
     pub(crate) fn read(&self, ids: &[u32], state: &mut State) -> Result<()> {
         match &self.network {
-            Network::Decoder(decoder) => decoder.read(ids, state).map(drop).map_err(failed),
+            Network::Native(decoder) => {
+                decoder.forward(&mut [Step { ids, state, wants_logits: false }]);
+                Ok(())
+            }
+            Network::Candle(decoder) => decoder.read(ids, state).map(drop).map_err(failed),
             Network::Script(script) => {
                 script.read(ids, state);
                 Ok(())
@@ -97,7 +149,8 @@ impl Model {
     /// is nothing to say yet, as scripts can have it.
     pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Option<Vec<f32>>> {
         match &self.network {
-            Network::Decoder(decoder) => decoder.forward(ids, state).map(Some).map_err(failed),
+            Network::Native(decoder) => Ok(decoder.forward(&mut [Step { ids, state, wants_logits: true }]).pop()),
+            Network::Candle(decoder) => decoder.forward(ids, state).map(Some).map_err(failed),
             Network::Script(script) => script.forward(ids, state),
         }
     }

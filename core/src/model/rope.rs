@@ -2,8 +2,7 @@
 
 use std::f64::consts::PI;
 
-use candle_core::{D, Result as TensorResult, Tensor};
-use candle_nn::rotary_emb::{rope, rope_i};
+use causerie_backend::Pairing;
 
 use crate::error::Result;
 use crate::model::wrong;
@@ -11,15 +10,6 @@ use crate::weights::Weights;
 
 /// GGUF files of Llama 3 hold the divisors of the frequencies, in place of what they follow from.
 const DIVISORS: &str = "rope_freqs.weight";
-
-/// Which numbers of a head make a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pairing {
-    /// The first of the first half with the first of the second, and so on.
-    Halves,
-    /// Each with its neighbour.
-    Neighbours,
-}
 
 /// How fast the pairs turn, as the files state it.
 #[derive(Clone, Debug)]
@@ -90,19 +80,19 @@ impl RopeSettings {
 }
 
 /// The rotary positions of one layer.
+#[derive(PartialEq)]
 pub(crate) struct Rope {
     /// Of each pair, in radians a token: `(head_dim / 2)`.
     frequencies: Vec<f32>,
     attention_factor: f32,
-    pairing: Pairing,
+    pub(crate) pairing: Pairing,
 }
 
 impl Rope {
     pub(crate) fn load(weights: &Weights, settings: &RopeSettings, pairing: Pairing, head_dim: usize) -> Result<Self> {
         let mut frequencies = frequencies(settings, head_dim);
         if matches!(weights, Weights::Gguf(_)) && weights.shape(DIVISORS).is_some() {
-            let failed = |err| wrong(format!("cannot load tensor {DIVISORS}")).caused_by(err);
-            let divisors: Vec<f32> = weights.floats(DIVISORS, &[head_dim / 2])?.to_vec1().map_err(failed)?;
+            let divisors = weights.floats(DIVISORS, &[head_dim / 2])?;
             if divisors.iter().any(|divisor| !divisor.is_finite() || *divisor <= 0.0) {
                 return Err(wrong(format!("tensor {DIVISORS} holds what is no divisor")));
             }
@@ -115,40 +105,13 @@ impl Rope {
         Ok(Self { frequencies, attention_factor, pairing })
     }
 
-    /// The angles of a stretch of tokens from `start` on.
-    pub(crate) fn turns(&self, start: usize, time: usize) -> Turns<'_> {
-        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-        for position in start..start + time {
-            for frequency in &self.frequencies {
-                let angle = position as f32 * frequency; // exact: positions stay below 2^24
-                cosines.push(angle.cos() * self.attention_factor);
-                sines.push(angle.sin() * self.attention_factor);
-            }
+    /// Adds the cosines and sines of a token's angles, one for each pair.
+    pub(crate) fn angles(&self, position: usize, cosines: &mut Vec<f32>, sines: &mut Vec<f32>) {
+        for frequency in &self.frequencies {
+            let angle = position as f32 * frequency; // exact: positions stay below 2^24
+            cosines.push(angle.cos() * self.attention_factor);
+            sines.push(angle.sin() * self.attention_factor);
         }
-        Turns { rope: self, cosines, sines, time }
-    }
-}
-
-/// Cosines and sines, each `(time, head_dim / 2)`.
-pub(crate) struct Turns<'a> {
-    rope: &'a Rope,
-    cosines: Vec<f32>,
-    sines: Vec<f32>,
-    time: usize,
-}
-
-impl Turns<'_> {
-    /// Turns heads, `(heads, time, head_dim)`, each by its position.
-    pub(crate) fn turn(&self, heads: &Tensor) -> TensorResult<Tensor> {
-        let shape = (self.time, heads.dim(D::Minus1)? / 2);
-        let table = |values: &Vec<f32>| Tensor::from_slice(values, shape, heads.device());
-        let (cosines, sines) = (table(&self.cosines)?, table(&self.sines)?);
-        let heads = heads.unsqueeze(0)?;
-        let turned = match self.rope.pairing {
-            Pairing::Halves => rope(&heads, &cosines, &sines),
-            Pairing::Neighbours => rope_i(&heads, &cosines, &sines),
-        };
-        turned?.squeeze(0)
     }
 }
 

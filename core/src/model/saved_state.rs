@@ -4,9 +4,10 @@
 //! and columns (u32), then its inputs (f32). Kind 1 is attention: heads and head size (u32), then the keys and the values
 //! (f32), each as `(heads, tokens, head size)`.
 
-use candle_core::{Device, Result as TensorResult, Tensor};
+use candle_core::{Result as TensorResult, Tensor};
 
-use crate::model::state::{KeyValues, LayerState, State};
+use crate::model::candle;
+use crate::model::state::{LayerState, State, Window};
 
 const CONVOLUTION: u8 = 0;
 const ATTENTION: u8 = 1;
@@ -16,22 +17,12 @@ impl State {
     pub(crate) fn to_bytes(&self) -> TensorResult<Vec<u8>> {
         let mut bytes = (self.n_tokens as u64).to_le_bytes().to_vec();
         for layer in &self.layers {
-            match layer {
-                LayerState::Inputs(inputs) => {
-                    let (rows, columns) = inputs.dims2()?;
-                    bytes.push(CONVOLUTION);
-                    put_sizes(&mut bytes, [rows, columns]);
-                    put(&mut bytes, inputs)?;
-                }
-                LayerState::KeyValues(past) => {
-                    let (keys, values) = past.joined()?;
-                    let (heads, _, head_dim) = keys.dims3()?;
-                    bytes.push(ATTENTION);
-                    put_sizes(&mut bytes, [heads, head_dim]);
-                    put(&mut bytes, &keys)?;
-                    put(&mut bytes, &values)?;
-                }
-                LayerState::Script(_) => candle_core::bail!("a scripted model has no state to save"),
+            let Some((kind, sizes)) = form(layer) else { candle_core::bail!("a scripted model has no state to save") };
+            bytes.push(kind);
+            // Sizes of what is in memory are far below 2^32.
+            sizes.iter().for_each(|size| bytes.extend((*size as u32).to_le_bytes()));
+            for floats in floats(layer)? {
+                bytes.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
             }
         }
         Ok(bytes)
@@ -46,38 +37,70 @@ impl State {
     }
 }
 
-fn layer(rest: &mut &[u8], n_tokens: usize, like: &LayerState) -> Option<LayerState> {
-    let [kind] = *take(rest)?;
-    let sizes = [size(rest)?, size(rest)?];
-    match like {
-        LayerState::Inputs(like) => {
-            let is_fine = kind == CONVOLUTION && like.dims() == sizes;
-            is_fine.then(|| floats(rest, &sizes, like.device()).map(LayerState::Inputs))?
-        }
-        LayerState::KeyValues(like) => {
-            let (keys, _) = like.joined().ok()?;
-            if kind != ATTENTION || [keys.dim(0).ok()?, keys.dim(2).ok()?] != sizes {
-                return None;
-            }
-            let shape = [sizes[0], n_tokens, sizes[1]];
-            let (keys, values) = (floats(rest, &shape, keys.device())?, floats(rest, &shape, keys.device())?);
-            let mut past = KeyValues::default();
-            past.append(&keys, &values).ok()?;
-            Some(LayerState::KeyValues(past))
+/// The kind of a layer, and its two sizes.
+fn form(layer: &LayerState) -> Option<(u8, [usize; 2])> {
+    match layer {
+        LayerState::Window(window) => Some((CONVOLUTION, [window.inputs.len() / window.hidden.max(1), window.hidden])),
+        LayerState::Inputs(inputs) => inputs.dims2().ok().map(|(rows, columns)| (CONVOLUTION, [rows, columns])),
+        LayerState::Pages(past) => Some((ATTENTION, [past.shape().n_heads, past.shape().head_dim])),
+        LayerState::KeyValues(past) => {
+            let (heads, _, head_dim) = past.joined().and_then(|(keys, _)| keys.dims3()).ok()?;
+            Some((ATTENTION, [heads, head_dim]))
         }
         LayerState::Script(_) => None,
     }
 }
 
-fn put_sizes(bytes: &mut Vec<u8>, sizes: [usize; 2]) {
-    // Sizes of tensors in memory are far below 2^32.
-    sizes.iter().for_each(|size| bytes.extend((*size as u32).to_le_bytes()));
+fn floats(layer: &LayerState) -> TensorResult<Vec<Vec<f32>>> {
+    let flat = |tensor: &Tensor| tensor.flatten_all()?.to_vec1::<f32>();
+    match layer {
+        LayerState::Window(window) => Ok(vec![window.inputs.clone()]),
+        LayerState::Inputs(inputs) => Ok(vec![flat(inputs)?]),
+        LayerState::Pages(past) => {
+            let (keys, values) = past.to_floats();
+            Ok(vec![keys, values])
+        }
+        LayerState::KeyValues(past) => {
+            let (keys, values) = past.joined()?;
+            Ok(vec![flat(&keys)?, flat(&values)?])
+        }
+        LayerState::Script(_) => Ok(Vec::new()),
+    }
 }
 
-fn put(bytes: &mut Vec<u8>, tensor: &Tensor) -> TensorResult<()> {
-    let floats = tensor.flatten_all()?.to_vec1::<f32>()?;
-    bytes.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
-    Ok(())
+fn layer(rest: &mut &[u8], n_tokens: usize, like: &LayerState) -> Option<LayerState> {
+    let [kind] = *take(rest)?;
+    let sizes = [size(rest)?, size(rest)?];
+    if form(like)? != (kind, sizes) {
+        return None;
+    }
+    let [first, second] = sizes;
+    match like {
+        LayerState::Window(_) => {
+            Some(LayerState::Window(Window { inputs: take_floats(rest, &[first, second])?, hidden: second }))
+        }
+        LayerState::Inputs(like) => {
+            let inputs = Tensor::from_vec(take_floats(rest, &sizes)?, &sizes, like.device()).ok()?;
+            Some(LayerState::Inputs(inputs))
+        }
+        LayerState::Pages(like) => {
+            let shape = [first, n_tokens, second];
+            let (keys, values) = (take_floats(rest, &shape)?, take_floats(rest, &shape)?);
+            let mut past = causerie_backend::KeyValues::new(like.shape());
+            past.append_heads(&keys, &values);
+            Some(LayerState::Pages(past))
+        }
+        LayerState::KeyValues(like) => {
+            let (like, _) = like.joined().ok()?;
+            let shape = [first, n_tokens, second];
+            let mut tensor = || Tensor::from_vec(take_floats(rest, &shape)?, &shape, like.device()).ok();
+            let (keys, values) = (tensor()?, tensor()?);
+            let mut past = candle::KeyValues::default();
+            past.append(&keys, &values).ok()?;
+            Some(LayerState::KeyValues(past))
+        }
+        LayerState::Script(_) => None,
+    }
 }
 
 fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
@@ -90,10 +113,10 @@ fn size(rest: &mut &[u8]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(*take(rest)?)).ok()
 }
 
-fn floats(rest: &mut &[u8], shape: &[usize], device: &Device) -> Option<Tensor> {
+fn take_floats(rest: &mut &[u8], shape: &[usize]) -> Option<Vec<f32>> {
     let n_bytes = shape.iter().try_fold(size_of::<f32>(), |product, size| product.checked_mul(*size))?;
     let (taken, behind) = rest.split_at_checked(n_bytes)?;
     *rest = behind;
     let (chunks, _) = taken.as_chunks::<4>();
-    Tensor::from_vec(chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(), shape, device).ok()
+    Some(chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
 }

@@ -1,12 +1,13 @@
 //! How large a model is and what it will take in memory, from the headers of its files alone.
 
+use causerie_backend::{CacheShape, CacheType};
+
 use crate::error::Result;
 use crate::model::architecture::Architecture;
 use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
 use crate::model::layer::LayerWeights;
 use crate::model::short_convolution;
-use crate::model::state::PAGE;
 use crate::weights::Weights;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +28,6 @@ pub(crate) struct Sizes {
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
     pub(crate) n_weight_bytes: u64,
-    /// Bytes of copies that products make of them.
-    pub(crate) n_copied_bytes: u64,
 }
 
 impl Sizes {
@@ -42,19 +41,15 @@ impl Sizes {
             hidden,
             window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
             n_weight_bytes: weights.tensors().map(|tensor| tensor.n_bytes_loaded()).sum(),
-            n_copied_bytes: weights
-                .tensors()
-                .map(|tensor| tensor.n_bytes_copied(tensor.shape == [n_vocabulary, hidden])) // logits are of one token
-                .sum(),
             ..Self::default()
         };
         for layer in 0..architecture.layers.len() {
-            sizes.add(&LayerWeights { weights, architecture: &architecture, layer, hidden })?;
+            sizes.add(&LayerWeights { backend: &(), weights, architecture: &architecture, layer, hidden })?;
         }
         Ok(sizes)
     }
 
-    fn add(&mut self, layer: &LayerWeights<'_>) -> Result<()> {
+    fn add(&mut self, layer: &LayerWeights<'_, ()>) -> Result<()> {
         match layer.shape("shortconv.conv") {
             Some(_) => self.convolutions.push(short_convolution::window(layer)?),
             None => self.heads.push(Heads::read(layer)?),
@@ -73,8 +68,11 @@ impl Sizes {
 
     /// Bytes of keys and values of a sequence; they lie in whole pages.
     pub(crate) fn key_value_bytes(&self, n_tokens: usize) -> u64 {
-        let n_slots = (n_tokens.div_ceil(PAGE) * PAGE) as u64;
-        self.heads.iter().map(|heads| 2 * product([heads.n_keys, heads.head_dim, FLOAT]).saturating_mul(n_slots)).sum()
+        let bytes_of = |heads: &Heads| {
+            let page = CacheShape { n_heads: heads.n_keys, head_dim: heads.head_dim, cache_type: CacheType::default() };
+            product([page.page_bytes(), n_tokens.div_ceil(page.page_tokens())])
+        };
+        self.heads.iter().map(bytes_of).sum()
     }
 
     /// Bytes of what the convolutions remember of a sequence.
@@ -82,13 +80,13 @@ impl Sizes {
         self.convolutions.iter().map(|window| product([window - 1, self.hidden, FLOAT])).sum()
     }
 
-    /// Bytes of the largest tensors between two weights, while `chunk` tokens are read at the end of a context.
-    pub(crate) fn working_bytes(&self, chunk: usize, context_size: usize) -> u64 {
-        let n_queries = self.heads.iter().map(|heads| heads.n_queries).max().unwrap_or_default();
-        // Scores before and after the mask, and their softmax; gate, activation and product.
-        let scores = product([3, n_queries, chunk, context_size, FLOAT]);
-        let feed_forward = product([3, self.feed_forward, chunk, FLOAT]);
-        scores.max(feed_forward) + product([2, self.n_vocabulary, FLOAT])
+    /// Bytes of the numbers between two weights, while `chunk` tokens are read.
+    pub(crate) fn working_bytes(&self, chunk: usize) -> u64 {
+        let n_queries = self.heads.iter().map(|heads| heads.n_queries * heads.head_dim).max().unwrap_or_default();
+        // The stream and what is projected of it; inputs of products as floats and as bytes with scales.
+        let widest = self.feed_forward.max(n_queries).max(self.hidden);
+        let rows = 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
+        product([rows, chunk]) + product([2, self.n_vocabulary, FLOAT])
     }
 }
 

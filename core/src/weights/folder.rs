@@ -1,19 +1,17 @@
 //! Hugging Face folders: config.json, tokenizer.json, safetensors in one file or in several, chat template.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use candle_core::quantized::{GgmlDType, QMatMul};
-use candle_core::{Device, Tensor};
+use candle_core::quantized::GgmlDType;
 use causerie_backend::ModelFile;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensors::{Stated, cut_short, loading, read_floats, unreadable};
+use crate::weights::tensors::{Content, Part, Stated, unreadable};
 
 /// Text files beside the weights; real ones hold a few MiB.
 const LONGEST_TEXT: u64 = 64 << 20;
@@ -24,12 +22,10 @@ const LONGEST_HEADER: usize = 64 << 20;
 pub(crate) struct Folder {
     path: PathBuf,
     config: Json,
-    files: Vec<ModelFile>,
+    files: Vec<Content>,
     tensors: HashMap<String, Entry>,
     /// Tensors of types that are not supported. Some are no weights, so only those asked for are an error.
     unread: HashMap<String, Dtype>,
-    /// Where tensors are put.
-    pub(super) device: Device,
 }
 
 struct Entry {
@@ -43,14 +39,8 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let config = read_json(&path.join("config.json"))?
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
-        let mut folder = Self {
-            path: path.to_owned(),
-            config,
-            files: Vec::new(),
-            tensors: HashMap::new(),
-            unread: HashMap::new(),
-            device: Device::Cpu,
-        };
+        let mut folder =
+            Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new(), unread: HashMap::new() };
         for file in weight_files(path)? {
             folder.add(&file)?;
         }
@@ -83,13 +73,13 @@ impl Folder {
                 ));
             }
         }
-        self.files.push(file);
+        self.files.push(Content::OnDisk(file));
         Ok(())
     }
 
     /// Whether no other program has written to the weights since they were opened.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.files.iter().all(ModelFile::is_unchanged)
+        self.files.iter().all(Content::is_unchanged)
     }
 
     pub(crate) fn config(&self) -> &Json {
@@ -120,18 +110,9 @@ impl Folder {
         self.unread.get(name).copied()
     }
 
-    /// A tensor as f32.
-    pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
-        let missing = || SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is missing"));
-        let entry = self.tensors.get(name).ok_or_else(missing)?;
-        let file = &self.files[entry.file];
-        let floats = read_floats(entry.dtype, entry.bytes.clone(), |part| file.read(part).map(Cow::Owned));
-        let floats = floats.map_err(cut_short(name))?.ok_or_else(missing)?;
-        Tensor::from_vec(floats, entry.shape.as_slice(), &self.device).map_err(loading(name))
-    }
-
-    pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
-        Ok(QMatMul::Tensor(self.floats(name)?))
+    pub(super) fn part(&self, name: &str) -> Option<Part<'_>> {
+        let entry = self.tensors.get(name)?;
+        Some(Part { dtype: entry.dtype, bytes: entry.bytes.clone(), content: &self.files[entry.file] })
     }
 }
 

@@ -7,15 +7,17 @@ mod tensors;
 
 use std::borrow::Cow;
 
+use candle_core::Device;
 use candle_core::quantized::QMatMul;
-use candle_core::{Device, Tensor};
+use causerie_backend::{Cpu, Matrix};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::options::{self, SamplingDefaults};
+use crate::options::SamplingDefaults;
 
 pub(crate) use folder::Folder;
 pub(crate) use gguf::GgufFile;
-pub(crate) use tensors::Stated;
+use tensors::Part;
+pub(crate) use tensors::{MatrixPlace, Stated};
 
 /// An open model, of either form. Tensors are asked for by the name that the form uses.
 pub(crate) enum Weights {
@@ -33,33 +35,6 @@ impl Weights {
     /// Opens a GGUF file held in memory.
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
         GgufFile::from_bytes(bytes).map(Self::Gguf)
-    }
-
-    /// Has tensors put where they are computed with.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidOption`] when this build, or this machine, has no such device.
-    pub(crate) fn put_on(&mut self, device: options::Device) -> Result<()> {
-        let device = match device {
-            options::Device::Cpu => Device::Cpu,
-            options::Device::Metal => Device::new_metal(0).map_err(|err| {
-                let message = "device is Metal, which this build or this machine does not have";
-                SdkError::new(ErrorKind::InvalidOption("device"), message).caused_by(err)
-            })?,
-        };
-        match self {
-            Self::Gguf(file) => file.device = device,
-            Self::Folder(folder) => folder.device = device,
-        }
-        Ok(())
-    }
-
-    /// Where tensors are put.
-    pub(crate) fn device(&self) -> &Device {
-        match self {
-            Self::Gguf(file) => &file.device,
-            Self::Folder(folder) => &folder.device,
-        }
     }
 
     /// Checks that no other program has written to the files since they were opened: what was read of them may not
@@ -93,21 +68,43 @@ impl Weights {
     }
 
     /// A tensor as f32, of the shape expected.
-    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
+    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         self.expect(name, shape)?;
-        match self {
-            Self::Gguf(file) => file.floats(name),
-            Self::Folder(folder) => folder.floats(name),
-        }
+        self.part(name, None)?.floats(name)
     }
 
-    /// A matrix of the shape expected, `(outputs, inputs)`, in the precision of the file.
-    pub(crate) fn matrix(&self, name: &str, shape: (usize, usize)) -> Result<QMatMul> {
-        self.expect(name, &[shape.0, shape.1])?;
-        match self {
-            Self::Gguf(file) => file.matrix(name),
-            Self::Folder(folder) => folder.matrix(name),
+    /// A matrix of candle's, in the precision of the file where it is quantised.
+    pub(crate) fn matrix(&self, place: &MatrixPlace<'_>, device: &Device) -> Result<QMatMul> {
+        self.place(place)?.matrix(place, device)
+    }
+
+    /// A matrix of the native kernels, in the precision of the file.
+    pub(crate) fn packed_matrix(&self, place: &MatrixPlace<'_>, cpu: &Cpu) -> Result<Matrix> {
+        self.place(place)?.packed(place, cpu)
+    }
+
+    fn place(&self, place: &MatrixPlace<'_>) -> Result<Part<'_>> {
+        let (rows, columns) = place.shape;
+        match place.of_stack {
+            Some((_, n_matrices)) => self.expect(place.name, &[n_matrices, rows, columns])?,
+            None => self.expect(place.name, &[rows, columns])?,
         }
+        self.part(place.name, place.of_stack)
+    }
+
+    /// A tensor's bytes, or those of one of several matrices that it stacks.
+    fn part(&self, name: &str, of_stack: Option<(usize, usize)>) -> Result<Part<'_>> {
+        let part = match self {
+            Self::Gguf(file) => file.part(name),
+            Self::Folder(folder) => folder.part(name),
+        };
+        let mut part = part.ok_or_else(|| self.missing(name))?;
+        if let Some((index, n_matrices)) = of_stack {
+            let size = part.bytes.len() / n_matrices.max(1); // whole: rows divide into blocks
+            let start = part.bytes.start + index * size;
+            part.bytes = start..start + size;
+        }
+        Ok(part)
     }
 
     fn expect(&self, name: &str, shape: &[usize]) -> Result<()> {

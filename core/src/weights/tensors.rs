@@ -5,28 +5,137 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use candle_core::quantized::GgmlDType;
+use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
+use candle_core::{Device, Tensor};
+use causerie_backend::{Cpu, Format, Matrix, ModelFile};
 
-use crate::error::{ErrorKind, SdkError};
+use crate::error::{ErrorKind, Result, SdkError};
 
 /// Bytes of a tensor that are read at a time where they become other numbers.
 const STRETCH: usize = 4 << 20;
 
-/// The values of an unquantised tensor, widened to f32 as they are read; `None` for quantised types.
-pub(crate) fn read_floats<'a>(
-    dtype: GgmlDType,
-    range: Range<usize>,
-    read: impl Fn(Range<usize>) -> io::Result<Cow<'a, [u8]>>,
-) -> io::Result<Option<Vec<f32>>> {
-    if floats_from_bytes(dtype, &[]).is_none() {
-        return Ok(None);
+/// Which matrix is wanted.
+pub(crate) struct MatrixPlace<'a> {
+    /// In the file.
+    pub(crate) name: &'a str,
+    /// `(outputs, inputs)`
+    pub(crate) shape: (usize, usize),
+    /// Of a tensor that stacks several: which, and how many there are.
+    pub(crate) of_stack: Option<(usize, usize)>,
+}
+
+/// The bytes of a tensor, or of a part of it, where they lie.
+pub(super) struct Part<'a> {
+    pub(super) dtype: GgmlDType,
+    pub(super) bytes: Range<usize>,
+    pub(super) content: &'a Content,
+}
+
+/// What tensors are read from.
+pub(super) enum Content {
+    OnDisk(ModelFile),
+    InMemory(Cow<'static, [u8]>),
+}
+
+impl Content {
+    /// A part of the content, as the header places it: within.
+    pub(super) fn part(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
+        match self {
+            Self::OnDisk(file) => file.read(range).map(Cow::Owned),
+            Self::InMemory(bytes) => Ok(Cow::Borrowed(&bytes[range])),
+        }
     }
-    let mut floats = Vec::with_capacity(range.len() / dtype.type_size());
-    for start in range.clone().step_by(STRETCH) {
-        let bytes = read(start..range.end.min(start + STRETCH))?;
-        floats.extend(floats_from_bytes(dtype, &bytes).unwrap_or_default());
+
+    /// Whether no other program has written to it since it was opened.
+    pub(super) fn is_unchanged(&self) -> bool {
+        match self {
+            Self::OnDisk(file) => file.is_unchanged(),
+            Self::InMemory(_) => true,
+        }
     }
-    Ok(Some(floats))
+}
+
+impl Part<'_> {
+    /// The values, as f32.
+    pub(super) fn floats(&self, name: &str) -> Result<Vec<f32>> {
+        match self.unquantised().map_err(cut_short(name))? {
+            Some(floats) => Ok(floats),
+            None => {
+                let n = self.bytes.len() / self.dtype.type_size() * self.dtype.block_size();
+                let values = self.blocks(name, &[n], &Device::Cpu)?.dequantize(&Device::Cpu);
+                values.and_then(|values| values.to_vec1()).map_err(loading(name))
+            }
+        }
+    }
+
+    /// The matrix as candle has it.
+    pub(super) fn matrix(&self, place: &MatrixPlace<'_>, device: &Device) -> Result<QMatMul> {
+        let (name, shape) = (place.name, [place.shape.0, place.shape.1]);
+        if let Some(floats) = self.unquantised().map_err(cut_short(name))? {
+            return Tensor::from_vec(floats, &shape, device).map(QMatMul::Tensor).map_err(loading(name));
+        }
+        let blocks = self.blocks(name, &shape, device)?;
+        if !has_products(self.dtype, &shape) {
+            return blocks.dequantize(device).map(QMatMul::Tensor).map_err(loading(name));
+        }
+        QMatMul::from_qtensor(blocks).map_err(loading(name))
+    }
+
+    /// The matrix as the native kernels have it. Types that they do not know become f32.
+    pub(super) fn packed(&self, place: &MatrixPlace<'_>, cpu: &Cpu) -> Result<Matrix> {
+        let packed = match native_format(self.dtype) {
+            Some(format) => {
+                let start = self.bytes.start;
+                cpu.matrix(format, place.shape, |part| self.content.part(start + part.start..start + part.end))
+            }
+            None => {
+                let bytes: Vec<u8> = self.floats(place.name)?.iter().flat_map(|x| x.to_le_bytes()).collect();
+                cpu.matrix(Format::F32, place.shape, |part| Ok(&bytes[part]))
+            }
+        };
+        packed.map_err(cut_short(place.name))
+    }
+
+    /// The values of a type that is widened to f32; `None` for quantised types.
+    fn unquantised(&self) -> io::Result<Option<Vec<f32>>> {
+        if floats_from_bytes(self.dtype, &[]).is_none() {
+            return Ok(None);
+        }
+        let mut floats = Vec::with_capacity(self.bytes.len() / self.dtype.type_size());
+        for start in self.bytes.clone().step_by(STRETCH) {
+            let bytes = self.content.part(start..self.bytes.end.min(start + STRETCH))?;
+            floats.extend(floats_from_bytes(self.dtype, &bytes).unwrap_or_default());
+        }
+        Ok(Some(floats))
+    }
+
+    fn blocks(&self, name: &str, shape: &[usize], device: &Device) -> Result<QTensor> {
+        let bytes = self.content.part(self.bytes.clone()).map_err(cut_short(name))?;
+        // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
+        let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
+        let bytes = if is_aligned(&bytes) { bytes } else { Cow::Owned(bytes.to_vec()) };
+        if !is_aligned(&bytes) {
+            return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
+        }
+        QStorage::from_data(bytes, device, self.dtype)
+            .and_then(|storage| QTensor::new(storage, shape))
+            .map_err(loading(name))
+    }
+}
+
+/// The native kernels' name of a type.
+fn native_format(dtype: GgmlDType) -> Option<Format> {
+    match dtype {
+        GgmlDType::F32 => Some(Format::F32),
+        GgmlDType::F16 => Some(Format::F16),
+        GgmlDType::BF16 => Some(Format::Bf16),
+        GgmlDType::Q8_0 => Some(Format::Q8_0),
+        GgmlDType::Q4_0 => Some(Format::Q4_0),
+        GgmlDType::Q4K => Some(Format::Q4K),
+        GgmlDType::Q5K => Some(Format::Q5K),
+        GgmlDType::Q6K => Some(Format::Q6K),
+        _ => None,
+    }
 }
 
 /// The values of an unquantised tensor, widened to f32; `None` for quantised types. Bytes of any alignment will do.
@@ -56,30 +165,14 @@ impl Stated<'_> {
         self.shape.iter().map(|size| *size as u64).product() // no overflow: the header was checked
     }
 
-    /// Bytes once loaded: matrices of quantised types stay as they are, all else becomes f32.
+    /// Bytes once loaded on the CPU: matrices in the format that the native kernels have for their type, all else as f32.
     pub(crate) fn n_bytes_loaded(&self) -> u64 {
-        match self.dtype {
-            GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16 => 4 * self.n_values(),
-            _ if self.shape.len() == 1 || !has_products(self.dtype, self.shape) => 4 * self.n_values(),
-            _ => self.n_bytes as u64,
-        }
-    }
-
-    /// Bytes of the copy that candle makes of a matrix at its first product, in the order that products read. At most:
-    /// which processors get one is for candle to know. With `one_row`, the matrix meets one token at a time.
-    pub(crate) fn n_bytes_copied(&self, one_row: bool) -> u64 {
-        if self.shape.len() == 1 {
-            return 0;
-        }
-        let is_arm = cfg!(target_arch = "aarch64");
-        match self.dtype {
-            GgmlDType::Q4K if !is_arm => self.n_values() / 256 * 192,
-            GgmlDType::Q6K if !is_arm && one_row => 0,
-            GgmlDType::Q6K if !is_arm => self.n_values() / 256 * 320,
-            GgmlDType::Q8_0 => self.n_bytes as u64,
-            GgmlDType::Q4_0 | GgmlDType::Q4K | GgmlDType::Q5K | GgmlDType::Q6K if is_arm => self.n_bytes as u64,
-            _ => 0,
-        }
+        let Some((columns, outer)) = self.shape.split_last().filter(|(_, outer)| !outer.is_empty()) else {
+            return 4 * self.n_values();
+        };
+        let format = native_format(self.dtype).unwrap_or(Format::F32);
+        let n_rows: u64 = outer.iter().map(|size| *size as u64).product(); // no overflow: the header was checked
+        (format.tile_bytes(*columns) as u64).saturating_mul(n_rows.div_ceil(16))
     }
 
     /// The type's name, as in llama.cpp's files.
@@ -106,7 +199,7 @@ impl Stated<'_> {
 
 /// Whether candle multiplies with a quantised matrix. Built for debugging, it panics on rows of an odd number of blocks
 /// of some types, and none of its products work after.
-pub(crate) fn has_products(dtype: GgmlDType, shape: &[usize]) -> bool {
+fn has_products(dtype: GgmlDType, shape: &[usize]) -> bool {
     let is_paired = matches!(dtype, GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1);
     !is_paired || shape.last().is_none_or(|columns| columns.is_multiple_of(2 * dtype.block_size()))
 }

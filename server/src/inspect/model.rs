@@ -57,7 +57,6 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "context_size": memory.context_size,
             "total": memory.total(),
             "weights": memory.weights,
-            "copies": memory.copies,
             "key_values": memory.key_values,
             "convolutions": memory.convolutions,
             "working": memory.working,
@@ -102,7 +101,6 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
     line("memory", &format!("{} with {} tokens of context:", size(memory.total()), memory.context_size));
     for (what, n_bytes) in [
         ("weights", memory.weights),
-        ("copies of weights, at most", memory.copies),
         ("keys and values", memory.key_values),
         ("convolutions", memory.convolutions),
         ("working", memory.working),

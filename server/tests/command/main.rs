@@ -202,7 +202,7 @@ fn a_model_is_told_from_its_header() {
     ] {
         assert_eq!(told.pointer(at), Some(&expect), "{at}");
     }
-    let parts: u64 = ["weights", "copies", "key_values", "convolutions", "working"]
+    let parts: u64 = ["weights", "key_values", "convolutions", "working"]
         .iter()
         .map(|part| told["memory"][part].as_u64().unwrap())
         .sum();

@@ -1,6 +1,7 @@
 //! Our logits against those of transformers, recorded by `scripts/golden`.
 
 mod refused;
+mod same_bits;
 
 use std::path::Path;
 
@@ -37,16 +38,29 @@ fn golden(record: &str) -> Golden {
 }
 
 fn load(file: &str) -> Model {
-    load_from(&Weights::open(fixture(file).to_str().unwrap()).unwrap()).unwrap()
+    load_with(file, native(CacheType::F32))
+}
+
+fn load_with(file: &str, compute: Compute) -> Model {
+    let weights = Weights::open(fixture(file).to_str().unwrap()).unwrap();
+    Model::load(&weights, compute, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 fn load_from(weights: &Weights) -> Result<Model> {
-    Model::load(weights, &mut |_| ControlFlow::Continue(()))
+    Model::load(weights, native(CacheType::F32), &mut |_| ControlFlow::Continue(()))
+}
+
+fn native(cache_type: CacheType) -> Compute {
+    Compute::Native { n_threads: 2, cache_type }
+}
+
+fn candle() -> Compute {
+    Compute::Candle(candle_core::Device::Cpu)
 }
 
 /// Reads the tokens in stretches of the lengths given, over and over, and returns the logits at the end of each.
 fn logits(model: &Model, ids: &[u32], lengths: &[usize]) -> Vec<(usize, Vec<f32>)> {
-    let (mut state, mut rest, mut found) = (model.start(), ids, Vec::new());
+    let (mut state, mut rest, mut found) = (model.start().unwrap(), ids, Vec::new());
     for length in lengths.iter().cycle() {
         let (now, later) = rest.split_at(rest.len().min(*length));
         let logits = model.forward(now, &mut state).unwrap().unwrap();
@@ -64,7 +78,7 @@ fn best(logits: &[f32]) -> u32 {
 }
 
 fn greedy(model: &Model, golden: &Golden, prompt_stretch: usize) -> Vec<u32> {
-    let mut state = model.start();
+    let mut state = model.start().unwrap();
     let mut last = Vec::new();
     for stretch in golden.prompt.chunks(prompt_stretch) {
         last = model.forward(stretch, &mut state).unwrap().unwrap();
@@ -105,7 +119,13 @@ fn print_row(file: &str, measure: &str, greedy: usize, golden: &Golden) {
 /// Unquantised files: the same arithmetic in another order, so 1e-4 is ten times what rounding makes of it.
 #[track_caller]
 fn check_exact(record: &str, file: &str) {
-    let (golden, model) = (golden(record), load(file));
+    check_exact_with(record, file, native(CacheType::F32));
+    check_exact_with(record, file, candle());
+}
+
+#[track_caller]
+fn check_exact_with(record: &str, file: &str, compute: Compute) {
+    let (golden, model) = (golden(record), load_with(file, compute));
     let n_ids = golden.prompt.len() + golden.greedy.len();
     let mut largest = 0f32;
     for lengths in [&[n_ids][..], &[1], &[7, 1, 13, 2], &[golden.prompt.len(), 1]] {
@@ -123,8 +143,14 @@ fn check_exact(record: &str, file: &str) {
 /// divergence of the distributions (Kullback-Leibler, nats), which that rounding moves by some thousandths.
 #[track_caller]
 fn check_quantised(record: &str) {
+    check_quantised_with(record, native(CacheType::F16));
+    check_quantised_with(record, candle());
+}
+
+#[track_caller]
+fn check_quantised_with(record: &str, compute: Compute) {
     let golden = golden(record);
-    let (file, model) = (&golden.model, load(&golden.model));
+    let (file, model) = (&golden.model, load_with(&golden.model, compute));
     let ids: Vec<u32> = golden.prompt.iter().chain(&golden.greedy).copied().collect();
     let found = logits(&model, &ids, &[1]);
     let mut largest = 0f64;

@@ -5,18 +5,14 @@ mod header;
 mod tests;
 
 use std::borrow::Cow;
-use std::io;
-use std::ops::Range;
 use std::path::Path;
 
-use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
-use candle_core::{Device, Tensor};
 use causerie_backend::ModelFile;
 
-use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensors::{Stated, cut_short, has_products, loading, read_floats, unreadable};
+use crate::error::{Result, SdkError};
+use crate::weights::tensors::{Content, Part, Stated, unreadable};
 
-use header::{Cursor, Header, LONGEST_HEADER, TensorEntry, ValueType, broken, width};
+use header::{Cursor, Header, LONGEST_HEADER, ValueType, broken, width};
 
 /// Bytes of a file that are read at first, to find its header: more than most headers have.
 const FIRST_READ: usize = 4 << 20;
@@ -27,23 +23,6 @@ pub(crate) struct GgufFile {
     /// The beginning of the content, with all of the header.
     head: Cow<'static, [u8]>,
     header: Header,
-    /// Where tensors are put.
-    pub(in crate::weights) device: Device,
-}
-
-enum Content {
-    OnDisk(ModelFile),
-    InMemory(Cow<'static, [u8]>),
-}
-
-impl Content {
-    /// A part of the content, as the header places it: within.
-    fn part(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
-        match self {
-            Self::OnDisk(file) => file.read(range).map(Cow::Owned),
-            Self::InMemory(bytes) => Ok(Cow::Borrowed(&bytes[range])),
-        }
-    }
 }
 
 impl GgufFile {
@@ -57,7 +36,7 @@ impl GgufFile {
             let mut cursor = Cursor::new(&head);
             match Header::read(&mut cursor, file.n_bytes()) {
                 Ok(header) => {
-                    return Ok(Self { content: Content::OnDisk(file), head: head.into(), header, device: Device::Cpu });
+                    return Ok(Self { content: Content::OnDisk(file), head: head.into(), header });
                 }
                 // What has been read ended, not the file.
                 Err(_) if length < most && cursor.wanted().is_some_and(|wanted| wanted <= most) => {
@@ -70,15 +49,12 @@ impl GgufFile {
 
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
         let header = Header::read(&mut Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]), bytes.len())?;
-        Ok(Self { head: bytes.clone(), content: Content::InMemory(bytes), header, device: Device::Cpu })
+        Ok(Self { head: bytes.clone(), content: Content::InMemory(bytes), header })
     }
 
     /// Whether no other program has written to the file since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
-        match &self.content {
-            Content::OnDisk(file) => file.is_unchanged(),
-            Content::InMemory(_) => true,
-        }
+        self.content.is_unchanged()
     }
 
     /// A whole number of any width, if the key is there.
@@ -180,74 +156,9 @@ impl GgufFile {
         tensors.map(|tensor| Stated { dtype: tensor.dtype, shape: &tensor.shape, n_bytes: tensor.bytes.len() })
     }
 
-    /// A tensor as f32.
-    pub(crate) fn floats(&self, name: &str) -> Result<Tensor> {
-        let tensor = self.tensor(name)?;
-        match self.unquantised(name, tensor.dtype, &tensor.shape, tensor.bytes.clone())? {
-            Some(tensor) => Ok(tensor),
-            None => self
-                .blocks(name, tensor.dtype, &tensor.shape, tensor.bytes.clone())?
-                .dequantize(&self.device)
-                .map_err(loading(name)),
-        }
-    }
-
-    /// A matrix, quantised as it stands in the file.
-    pub(crate) fn matrix(&self, name: &str) -> Result<QMatMul> {
-        let tensor = self.tensor(name)?;
-        self.matrix_at(name, tensor.dtype, &tensor.shape, tensor.bytes.clone())
-    }
-
-    /// One matrix of a stack whose shape is checked: `(matrices, outputs, inputs)`.
-    pub(crate) fn matrix_of(&self, name: &str, index: usize, shape: [usize; 3]) -> Result<QMatMul> {
-        let tensor = self.tensor(name)?;
-        if tensor.shape != shape || shape[0] <= index {
-            return Err(broken(format!("tensor {name} has shape {:?}, expected {shape:?}", tensor.shape)));
-        }
-        let size = tensor.bytes.len() / shape[0]; // whole: rows divide into blocks
-        let start = tensor.bytes.start + index * size;
-        self.matrix_at(name, tensor.dtype, &shape[1..], start..start + size)
-    }
-
-    fn tensor(&self, name: &str) -> Result<&TensorEntry> {
-        self.header.tensors.get(name).ok_or_else(|| broken(format!("tensor {name} is missing")))
-    }
-
-    fn matrix_at(&self, name: &str, dtype: GgmlDType, shape: &[usize], range: Range<usize>) -> Result<QMatMul> {
-        if let Some(tensor) = self.unquantised(name, dtype, shape, range.clone())? {
-            return Ok(QMatMul::Tensor(tensor));
-        }
-        let blocks = self.blocks(name, dtype, shape, range)?;
-        if !has_products(dtype, shape) {
-            return blocks.dequantize(&self.device).map(QMatMul::Tensor).map_err(loading(name));
-        }
-        QMatMul::from_qtensor(blocks).map_err(loading(name))
-    }
-
-    /// A tensor of a type that is widened to f32; `None` for quantised types.
-    fn unquantised(
-        &self,
-        name: &str,
-        dtype: GgmlDType,
-        shape: &[usize],
-        range: Range<usize>,
-    ) -> Result<Option<Tensor>> {
-        let floats = read_floats(dtype, range, |part| self.content.part(part)).map_err(cut_short(name))?;
-        let tensor = floats.map(|floats| Tensor::from_vec(floats, shape, &self.device)).transpose();
-        tensor.map_err(loading(name))
-    }
-
-    fn blocks(&self, name: &str, dtype: GgmlDType, shape: &[usize], range: Range<usize>) -> Result<QTensor> {
-        let bytes = self.content.part(range).map_err(cut_short(name))?;
-        // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
-        let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
-        let bytes = if is_aligned(&bytes) { bytes } else { Cow::Owned(bytes.to_vec()) };
-        if !is_aligned(&bytes) {
-            return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
-        }
-        QStorage::from_data(bytes, &self.device, dtype)
-            .and_then(|storage| QTensor::new(storage, shape))
-            .map_err(loading(name))
+    pub(in crate::weights) fn part(&self, name: &str) -> Option<Part<'_>> {
+        let tensor = self.header.tensors.get(name)?;
+        Some(Part { dtype: tensor.dtype, bytes: tensor.bytes.clone(), content: &self.content })
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::ErrorKind;
 
 /// Writes just enough of the format to break it on purpose.
 struct Writer {

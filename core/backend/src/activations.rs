@@ -1,0 +1,183 @@
+//! Inputs of products: rows of floats, and the same quantised to meet quantised weights.
+
+use crate::kernels::Tier;
+use crate::pool::Pool;
+
+/// Values of a row that share a scale, as the groups of quantised weights do.
+pub(crate) const GROUP: usize = 32;
+/// Rows that one thread takes at a time, and of a band where bands are high.
+pub(crate) const BAND: usize = 16;
+
+/// Rows of inputs, `(rows, columns)`; a buffer that is filled again and again.
+#[derive(Default)]
+pub struct Activations {
+    pub(crate) n_rows: usize,
+    pub(crate) n_columns: usize,
+    pub(crate) floats: Vec<f32>,
+    pub(crate) is_quantised: bool,
+    pub(crate) quantised: Quantised,
+}
+
+/// Quantised rows: for each 32 values the scale `largest / 127`, where `largest` is the largest magnitude among them, and
+/// the values divided by it, rounded to the nearest whole number, ties to even. What is not a number makes the scale so.
+///
+/// Rows lie in bands of one row or of sixteen, as the processor's kernels want it; in a band all rows' first groups stand
+/// before all second ones.
+#[derive(Default)]
+pub(crate) struct Quantised {
+    pub(crate) n_rows: usize,
+    pub(crate) n_groups: usize,
+    /// Rows of a band.
+    pub(crate) height: usize,
+    pub(crate) values: Vec<[i8; GROUP]>,
+    pub(crate) scales: Vec<f32>,
+    /// Sums of the values of each half of a group.
+    pub(crate) sums: Vec<[i32; 2]>,
+    /// The group's scale times the sum of its values: what a weight's minimum meets.
+    pub(crate) scaled_sums: Vec<f32>,
+}
+
+impl Quantised {
+    /// Where a group of a row lies.
+    #[inline(always)]
+    pub(crate) fn at(&self, row: usize, group: usize) -> usize {
+        place(self.height, self.n_groups, row, group)
+    }
+
+    fn resize(&mut self, n_rows: usize, n_columns: usize, height: usize) {
+        (self.n_rows, self.n_groups, self.height) = (n_rows, n_columns / GROUP, height);
+        let n = n_rows.next_multiple_of(height) * self.n_groups;
+        self.values.resize(n, [0; GROUP]);
+        self.scales.resize(n, 0.0);
+        self.sums.resize(n, [0; 2]);
+        self.scaled_sums.resize(n, 0.0);
+    }
+}
+
+#[inline(always)]
+fn place(height: usize, n_groups: usize, row: usize, group: usize) -> usize {
+    (row / height * n_groups + group) * height + row % height
+}
+
+/// A stretch of up to sixteen rows, to be filled by one thread.
+pub(crate) struct Band<'a> {
+    first_row: usize,
+    floats: &'a mut [f32],
+    quantised: Option<QuantisedBand<'a>>,
+}
+
+/// The quantised part of a stretch.
+pub(crate) struct QuantisedBand<'a> {
+    height: usize,
+    n_groups: usize,
+    values: &'a mut [[i8; GROUP]],
+    scales: &'a mut [f32],
+    sums: &'a mut [[i32; 2]],
+    scaled_sums: &'a mut [f32],
+}
+
+impl Activations {
+    /// Rows that are filled in.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// A row as floats.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.floats[row * self.n_columns..][..self.n_columns]
+    }
+
+    /// Fills in rows, each written by `write`, which is given the row's number; several threads do it. With `quantises`
+    /// they are quantised as well, which takes a multiple of 32 columns.
+    pub(crate) fn fill(
+        &mut self,
+        (tier, pool): (Tier, &Pool),
+        (n_rows, n_columns): (usize, usize),
+        quantises: bool,
+        write: impl Fn(usize, &mut [f32]) + Sync,
+    ) {
+        (self.n_rows, self.n_columns, self.is_quantised) = (n_rows, n_columns, quantises);
+        self.floats.resize(n_rows * n_columns, 0.0);
+        if quantises {
+            assert!(n_columns.is_multiple_of(GROUP), "{n_columns} columns are no whole number of groups");
+            self.quantised.resize(n_rows, n_columns, tier.band_height(n_rows));
+        }
+        let fill = |mut band: Band<'_>| {
+            for (at, floats) in band.floats.chunks_exact_mut(n_columns).enumerate() {
+                write(band.first_row + at, floats);
+                if let Some(quantised) = &mut band.quantised {
+                    tier.quantise(floats, quantised, at);
+                }
+            }
+        };
+        match n_rows {
+            0 => {}
+            1..=BAND => fill(self.bands(quantises).next().unwrap_or_else(|| unreachable!("there is a row"))),
+            _ => pool.for_each(self.bands(quantises).collect(), fill),
+        }
+    }
+
+    fn bands(&mut self, quantises: bool) -> impl Iterator<Item = Band<'_>> {
+        let n_columns = self.n_columns;
+        let Quantised { n_groups, height, values, scales, sums, scaled_sums, .. } = &mut self.quantised;
+        let (n_groups, height) = (*n_groups, *height);
+        let n = BAND * n_groups.max(1);
+        let mut parts =
+            values.chunks_mut(n).zip(scales.chunks_mut(n)).zip(sums.chunks_mut(n)).zip(scaled_sums.chunks_mut(n));
+        self.floats.chunks_mut(BAND * n_columns).enumerate().map(move |(at, floats)| {
+            let parts = if quantises { parts.next() } else { None };
+            let quantised = parts.map(|(((values, scales), sums), scaled_sums)| QuantisedBand {
+                height,
+                n_groups,
+                values,
+                scales,
+                sums,
+                scaled_sums,
+            });
+            Band { first_row: at * BAND, floats, quantised }
+        })
+    }
+}
+
+/// What values are multiplied with, so that the largest magnitude becomes 127; 0 where that is out of range.
+pub(crate) fn inverse(largest: f32) -> f32 {
+    let inverse = 127.0 / largest;
+    if inverse.is_finite() { inverse } else { 0.0 }
+}
+
+/// A quantised group.
+pub(crate) struct QuantisedGroup {
+    pub(crate) values: [i8; GROUP],
+    pub(crate) scale: f32,
+    pub(crate) sums: [i32; 2],
+}
+
+impl QuantisedGroup {
+    /// The definition, which all processors follow to the bit.
+    pub(crate) fn of(x: &[f32; GROUP]) -> Self {
+        // By their bits, magnitudes have the order of whole numbers, with infinity and NaN as the largest.
+        let largest = x.iter().map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or_default();
+        let largest = f32::from_bits(largest);
+        let inverse = inverse(largest);
+        let values = x.map(|x| (x * inverse).round_ties_even() as i8);
+        let sum = |half: &[i8]| half.iter().map(|value| i32::from(*value)).sum();
+        let (first, second) = values.split_at(GROUP / 2);
+        Self { values, scale: largest / 127.0, sums: [sum(first), sum(second)] }
+    }
+}
+
+impl QuantisedBand<'_> {
+    /// Quantises a row of the stretch, group by group.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, row: usize, x: &[f32], quantise: impl Fn(&[f32; GROUP]) -> QuantisedGroup) {
+        let (groups, _) = x.as_chunks::<GROUP>();
+        for (at, x) in groups.iter().enumerate() {
+            let group = quantise(x);
+            let at = place(self.height, self.n_groups, row, at);
+            self.values[at] = group.values;
+            self.scales[at] = group.scale;
+            self.sums[at] = group.sums;
+            self.scaled_sums[at] = group.scale * (group.sums[0] + group.sums[1]) as f32;
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! AMX: whole-number products of sixteen rows of activations and sixteen of weights in one instruction.
+//!
+//! A step takes one group of 32 columns, as the order of operations demands: its sums pass through memory into the same
+//! float operations as those of all other kernels. In Rust 1.95 the instructions have no stable intrinsics, hence the
+//! assembly.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::activations::{GROUP, Quantised};
+use crate::kernels::Outputs;
+use crate::kernels::avx512::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::matrix::{Format, Matrix, TILE};
+
+/// Rows of activations that one instruction takes.
+pub(crate) const HEIGHT: usize = 16;
+/// Rows from which on the tiles pay; fewer would leave most of them empty.
+pub(crate) const FEWEST_ROWS: usize = 12;
+
+/// Exists only where [`detect`](Self::detect) has found AMX, and the system lets the process use it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amx(());
+
+impl Amx {
+    pub(crate) fn detect() -> Option<Self> {
+        /// arch_prctl's request for a part of the processor's state, and the part: the tiles' data.
+        const REQUEST: libc::c_int = 0x1023;
+        const TILE_DATA: libc::c_int = 18;
+        if __cpuid(0).eax < 7 {
+            return None;
+        }
+        let features = __cpuid_count(7, 0).edx;
+        let has_tiles_and_int8 = features >> 24 & 1 == 1 && features >> 25 & 1 == 1;
+        // The processor's word is not enough: the system may refuse.
+        // SAFETY: the call changes nothing but what this process may use.
+        let is_granted = has_tiles_and_int8 && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) } == 0;
+        is_granted.then_some(Self(()))
+    }
+}
+
+/// What `ldtilecfg` reads: the palette, then bytes of a row and rows of each tile.
+#[repr(C, align(64))]
+struct Shapes([u8; 64]);
+
+/// Tiles 0 and 1 are activations, 2 and 3 weights of a group; 6 and 7 the same of half a group; 4 and 5 sums.
+static SHAPES: Shapes = {
+    let tiles = [(16, 32), (16, 32), (8, 64), (8, 64), (16, 64), (16, 64), (16, 16), (4, 64)];
+    let mut shapes = [0; 64];
+    shapes[0] = 1;
+    let mut tile = 0;
+    while tile < tiles.len() {
+        let (rows, row_bytes) = tiles[tile];
+        shapes[16 + 2 * tile] = row_bytes;
+        shapes[48 + tile] = rows;
+        tile += 1;
+    }
+    Shapes(shapes)
+};
+
+/// The thread's tiles, of the shapes above; given back at the end, so that the system need not save them.
+struct Tiles;
+
+impl Tiles {
+    /// # Safety
+    /// AMX must be granted.
+    unsafe fn configure() -> Self {
+        // SAFETY: the shapes are valid. Without `nomem`, they are in memory by then.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &SHAPES.0, options(nostack, readonly)) };
+        Self
+    }
+}
+
+impl Drop for Tiles {
+    fn drop(&mut self) {
+        // SAFETY: tiles were configured, so AMX is granted.
+        unsafe { asm!("tilerelease", options(nostack, nomem)) };
+    }
+}
+
+/// Sixteen rows of weights, as tiles and floats want them.
+#[derive(Default)]
+struct Expanded {
+    /// `(groups, 8, 16, 4)`: signed bytes.
+    bytes: Vec<Line>,
+    /// `(groups, 2, 16)`: the scales of both halves, negative minima in place of the second where there are some.
+    factors: Vec<[Line; 2]>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+#[repr(C, align(64))]
+struct Sums([i32; HEIGHT * TILE]);
+
+thread_local! {
+    static EXPANDED: RefCell<Expanded> = RefCell::default();
+}
+
+pub(super) fn product(_: Amx, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    assert!(x.height == HEIGHT, "activations in bands");
+    EXPANDED.with_borrow_mut(|expanded| {
+        // SAFETY: the token stands for AMX, and all processors with AMX have AVX-512.
+        unsafe {
+            let _tiles = Tiles::configure();
+            match matrix.format() {
+                Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out, expanded),
+                Format::Q8_0 => product_of::<Q8_0>(matrix, tiles, x, out, expanded),
+                Format::Q4K => product_of::<Q4K>(matrix, tiles, x, out, expanded),
+                Format::Q5K => product_of::<Q5K>(matrix, tiles, x, out, expanded),
+                Format::Q6K => product_of::<Q6K>(matrix, tiles, x, out, expanded),
+                Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),
+            }
+        }
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+unsafe fn product_of<L: Layout>(
+    matrix: &Matrix,
+    tiles: Range<usize>,
+    x: &Quantised,
+    out: &Outputs<'_>,
+    expanded: &mut Expanded,
+) {
+    for tile in tiles {
+        expanded.expand::<L>(matrix.tile(tile), x.n_groups);
+        for band in 0..x.n_rows.div_ceil(HEIGHT) {
+            // SAFETY: tiles are configured; what is expanded has as many groups as the activations.
+            unsafe { band_of::<L>(expanded, x, band, tile, out) };
+        }
+    }
+}
+
+impl Expanded {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+    fn expand<L: Layout>(&mut self, tile: &[u8], n_groups: usize) {
+        let layout = L::FORMAT.layout();
+        let groups_of_block = L::FORMAT.block() / GROUP;
+        assert!(tile.len() == n_groups / groups_of_block * layout.tile_bytes());
+        self.bytes.resize(8 * n_groups, Line([0; 64]));
+        self.factors.resize(n_groups, [Line([0; 64]); 2]);
+        let offset = _mm512_set1_epi8(L::OFFSET as i8); // 128 wraps to itself
+        for group in 0..n_groups {
+            let block = tile[group / groups_of_block * layout.tile_bytes()..].as_ptr();
+            // SAFETY: the block lies in the tile; lines are aligned.
+            unsafe {
+                for (at, bytes) in L::bytes(block, group % groups_of_block).into_iter().enumerate() {
+                    let line = &raw mut self.bytes[8 * group + at];
+                    _mm512_store_si512(line.cast(), _mm512_sub_epi8(bytes, offset));
+                }
+                let [first, second] = L::scales(block, group % groups_of_block);
+                let second = if L::HAS_MINIMA { L::minima(block, group % groups_of_block) } else { second };
+                let [to_first, to_second] = &mut self.factors[group];
+                _mm512_store_ps((&raw mut *to_first).cast(), first);
+                _mm512_store_ps((&raw mut *to_second).cast(), second);
+            }
+        }
+    }
+}
+
+/// A band of activations times expanded weights.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+unsafe fn band_of<L: Layout>(expanded: &Expanded, x: &Quantised, band: usize, tile: usize, out: &Outputs<'_>) {
+    let first = x.at(band * HEIGHT, 0);
+    let n = x.n_groups * HEIGHT;
+    let (values, scales) = (&x.values[first..][..n], &x.scales[first..][..n]);
+    let scaled_sums = &x.scaled_sums[first..][..n];
+    let mut sums = [const { Sums([0; HEIGHT * TILE]) }; 2];
+    let mut y = [_mm512_setzero_ps(); HEIGHT];
+    for group in 0..x.n_groups {
+        let bytes = expanded.bytes[8 * group..][..8].as_ptr();
+        let values = values[HEIGHT * group..][..HEIGHT].as_ptr();
+        // SAFETY: sixteen rows of a group of activations, eight lines of weights, room for all sums; shapes as configured.
+        unsafe {
+            if L::BY_HALVES {
+                multiply_half(values.cast(), bytes.cast(), &mut sums[0]);
+                multiply_half(values.cast::<u8>().add(GROUP / 2), bytes.add(4).cast(), &mut sums[1]);
+            } else {
+                multiply(values.cast(), bytes.cast(), &mut sums[group % 2]);
+            }
+        }
+        let factors = &expanded.factors[group];
+        // SAFETY: aligned lines of sixteen floats.
+        let [first, second] = [0, 1].map(|at| unsafe { _mm512_load_ps((&raw const factors[at]).cast()) });
+        let scales = &scales[HEIGHT * group..][..HEIGHT];
+        let scaled_sums = &scaled_sums[HEIGHT * group..][..HEIGHT];
+        for row in 0..HEIGHT {
+            let scale = _mm512_set1_ps(scales[row]);
+            // SAFETY: aligned lines of sixteen sums.
+            let sum =
+                |of: usize| unsafe { _mm512_cvtepi32_ps(_mm512_load_si512(sums[of].0[row * TILE..].as_ptr().cast())) };
+            if L::BY_HALVES {
+                y[row] = _mm512_fmadd_ps(sum(0), _mm512_mul_ps(first, scale), y[row]);
+                y[row] = _mm512_fmadd_ps(sum(1), _mm512_mul_ps(second, scale), y[row]);
+            } else {
+                y[row] = _mm512_fmadd_ps(sum(group % 2), _mm512_mul_ps(first, scale), y[row]);
+            }
+            if L::HAS_MINIMA {
+                y[row] = _mm512_fmadd_ps(second, _mm512_set1_ps(scaled_sums[row]), y[row]);
+            }
+        }
+    }
+    for (row, y) in y.into_iter().enumerate().take(x.n_rows - band * HEIGHT) {
+        let mut values = [0.0; TILE];
+        // SAFETY: sixteen floats are written.
+        unsafe { _mm512_storeu_ps(values.as_mut_ptr(), y) };
+        out.put(band * HEIGHT + row, tile, &values);
+    }
+}
+
+/// Exact products of sixteen rows of activations, 32 bytes each, and a group of weights.
+#[inline(always)]
+unsafe fn multiply(values: *const u8, weights: *const u8, sums: &mut Sums) {
+    // SAFETY: the caller's pointers, and tiles of these shapes.
+    unsafe {
+        asm!(
+            "tilezero tmm4",
+            "tileloadd tmm0, [{values} + {value_row}]",
+            "tileloadd tmm2, [{weights} + {row}]",
+            "tdpbssd tmm4, tmm0, tmm2",
+            "tilestored [{sums} + {row}], tmm4",
+            values = in(reg) values, weights = in(reg) weights, sums = in(reg) sums.0.as_mut_ptr(),
+            value_row = in(reg) GROUP, row = in(reg) 64usize,
+            out("tmm0") _, out("tmm2") _, out("tmm4") _,
+            options(nostack),
+        );
+    }
+}
+
+/// The same of half a group.
+#[inline(always)]
+unsafe fn multiply_half(values: *const u8, weights: *const u8, sums: &mut Sums) {
+    // SAFETY: the caller's pointers, and tiles of these shapes.
+    unsafe {
+        asm!(
+            "tilezero tmm5",
+            "tileloadd tmm6, [{values} + {value_row}]",
+            "tileloadd tmm7, [{weights} + {row}]",
+            "tdpbssd tmm5, tmm6, tmm7",
+            "tilestored [{sums} + {row}], tmm5",
+            values = in(reg) values, weights = in(reg) weights, sums = in(reg) sums.0.as_mut_ptr(),
+            value_row = in(reg) GROUP, row = in(reg) 64usize,
+            out("tmm6") _, out("tmm7") _, out("tmm5") _,
+            options(nostack),
+        );
+    }
+}

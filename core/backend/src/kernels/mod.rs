@@ -1,0 +1,133 @@
+//! Products of activations and weights, for each kind of processor.
+//!
+//! All kernels give the same bits (the order of operations is in [`portable`]), so which of them serves, how many rows it
+//! takes at once, and which thread runs it make no difference to any result. What they differ in is speed.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod floats;
+mod portable;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use crate::activations::{Activations, QuantisedBand, QuantisedGroup};
+use crate::grid::Grid;
+use crate::matrix::{Matrix, TILE};
+#[cfg(target_arch = "x86_64")]
+use crate::simd::Avx512;
+use crate::simd::{Portable, Simd, Work};
+
+/// The fastest that this processor can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tier {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    /// AVX-512, and tiles for many rows.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Amx(Avx512, amx::Amx),
+}
+
+impl Tier {
+    pub(crate) fn detect() -> Self {
+        Self::all().pop().unwrap_or(Self::Portable)
+    }
+
+    /// All that this processor can do, the fastest last.
+    pub(crate) fn all() -> Vec<Self> {
+        #[allow(unused_mut, reason = "other processors have none beside")]
+        let mut all = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx512) = Avx512::detect() {
+            all.push(Self::Avx512(avx512));
+            #[cfg(target_os = "linux")]
+            all.extend(amx::Amx::detect().map(|amx| Self::Amx(avx512, amx)));
+        }
+        all
+    }
+
+    /// Does work over floats with the vectors of this processor.
+    pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
+        match self {
+            Self::Portable => Portable.run(work),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.run(work),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(avx512, _) => avx512.run(work),
+        }
+    }
+
+    /// The rows of a band, where activations of this many rows are quantised.
+    pub(crate) fn band_height(self, n_rows: usize) -> usize {
+        match self {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(..) if amx::FEWEST_ROWS <= n_rows => amx::HEIGHT,
+            _ => 1,
+        }
+    }
+
+    /// Quantises a row of a stretch.
+    pub(crate) fn quantise(self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
+        match self {
+            Self::Portable => to.put(row, x, QuantisedGroup::of),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512::quantise(avx512, x, to, row),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(avx512, _) => avx512::quantise(avx512, x, to, row),
+        }
+    }
+
+    /// The outputs of some tiles, for all rows of activations.
+    ///
+    /// # Safety
+    /// No other thread writes these tiles' outputs meanwhile.
+    pub(crate) unsafe fn product(self, matrix: &Matrix, tiles: Range<usize>, x: &Activations, out: &Outputs<'_>) {
+        debug_assert!(x.n_columns == matrix.n_columns() && tiles.end <= matrix.n_tiles());
+        if !matrix.format().is_quantised() {
+            return self.run(floats::Product { matrix, tiles, x, out });
+        }
+        let x = &x.quantised;
+        match self {
+            Self::Portable => portable::product(matrix, tiles, x, out),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512::product(avx512, matrix, tiles, x, out),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(avx512, amx) => match x.height {
+                amx::HEIGHT => amx::product(amx, matrix, tiles, x, out),
+                _ => avx512::product(avx512, matrix, tiles, x, out),
+            },
+        }
+    }
+}
+
+/// Where a product's outputs go, `(rows, outputs)`, which threads fill by tiles.
+pub(crate) struct Outputs<'a> {
+    grid: Grid<'a>,
+    /// Whether outputs are added to what is there.
+    adds: bool,
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn new(out: &'a mut [f32], n_outputs: usize, adds: bool) -> Self {
+        Self { grid: Grid::new(out, n_outputs), adds }
+    }
+
+    /// Writes a tile's outputs for a row. Kernels call it for the tiles that they were given.
+    #[inline(always)]
+    fn put(&self, row: usize, tile: usize, values: &[f32; TILE]) {
+        let start = tile * TILE;
+        // SAFETY: the tile is this thread's, as the caller of `Tier::product` says.
+        let to = unsafe { self.grid.part(row, start..self.grid.n_columns.min(start + TILE)) };
+        match <&mut [f32; TILE]>::try_from(&mut *to) {
+            Ok(to) if !self.adds => *to = *values,
+            Ok(to) => to.iter_mut().zip(values).for_each(|(to, value)| *to += value),
+            Err(_) => {
+                to.iter_mut().zip(values).for_each(|(to, value)| *to = if self.adds { *to + value } else { *value })
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! All kernels against the portable ones, to the bit, and those against arithmetic in f64.
+
+use super::*;
+use crate::cpu::Cpu;
+use crate::matrix::Format;
+use crate::pool::Pool;
+
+const FORMATS: [Format; 8] =
+    [Format::F32, Format::F16, Format::Bf16, Format::Q8_0, Format::Q4_0, Format::Q4K, Format::Q5K, Format::Q6K];
+
+/// xorshift: any bits will do.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// From -1 to 1.
+    fn float(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    /// The bytes of a file's matrix: random ones, with scales that stay small.
+    fn matrix(&mut self, format: Format, (n_rows, n_columns): (usize, usize)) -> Vec<u8> {
+        let n_blocks = n_rows * n_columns / format.block();
+        let block_bytes = format.row_bytes(format.block());
+        let mut half = |random: &mut Self| half::f16::from_f32(random.float() / 16.0).to_le_bytes();
+        let block = |random: &mut Self| match format {
+            Format::F32 => random.float().to_le_bytes().to_vec(),
+            Format::F16 => half(random).to_vec(),
+            Format::Bf16 => half::bf16::from_f32(random.float()).to_le_bytes().to_vec(),
+            _ => {
+                let mut block: Vec<u8> = (0..block_bytes).map(|_| random.next() as u8).collect();
+                let scales = match format {
+                    Format::Q6K => 208..210,
+                    Format::Q4K | Format::Q5K => 0..4,
+                    _ => 0..2,
+                };
+                block[scales].as_chunks_mut::<2>().0.iter_mut().for_each(|scale| *scale = half(random));
+                block
+            }
+        };
+        (0..n_blocks).flat_map(|_| block(self)).collect()
+    }
+}
+
+fn cpu(tier: Tier, n_threads: usize) -> Cpu {
+    Cpu::with(tier, Pool::new(n_threads))
+}
+
+fn product(cpu: &Cpu, matrix: &Matrix, x: &[f32], adds: bool) -> Vec<f32> {
+    let n_columns = matrix.n_columns();
+    let n_rows = x.len() / n_columns;
+    let mut activations = Activations::default();
+    cpu.inputs(&mut activations, (n_rows, n_columns), matrix.format().is_quantised(), |row, to| {
+        to.copy_from_slice(&x[row * n_columns..][..n_columns]);
+    });
+    let mut out = vec![0.5; n_rows * matrix.n_rows()];
+    cpu.product(&activations, &mut [crate::Product { matrix, out: &mut out, adds }]);
+    out
+}
+
+#[test]
+fn all_kernels_give_the_same_bits() {
+    let mut random = Random(1);
+    let portable = cpu(Tier::Portable, 1);
+    for format in FORMATS {
+        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512)] {
+            let bytes = random.matrix(format, (n_outputs, n_columns));
+            let matrix = portable.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();
+            let x: Vec<f32> = (0..45 * n_columns).map(|_| random.float()).collect();
+            let expect = product(&portable, &matrix, &x, false);
+            for tier in Tier::all() {
+                for (n_threads, n_rows) in [(1, 45), (2, 45), (3, 16), (2, 17), (1, 12), (2, 7), (1, 3), (2, 1)] {
+                    let cpu = cpu(tier, n_threads);
+                    let found = product(&cpu, &matrix, &x[..n_rows * n_columns], false);
+                    assert!(same(&found, &expect[..n_rows * n_outputs]), "{format:?} {tier:?} {n_rows} rows");
+                }
+                let added = product(&cpu(tier, 1), &matrix, &x[..n_columns], true);
+                let sums: Vec<f32> = expect[..n_outputs].iter().map(|y| 0.5 + y).collect();
+                assert!(same(&added, &sums), "{format:?} {tier:?} adds");
+            }
+        }
+    }
+}
+
+fn same(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// Quantising activations to eight bits costs up to half a step of 127 for each, which adds up as noise does: a relative
+/// error of some thousandths. Floats differ by rounding alone.
+#[test]
+fn products_are_right() {
+    let mut random = Random(2);
+    let cpu = Cpu::new(2);
+    for format in FORMATS {
+        let (n_outputs, n_columns) = (64, 1024);
+        let bytes = random.matrix(format, (n_outputs, n_columns));
+        let matrix = cpu.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();
+        let x: Vec<f32> = (0..n_columns).map(|_| random.float()).collect();
+        let y = product(&cpu, &matrix, &x, false);
+        let (mut error, mut size) = (0.0, 0.0);
+        let mut weights = vec![0.0; n_columns];
+        for (row, y) in y.iter().enumerate() {
+            matrix.read_row(row, &mut weights);
+            let exact: f64 = weights.iter().zip(&x).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
+            error += (f64::from(*y) - exact).powi(2);
+            size += exact.powi(2);
+        }
+        let most = if format.is_quantised() { 8e-3 } else { 1e-6 };
+        assert!((error / size).sqrt() < most, "{format:?}: {}", (error / size).sqrt());
+    }
+}
+
+#[test]
+fn what_is_not_a_number_is_not_hidden() {
+    for tier in Tier::all() {
+        for format in [Format::Q8_0, Format::Q4K, Format::F32] {
+            let cpu = cpu(tier, 1);
+            let bytes = Random(3).matrix(format, (16, 256));
+            let matrix = cpu.matrix(format, (16, 256), |range| Ok(&bytes[range])).unwrap();
+            for wrong in [f32::NAN, f32::INFINITY] {
+                let mut x = vec![1.0; 20 * 256];
+                x[300] = wrong;
+                let y = product(&cpu, &matrix, &x, false);
+                let is_finite = |row: usize| y[16 * row..][..16].iter().all(|y| y.is_finite());
+                assert!(is_finite(0) && !is_finite(1) && is_finite(2), "{tier:?} {format:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How values lie in files and in tiles.
+
+/// Rows of a tile.
+pub(crate) const TILE: usize = 16;
+/// Values of a row that share a scale and meet as many quantised activations in one integer sum.
+pub(crate) const GROUP: usize = 32;
+/// Values of a super-block.
+const SUPER: usize = 256;
+/// Groups of a super-block.
+pub(crate) const GROUPS: usize = SUPER / GROUP;
+
+/// What a matrix's values are stored as, in files and in memory. GGUF's names.
+///
+/// In a tile, for each block of columns, lanes being rows:
+///
+/// | format | block | in a tile |
+/// |---|---|---|
+/// | F32, F16, BF16 | 1 | 16 values |
+/// | Q8_0 | 32 | 16 scales (f16); the group as bytes: 8 vectors, vector g holds columns 4g to 4g + 3 of each row |
+/// | Q4_0 | 32 | 16 scales (f16); the group as nibbles: 4 vectors, low ones columns 4g.., high ones 16 + 4g.. |
+/// | Q4_K | 256 | 16 scales and 16 scales of minima (f16); 8 x 16 scales, 8 x 16 minima (u8); 8 groups as nibbles |
+/// | Q5_K | 256 | as Q4_K; behind the nibbles of each group a vector of fifth bits, bit g for columns 4g.. |
+/// | Q6_K | 256 | 16 scales (f16); 16 x 16 scales of half groups (i8); 8 groups, each nibbles and 2 vectors of upper bits, vector j with bits 2c.. for columns 16j + 4c.. |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are GGUF's")]
+pub enum Format {
+    F32,
+    F16,
+    Bf16,
+    Q8_0,
+    Q4_0,
+    Q4K,
+    Q5K,
+    Q6K,
+}
+
+/// Bytes of a block.
+pub(crate) struct Block {
+    /// Of one row, in a file.
+    in_file: usize,
+    /// Of sixteen rows, in a tile: what stands before the first group.
+    pub(crate) head: usize,
+    /// Of sixteen rows, in a tile: a group of columns.
+    pub(crate) group: usize,
+    n_groups: usize,
+}
+
+impl Block {
+    pub(crate) const fn tile_bytes(&self) -> usize {
+        self.head + self.n_groups * self.group
+    }
+}
+
+/// Bytes of a vector.
+pub(crate) const VECTOR: usize = 64;
+/// Bytes of a group's nibbles, of sixteen rows.
+pub(crate) const NIBBLES: usize = 4 * VECTOR;
+/// Bytes of sixteen f16.
+pub(crate) const HALVES: usize = 32;
+
+impl Format {
+    /// Values of a block.
+    pub fn block(self) -> usize {
+        match self {
+            Self::F32 | Self::F16 | Self::Bf16 => 1,
+            Self::Q8_0 | Self::Q4_0 => GROUP,
+            Self::Q4K | Self::Q5K | Self::Q6K => SUPER,
+        }
+    }
+
+    /// Whether activations are quantised to meet it.
+    pub fn is_quantised(self) -> bool {
+        !matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
+    pub(crate) const fn layout(self) -> Block {
+        let (in_file, head, group, n_groups) = match self {
+            Self::F32 => (4, 0, 4 * TILE, 1),
+            Self::F16 | Self::Bf16 => (2, 0, 2 * TILE, 1),
+            Self::Q8_0 => (34, HALVES, 8 * VECTOR, 1),
+            Self::Q4_0 => (18, HALVES, NIBBLES, 1),
+            Self::Q4K => (144, 2 * HALVES + 2 * GROUPS * TILE, NIBBLES, GROUPS),
+            Self::Q5K => (176, 2 * HALVES + 2 * GROUPS * TILE, NIBBLES + VECTOR, GROUPS),
+            Self::Q6K => (210, HALVES + 2 * GROUPS * TILE, NIBBLES + 2 * VECTOR, GROUPS),
+        };
+        Block { in_file, head, group, n_groups }
+    }
+
+    /// Bytes of a row in a file.
+    pub fn row_bytes(self, n_columns: usize) -> usize {
+        n_columns / self.block() * self.layout().in_file
+    }
+
+    /// Bytes of sixteen rows in memory.
+    pub fn tile_bytes(self, n_columns: usize) -> usize {
+        n_columns / self.block() * self.layout().tile_bytes()
+    }
+}

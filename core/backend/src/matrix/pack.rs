@@ -1,0 +1,123 @@
+//! From the order of files to the order of tiles.
+
+use super::layout::{Format, GROUP, GROUPS, HALVES, NIBBLES, TILE, VECTOR};
+
+/// A group of one row: its 32 values, a byte each, four to a word.
+type Words = [u32; GROUP / 4];
+
+/// Packs up to sixteen rows, which stand one after the other in `rows`, into a tile of zeros.
+pub(super) fn tile(format: Format, rows: &[u8], row_bytes: usize, tile: &mut [u8]) {
+    let layout = format.layout();
+    let block_bytes = layout.tile_bytes();
+    for (lane, row) in rows.chunks(row_bytes).enumerate() {
+        match format {
+            Format::F32 => scatter::<4>(row, lane, tile),
+            Format::F16 | Format::Bf16 => scatter::<2>(row, lane, tile),
+            Format::Q8_0 => each::<34>(row, tile, block_bytes, |[d0, d1, values @ ..]: &[u8; 34], out| {
+                put(out, 0, lane, [*d0, *d1]);
+                put_bytes(&mut out[HALVES..], lane, words(values));
+            }),
+            Format::Q4_0 => each::<18>(row, tile, block_bytes, |[d0, d1, nibbles @ ..]: &[u8; 18], out| {
+                put(out, 0, lane, [*d0, *d1]);
+                let [low, high] = split_nibbles(nibbles);
+                put_nibbles(&mut out[HALVES..], lane, words(&[low, high].concat()));
+            }),
+            Format::Q4K => each::<144>(row, tile, block_bytes, |block: &[u8; 144], out| {
+                put_scales(out, lane, block);
+                for group in 0..GROUPS {
+                    put_nibbles(&mut out[layout.head + group * layout.group..], lane, k_nibbles(&block[16..], group));
+                }
+            }),
+            Format::Q5K => each::<176>(row, tile, block_bytes, |block: &[u8; 176], out| {
+                put_scales(out, lane, block);
+                let fifth = words(&block[16..48]);
+                for group in 0..GROUPS {
+                    let out = &mut out[layout.head + group * layout.group..];
+                    put_nibbles(out, lane, k_nibbles(&block[48..], group));
+                    let bits = (0..8).fold(0, |bits, at| bits | ((fifth[at] >> group & 0x0101_0101) << at));
+                    put(&mut out[NIBBLES..], 0, lane, bits.to_le_bytes());
+                }
+            }),
+            Format::Q6K => each::<210>(row, tile, block_bytes, |block: &[u8; 210], out| {
+                put(out, 0, lane, [block[208], block[209]]);
+                for (at, scale) in block[192..208].iter().enumerate() {
+                    put(&mut out[HALVES..], at, lane, [*scale]);
+                }
+                for group in 0..GROUPS {
+                    let out = &mut out[layout.head + group * layout.group..];
+                    let (half, quarter) = (group / 4, group % 4);
+                    // Two runs of 32 bytes hold the nibbles of four groups: low ones of the first two, then high ones.
+                    let run = words(&block[64 * half + 32 * (quarter % 2)..][..32]);
+                    let upper = words(&block[128 + 32 * half..][..32]);
+                    put_nibbles(out, lane, run.map(|word| word >> (4 * (quarter / 2)) & 0x0F0F_0F0F));
+                    let upper = upper.map(|word| word >> (2 * quarter) & 0x0303_0303);
+                    for vector in 0..2 {
+                        let bits = (0..4).fold(0, |bits, at| bits | (upper[4 * vector + at] << (2 * at)));
+                        put(&mut out[NIBBLES + vector * VECTOR..], 0, lane, bits.to_le_bytes());
+                    }
+                }
+            }),
+        }
+    }
+}
+
+/// Puts each value of a row, of `N` bytes, into its lane.
+fn scatter<const N: usize>(row: &[u8], lane: usize, tile: &mut [u8]) {
+    let (values, _) = row.as_chunks::<N>();
+    for (at, value) in values.iter().enumerate() {
+        put(tile, at, lane, *value);
+    }
+}
+
+/// The blocks of a row, each with its part of the tile.
+fn each<const N: usize>(row: &[u8], tile: &mut [u8], block_bytes: usize, pack: impl Fn(&[u8; N], &mut [u8])) {
+    let (blocks, _) = row.as_chunks::<N>();
+    blocks.iter().zip(tile.chunks_exact_mut(block_bytes)).for_each(|(block, out)| pack(block, out));
+}
+
+/// Puts a value of `N` bytes into its lane of a vector.
+fn put<const N: usize>(out: &mut [u8], vector: usize, lane: usize, value: [u8; N]) {
+    out[(vector * TILE + lane) * N..][..N].copy_from_slice(&value);
+}
+
+fn words(bytes: &[u8]) -> Words {
+    let (words, _) = bytes.as_chunks::<4>();
+    std::array::from_fn(|at| u32::from_le_bytes(words[at]))
+}
+
+fn put_bytes(out: &mut [u8], lane: usize, words: Words) {
+    for (vector, word) in words.into_iter().enumerate() {
+        put(out, vector, lane, word.to_le_bytes());
+    }
+}
+
+fn put_nibbles(out: &mut [u8], lane: usize, words: Words) {
+    for vector in 0..4 {
+        put(out, vector, lane, (words[vector] | words[vector + 4] << 4).to_le_bytes());
+    }
+}
+
+/// Of 16 bytes the low nibbles, then the high ones.
+fn split_nibbles(bytes: &[u8; 16]) -> [[u8; 16]; 2] {
+    [bytes.map(|byte| byte & 15), bytes.map(|byte| byte >> 4)]
+}
+
+/// The nibbles of a group of Q4_K or Q5_K: runs of 32 bytes, each two groups.
+fn k_nibbles(nibbles: &[u8], group: usize) -> Words {
+    words(&nibbles[group / 2 * 32..][..32]).map(|word| word >> (4 * (group % 2)) & 0x0F0F_0F0F)
+}
+
+/// The head of a block of Q4_K or Q5_K: two f16, then scales and minima of six bits in twelve bytes.
+fn put_scales(out: &mut [u8], lane: usize, block: &[u8]) {
+    put(out, 0, lane, [block[0], block[1]]);
+    put(out, 1, lane, [block[2], block[3]]);
+    let six = &block[4..16];
+    for group in 0..GROUPS {
+        let (scale, minimum) = match group {
+            0..4 => (six[group] & 63, six[group + 4] & 63),
+            _ => (six[group + 4] & 15 | six[group - 4] >> 6 << 4, six[group + 4] >> 4 | six[group] >> 6 << 4),
+        };
+        put(&mut out[2 * HALVES..], group, lane, [scale]);
+        put(&mut out[2 * HALVES..], GROUPS + group, lane, [minimum]);
+    }
+}

@@ -1,0 +1,112 @@
+use super::*;
+use crate::pool::Pool;
+
+fn pack(format: Format, shape: (usize, usize), bytes: &[u8]) -> io::Result<Matrix> {
+    Matrix::pack(format, shape, &Pool::new(2), |range| Ok(bytes[range].to_vec()))
+}
+
+/// A block of one row, as files have it, and the values that it stands for by the format's definition.
+fn check(format: Format, block: &[u8], expect: &[f32]) {
+    let n_rows = 37; // the last tile is not full
+    let zero = vec![0; block.len()];
+    for row in [0, 1, 15, 16, 36] {
+        let bytes: Vec<u8> = (0..n_rows).flat_map(|at| if at == row { block } else { &zero }).copied().collect();
+        let matrix = pack(format, (n_rows, expect.len()), &bytes).unwrap();
+        let mut values = vec![f32::NAN; expect.len()];
+        matrix.read_row(row, &mut values);
+        assert_eq!(values, expect, "{format:?}, row {row}");
+        matrix.read_row((row + 1) % n_rows, &mut values);
+        assert!(values.iter().all(|value| *value == 0.0));
+    }
+}
+
+const ONE_AND_A_HALF: [u8; 2] = [0x00, 0x3E];
+const TWO: [u8; 2] = [0x00, 0x40];
+
+#[test]
+fn floats() {
+    check(Format::F32, &1.25f32.to_le_bytes(), &[1.25]);
+    check(Format::F16, &ONE_AND_A_HALF, &[1.5]);
+    check(Format::Bf16, &[0xC0, 0x3F], &[1.5]);
+}
+
+#[test]
+fn eight_and_four_bits() {
+    let values: Vec<i8> = (0i32..32).map(|at| (at * 7 - 128) as i8).collect();
+    let block: Vec<u8> = ONE_AND_A_HALF.into_iter().chain(values.iter().map(|value| *value as u8)).collect();
+    check(Format::Q8_0, &block, &values.iter().map(|value| 1.5 * f32::from(*value)).collect::<Vec<_>>());
+    // Byte i holds value i in its low half and value 16 + i in its high half, both plus 8.
+    let block: Vec<u8> = TWO.into_iter().chain((0..16).map(|at| at | (15 - at) << 4)).collect();
+    let low = (0..16).map(|at| 2.0 * (at as f32 - 8.0));
+    let high = (0..16).map(|at| 2.0 * (7.0 - at as f32));
+    check(Format::Q4_0, &block, &low.chain(high).collect::<Vec<_>>());
+}
+
+/// Scales and minima of six bits in twelve bytes: four plain of each, then the rest by nibbles and spare upper bits.
+fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> Vec<u8> {
+    let mut bytes = vec![0; 12];
+    for at in 0..4 {
+        bytes[at] = scales[at] | scales[at + 4] >> 4 << 6;
+        bytes[at + 4] = minima[at] | minima[at + 4] >> 4 << 6;
+        bytes[at + 8] = scales[at + 4] & 15 | (minima[at + 4] & 15) << 4;
+    }
+    bytes
+}
+
+const SCALES: [u8; 8] = [1, 63, 17, 32, 48, 5, 33, 62];
+const MINIMA: [u8; 8] = [0, 1, 62, 31, 63, 16, 45, 2];
+
+/// Values of five bits, no two groups alike.
+fn value(at: usize) -> u8 {
+    ((at * 11 + at / 32) % 32) as u8
+}
+
+#[test]
+fn blocks_of_four_and_five_bits() {
+    for (format, mask) in [(Format::Q4K, 15), (Format::Q5K, 31)] {
+        let value = |at| value(at) & mask;
+        let mut block = [ONE_AND_A_HALF, TWO].concat();
+        block.extend(six_bits(SCALES, MINIMA));
+        if format == Format::Q5K {
+            block.extend((0..32).map(|at| (0..8).fold(0, |bits, group| bits | (value(32 * group + at) >> 4) << group)));
+        }
+        // Runs of 32 bytes: the low halves are one group, the high ones the next.
+        let byte = |run: usize, at: usize| value(64 * run + at) & 15 | (value(64 * run + 32 + at) & 15) << 4;
+        block.extend((0..128).map(|at| byte(at / 32, at % 32)));
+        let expect = (0..256).map(|at| {
+            let (scale, minimum) = (f32::from(SCALES[at / 32]), f32::from(MINIMA[at / 32]));
+            1.5 * scale * f32::from(value(at)) - 2.0 * minimum
+        });
+        check(format, &block, &expect.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn blocks_of_six_bits() {
+    let value = |at: usize| ((at * 13 + at / 16) % 64) as u8;
+    let scale = |at: usize| (at as i32 * 15 - 128) as i8;
+    // Of each 128 values, byte l of 64 holds value l (low) and 64 + l (high); byte l of 32 the upper bits of l, 32 + l, ….
+    let low = |half: usize, at: usize| value(128 * half + at) & 15 | (value(128 * half + 64 + at) & 15) << 4;
+    let high = |half: usize, at: usize| {
+        (0..4).fold(0, |bits, quarter| bits | (value(128 * half + 32 * quarter + at) >> 4) << (2 * quarter))
+    };
+    let mut block: Vec<u8> = (0..128).map(|at| low(at / 64, at % 64)).collect();
+    block.extend((0..64).map(|at| high(at / 32, at % 32)));
+    block.extend((0..16).map(|at| scale(at) as u8));
+    block.extend(ONE_AND_A_HALF);
+    let expect = (0..256).map(|at| 1.5 * f32::from(scale(at / 16)) * (f32::from(value(at)) - 32.0));
+    check(Format::Q6K, &block, &expect.collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_no_matrix_is_refused() {
+    let kind = |shape, bytes: &[u8]| pack(Format::Q4_0, shape, bytes).err().map(|err| err.kind());
+    assert_eq!(kind((1, 33), &[0; 100]), Some(io::ErrorKind::InvalidData));
+    assert_eq!(kind((0, 32), &[]), Some(io::ErrorKind::InvalidData));
+    assert_eq!(kind((1, 32), &[0; 18]), None);
+    let pool = Pool::new(1);
+    let short = Matrix::pack(Format::Q4_0, (1, 32), &pool, |_| Ok(vec![0; 17])).err();
+    assert_eq!(short.map(|err| err.kind()), Some(io::ErrorKind::InvalidData));
+    let failed = Matrix::pack(Format::Q4_0, (1, 32), &pool, |_| Err::<Vec<u8>, _>(io::ErrorKind::UnexpectedEof.into()));
+    assert_eq!(failed.err().map(|err| err.kind()), Some(io::ErrorKind::UnexpectedEof));
+}

@@ -1,0 +1,225 @@
+//! Attention over pages of keys and values.
+//!
+//! Each query of each head is computed alone: its scores, page by page; of each page the largest, so that what was summed
+//! before shrinks to the new scale; the weights `e^(score - largest)`; and the values summed by them, token by token.
+//! Pages lie at fixed places, so the order is the same for a query that came alone and for one among many. Queries that
+//! share a key head go through a page together, to read it once.
+
+use crate::grid::Grid;
+use crate::pages::{CacheType, Kept, KeyValues, PAGE};
+use crate::simd::{LANES, Simd, Work};
+
+/// Queries that go through a page together.
+const QUERIES: usize = 4;
+/// Vectors of tokens in a page.
+const VECTORS: usize = PAGE / LANES;
+/// The widest head, in vectors, that sums are kept for; more are taken in turns.
+const DIMS: usize = 4;
+
+/// Queries of one sequence that share a key head.
+pub(crate) struct Attention<'a> {
+    /// `(rows, query heads * head_dim)`
+    pub(crate) queries: &'a [f32],
+    pub(crate) past: &'a KeyValues,
+    /// Tokens before the first row.
+    pub(crate) n_before: usize,
+    /// Rows at work.
+    pub(crate) rows: std::ops::Range<usize>,
+    /// The key head at work, and the query heads that share it.
+    pub(crate) key_head: usize,
+    pub(crate) n_sharing: usize,
+    /// Tokens that a token sees, itself included; `usize::MAX` for all before it.
+    pub(crate) window: usize,
+    /// Where rows go, as the queries lie; the first row of `queries` is `first_out`.
+    pub(crate) out: &'a Grid<'a>,
+    pub(crate) first_out: usize,
+}
+
+impl Work for Attention<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match self.past.shape().cache_type {
+            CacheType::F16 => self.all::<S, u16>(simd),
+            CacheType::F32 => self.all::<S, f32>(simd),
+        }
+    }
+}
+
+/// What a query has summed up.
+#[derive(Clone, Copy)]
+struct Sums {
+    largest: f32,
+    weights: f32,
+}
+
+impl Attention<'_> {
+    #[inline(always)]
+    fn all<S: Simd, T: Kept>(&self, simd: S) {
+        let n = self.rows.len() * self.n_sharing;
+        for first in (0..n).step_by(QUERIES) {
+            match n - first {
+                QUERIES.. => self.some::<S, T, QUERIES>(simd, first),
+                left => (first..first + left).for_each(|at| self.some::<S, T, 1>(simd, at)),
+            }
+        }
+    }
+
+    /// The row and head of a query.
+    #[inline(always)]
+    fn place(&self, query: usize) -> (usize, usize) {
+        (self.rows.start + query / self.n_sharing, self.key_head * self.n_sharing + query % self.n_sharing)
+    }
+
+    /// `Q` queries from the given one on.
+    #[inline(always)]
+    fn some<S: Simd, T: Kept, const Q: usize>(&self, simd: S, first: usize) {
+        let shape = self.past.shape();
+        let (head_dim, padded_dim) = (shape.head_dim, shape.padded_dim());
+        let width = self.out.n_columns;
+        let places: [(usize, usize); Q] = std::array::from_fn(|at| self.place(first + at));
+        let queries = places.map(|(row, head)| &self.queries[row * width + head * head_dim..][..head_dim]);
+        // Tokens that each query sees.
+        let ends = places.map(|(row, _)| self.n_before + row + 1);
+        let starts = ends.map(|end| end.saturating_sub(self.window));
+        let (start, end) = (starts[0], ends[Q - 1]); // rows ascend
+        let scale = simd.splat(1.0 / (head_dim as f32).sqrt());
+
+        let mut sums = [Sums { largest: f32::NEG_INFINITY, weights: 0.0 }; Q];
+        // SAFETY: heads of rows, each the work of one thread.
+        let mut out = places
+            .map(|(row, head)| unsafe { self.out.part(self.first_out + row, head * head_dim..(head + 1) * head_dim) });
+        out.iter_mut().for_each(|out| out.fill(0.0));
+        for page_at in start / PAGE..end.div_ceil(PAGE) {
+            let page = self.past.page::<T>(page_at);
+            let n_tokens = (end - page_at * PAGE).min(PAGE);
+            let keys = &page.keys[self.key_head * PAGE * head_dim..][..PAGE * head_dim].as_chunks::<LANES>().0;
+            let values = &page.values[self.key_head * PAGE * padded_dim..][..PAGE * padded_dim].as_chunks::<LANES>().0;
+            let mut scores = self.scores::<S, T, Q>(simd, keys, &queries, n_tokens);
+            let mut shrinks = [1.0; Q];
+            for at in 0..Q {
+                hide(&mut scores[at], starts[at], ends[at], page_at * PAGE);
+                shrinks[at] = weigh(simd, &mut scores[at], &mut sums[at], scale);
+            }
+            let n_dims = padded_dim / LANES;
+            for dim in (0..n_dims).step_by(DIMS) {
+                match n_dims - dim {
+                    DIMS.. => add::<S, T, Q, DIMS>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out),
+                    left => (dim..dim + left).for_each(|dim| {
+                        add::<S, T, Q, 1>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out);
+                    }),
+                }
+            }
+        }
+        for (out, sums) in out.into_iter().zip(sums) {
+            out.iter_mut().for_each(|x| *x /= sums.weights);
+        }
+    }
+
+    /// The products of queries and keys of a page: `(queries, PAGE)`.
+    #[inline(always)]
+    fn scores<S: Simd, T: Kept, const Q: usize>(
+        &self,
+        simd: S,
+        keys: &[[T; LANES]],
+        queries: &[&[f32]; Q],
+        n_tokens: usize,
+    ) -> [[f32; PAGE]; Q] {
+        let head_dim = queries[0].len();
+        let mut scores = [[0.0; PAGE]; Q];
+        let mut vector = 0;
+        while vector * LANES < n_tokens {
+            // Two vectors at once: each sum waits for the one before it.
+            let both = [&keys[vector * head_dim..][..head_dim], &keys[(vector + 1) * head_dim..][..head_dim]];
+            let mut sums = [[simd.splat(0.0); 2]; Q];
+            for dim in 0..head_dim {
+                let keys = [T::load(simd, &both[0][dim]), T::load(simd, &both[1][dim])];
+                for at in 0..Q {
+                    let x = simd.splat(queries[at][dim]);
+                    sums[at] = [simd.mul_add(keys[0], x, sums[at][0]), simd.mul_add(keys[1], x, sums[at][1])];
+                }
+            }
+            for at in 0..Q {
+                let (to, _) = scores[at].as_chunks_mut::<LANES>();
+                simd.store(sums[at][0], &mut to[vector]);
+                simd.store(sums[at][1], &mut to[vector + 1]);
+            }
+            vector += 2;
+        }
+        scores
+    }
+}
+
+/// Sets what a query does not see to minus infinity.
+#[inline(always)]
+fn hide(scores: &mut [f32; PAGE], start: usize, end: usize, first: usize) {
+    let (start, end) = (start.saturating_sub(first).min(PAGE), end.saturating_sub(first).min(PAGE));
+    scores[..start].fill(f32::NEG_INFINITY);
+    scores[end.max(start)..].fill(f32::NEG_INFINITY);
+}
+
+/// Turns the scores of a page into weights, and returns what all sums before it shrink by.
+#[inline(always)]
+fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut Sums, scale: S::Floats) -> f32 {
+    let (vectors, _) = scores.as_chunks_mut::<LANES>();
+    let mut largest = simd.splat(f32::NEG_INFINITY);
+    for vector in vectors.iter_mut() {
+        let scaled = simd.mul(simd.load(vector), scale);
+        largest = simd.max(scaled, largest);
+        simd.store(scaled, vector);
+    }
+    let largest = simd.largest(largest).max(sums.largest);
+    if largest == f32::NEG_INFINITY {
+        scores.fill(0.0); // nothing of this page is seen
+        return 1.0;
+    }
+    let shrink = simd.to_array(simd.exp(simd.splat(sums.largest - largest)))[0];
+    let mut total = simd.splat(0.0);
+    for vector in vectors.iter_mut().take(VECTORS) {
+        let weights = simd.exp(simd.sub(simd.load(vector), simd.splat(largest)));
+        total = simd.add(total, weights);
+        simd.store(weights, vector);
+    }
+    *sums = Sums { largest, weights: sums.weights.mul_add(shrink, simd.sum(total)) };
+    shrink
+}
+
+/// Adds a page's values, by their weights, to `D` vectors of each query's sums.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "an inner loop, not a thing of its own")]
+fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
+    simd: S,
+    values: &[[T; LANES]],
+    n_dims: usize,
+    dim: usize,
+    n_tokens: usize,
+    weights: &[[f32; PAGE]; Q],
+    shrinks: [f32; Q],
+    out: &mut [&mut [f32]; Q],
+) {
+    let mut sums = [[simd.splat(0.0); D]; Q];
+    for at in 0..Q {
+        for offset in 0..D {
+            let part = &out[at][((dim + offset) * LANES).min(out[at].len())..];
+            sums[at][offset] = simd.mul(simd.load_first(part, 0.0), simd.splat(shrinks[at]));
+        }
+    }
+    for token in 0..n_tokens {
+        let row = &values[token * n_dims + dim..][..D];
+        for offset in 0..D {
+            let value = T::load(simd, &row[offset]);
+            for at in 0..Q {
+                sums[at][offset] = simd.mul_add(value, simd.splat(weights[at][token]), sums[at][offset]);
+            }
+        }
+    }
+    for at in 0..Q {
+        for offset in 0..D {
+            let first = (dim + offset) * LANES;
+            let end = out[at].len().min(first + LANES);
+            let sums = simd.to_array(sums[at][offset]);
+            out[at][first..end].copy_from_slice(&sums[..end - first]);
+        }
+    }
+}

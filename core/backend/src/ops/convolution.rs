@@ -1,0 +1,61 @@
+//! The gated short convolution: each channel mixes its last few inputs.
+//!
+//! Of each row's `[B; C; X]`, with `u = B * X`: `y_t = C_t * (bias + Σ_k tap_k * u_(t - window + 1 + k))`.
+
+use crate::simd::{LANES, Simd, Work};
+
+/// One row of a sequence; `y` may have been anything.
+pub(crate) struct Convolution<'a> {
+    /// The sequence's rows of this stretch, `(rows, 3 * hidden)`.
+    pub(crate) projected: &'a [f32],
+    /// The row that is computed.
+    pub(crate) row: usize,
+    /// Inputs before the stretch, oldest first: `(window - 1, hidden)`.
+    pub(crate) past: &'a [f32],
+    /// Oldest first: `(window, hidden)`.
+    pub(crate) taps: &'a [f32],
+    /// `(hidden)`
+    pub(crate) bias: Option<&'a [f32]>,
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Work for Convolution<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let hidden = self.y.len();
+        let n_past = self.taps.len() / hidden - 1;
+        let part = |row: usize, part: usize, at: usize| {
+            &self.projected[(3 * row + part) * hidden + at..][..LANES.min(hidden - at)]
+        };
+        let load = |from: &[f32]| match <&[f32; LANES]>::try_from(from) {
+            Ok(from) => simd.load(from),
+            Err(_) => simd.load_first(from, 0.0),
+        };
+        for at in (0..hidden).step_by(LANES) {
+            let n = LANES.min(hidden - at);
+            let mut sum = self.bias.map_or(simd.splat(0.0), |bias| load(&bias[at..][..n]));
+            for tap in 0..=n_past {
+                let input = match (self.row + tap).checked_sub(n_past) {
+                    Some(row) => simd.mul(load(part(row, 0, at)), load(part(row, 2, at))),
+                    None => load(&self.past[(self.row + tap) * hidden + at..][..n]),
+                };
+                sum = simd.mul_add(input, load(&self.taps[tap * hidden + at..][..n]), sum);
+            }
+            let y = simd.to_array(simd.mul(load(part(self.row, 1, at)), sum));
+            self.y[at..][..n].copy_from_slice(&y[..n]);
+        }
+    }
+}
+
+/// Takes the last inputs of a stretch over into `past`, however short the stretch is.
+pub(crate) fn advance(past: &mut [f32], projected: &[f32], hidden: usize) {
+    let (n_past, n_rows) = (past.len() / hidden, projected.len() / (3 * hidden));
+    let n_kept = n_past.saturating_sub(n_rows);
+    past.copy_within((n_past - n_kept) * hidden.., 0);
+    for (row, past) in (n_rows - (n_past - n_kept)..n_rows).zip(past[n_kept * hidden..].chunks_exact_mut(hidden)) {
+        let row = &projected[3 * row * hidden..][..3 * hidden];
+        past.iter_mut().zip(&row[..hidden]).zip(&row[2 * hidden..]).for_each(|((past, b), x)| *past = b * x);
+    }
+}

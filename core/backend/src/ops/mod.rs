@@ -1,0 +1,7 @@
+//! What models are made of beside products, written once for all instruction sets.
+
+pub(crate) mod attention;
+pub(crate) mod convolution;
+pub(crate) mod gate;
+pub(crate) mod norm;
+pub(crate) mod rotation;

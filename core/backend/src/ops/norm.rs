@@ -1,0 +1,60 @@
+//! The norm by the root of the mean square: `y = x / sqrt(mean(x²) + epsilon) * weight`.
+
+use crate::simd::{LANES, Simd, Work};
+
+/// One row; `y` may have been anything.
+pub(crate) struct Norm<'a> {
+    pub(crate) x: &'a [f32],
+    pub(crate) weight: &'a [f32],
+    pub(crate) epsilon: f32,
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Work for Norm<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let scale = simd.splat(scale(simd, self.x, self.epsilon));
+        let (x, x_rest) = self.x.as_chunks::<LANES>();
+        let (weight, weight_rest) = self.weight.as_chunks::<LANES>();
+        let (y, y_rest) = self.y.as_chunks_mut::<LANES>();
+        for ((x, weight), y) in x.iter().zip(weight).zip(y) {
+            simd.store(simd.mul(simd.mul(simd.load(x), scale), simd.load(weight)), y);
+        }
+        let rest = simd.mul(simd.mul(simd.load_first(x_rest, 0.0), scale), simd.load_first(weight_rest, 0.0));
+        y_rest.iter_mut().zip(simd.to_array(rest)).for_each(|(y, value)| *y = value);
+    }
+}
+
+/// Several heads of a row, each normed in place with the same weight.
+pub(crate) struct HeadNorms<'a> {
+    pub(crate) heads: &'a mut [f32],
+    pub(crate) weight: &'a [f32],
+    pub(crate) epsilon: f32,
+}
+
+impl Work for HeadNorms<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        for head in self.heads.chunks_exact_mut(self.weight.len()) {
+            let scale = scale(simd, head, self.epsilon);
+            head.iter_mut().zip(self.weight).for_each(|(x, weight)| *x = *x * scale * weight);
+        }
+    }
+}
+
+#[inline(always)]
+fn scale<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> f32 {
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    let mut squares = simd.splat(0.0);
+    for chunk in chunks {
+        let x = simd.load(chunk);
+        squares = simd.mul_add(x, x, squares);
+    }
+    let rest = simd.load_first(rest, 0.0);
+    let sum = simd.sum(simd.mul_add(rest, rest, squares));
+    1.0 / (sum / x.len() as f32 + epsilon).sqrt()
+}

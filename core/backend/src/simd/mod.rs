@@ -1,0 +1,117 @@
+//! Sixteen numbers at once, on every processor in the same order.
+//!
+//! Kernels over floats are written once, over [`Simd`], and compiled for each instruction set. All sets have sixteen
+//! lanes, whatever their registers hold, and fused multiply-add with one rounding, so all give the same bits; `Portable`
+//! is the plain twin that tests compare with. A set is a token that exists only where the processor was found to have it,
+//! which is what makes the safe methods safe.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::Avx512;
+pub(crate) use portable::Portable;
+
+/// Lanes of a vector.
+pub(crate) const LANES: usize = 16;
+
+/// An instruction set of this processor.
+pub(crate) trait Simd: Copy + Send + Sync + 'static {
+    /// Sixteen f32.
+    type Floats: Copy;
+
+    /// Does work that is compiled for this set, where all of it is inlined.
+    fn run<W: Work>(self, work: W) -> W::Output;
+
+    fn splat(self, x: f32) -> Self::Floats;
+    fn load(self, from: &[f32; LANES]) -> Self::Floats;
+    fn store(self, x: Self::Floats, to: &mut [f32; LANES]);
+    /// f16 bits to f32.
+    fn load_f16(self, from: &[u16; LANES]) -> Self::Floats;
+    /// f32 to the nearest f16 bits, ties to even.
+    fn store_f16(self, x: Self::Floats, to: &mut [u16; LANES]);
+    /// bf16 bits to f32.
+    fn load_bf16(self, from: &[u16; LANES]) -> Self::Floats;
+
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a * b + c`, rounded once.
+    fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+    /// The larger of each; `b` where either is NaN.
+    fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// The smaller of each; `b` where either is NaN.
+    fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// To the nearest whole number, ties to even.
+    fn round(self, x: Self::Floats) -> Self::Floats;
+    /// 2 to the power of whole numbers from -126 to 127.
+    fn power_of_two(self, n: Self::Floats) -> Self::Floats;
+
+    /// The first `n` values, with `rest` behind them.
+    #[inline(always)]
+    fn load_first(self, from: &[f32], rest: f32) -> Self::Floats {
+        let mut lanes = [rest; LANES];
+        let n = from.len().min(LANES);
+        lanes[..n].copy_from_slice(&from[..n]);
+        self.load(&lanes)
+    }
+
+    #[inline(always)]
+    fn to_array(self, x: Self::Floats) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        self.store(x, &mut lanes);
+        lanes
+    }
+
+    /// The sum of all lanes, in halves: lane 0 with 8, then with 4, and so on.
+    #[inline(always)]
+    fn sum(self, x: Self::Floats) -> f32 {
+        let mut lanes = self.to_array(x);
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                lanes[lane] += lanes[lane + half];
+            }
+        }
+        lanes[0]
+    }
+
+    #[inline(always)]
+    fn largest(self, x: Self::Floats) -> f32 {
+        let mut lanes = self.to_array(x);
+        for half in [8, 4, 2, 1] {
+            for lane in 0..half {
+                lanes[lane] = if lanes[lane + half] < lanes[lane] { lanes[lane] } else { lanes[lane + half] };
+            }
+        }
+        lanes[0]
+    }
+
+    /// `e^x` to within two units in the last place; 0 below -87, the largest power above 88.
+    ///
+    /// Cody and Waite's reduction to at most ln 2 / 2, then the Taylor series up to the seventh power.
+    #[inline(always)]
+    fn exp(self, x: Self::Floats) -> Self::Floats {
+        const LN_2_HIGH: f32 = 0.693_359_375;
+        const LN_2_LOW: f32 = -2.121_944_4e-4;
+        let is_tiny = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
+        let x = self.min(self.max(x, self.splat(-87.0)), self.splat(88.0));
+        let n = self.round(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
+        let rest = self.mul_add(n, self.splat(-LN_2_HIGH), x);
+        let rest = self.mul_add(n, self.splat(-LN_2_LOW), rest);
+        let mut series = self.splat(1.0 / 5040.0);
+        for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+            series = self.mul_add(series, rest, self.splat(factor));
+        }
+        // Between -88 and -87 it fades out, so that what is hidden with minus infinity is exactly 0.
+        self.mul(self.mul(series, self.power_of_two(n)), is_tiny)
+    }
+}
+
+/// Work to be compiled for an instruction set.
+pub(crate) trait Work {
+    type Output;
+
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
