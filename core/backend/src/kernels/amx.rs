@@ -19,6 +19,9 @@ pub(crate) const HEIGHT: usize = 16;
 /// Rows from which on the tiles pay; fewer would leave most of them empty.
 pub(crate) const FEWEST_ROWS: usize = 12;
 
+/// Steps whose sums are on their way at once.
+const AT_ONCE: usize = 4;
+
 /// Exists only where [`detect`](Self::detect) has found AMX, and the system lets the process use it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amx(());
@@ -44,30 +47,36 @@ impl Amx {
 #[repr(C, align(64))]
 struct Shapes([u8; 64]);
 
-/// Tiles 0 and 1 are activations, 2 and 3 weights of a group; 6 and 7 the same of half a group; 4 and 5 sums.
-static SHAPES: Shapes = {
-    let tiles = [(16, 32), (16, 32), (8, 64), (8, 64), (16, 64), (16, 64), (16, 16), (4, 64)];
+/// Tiles 0 and 1 are activations, 2 and 3 weights of as many columns, 4 to 7 sums.
+const fn shapes(n_columns: u8) -> Shapes {
     let mut shapes = [0; 64];
     shapes[0] = 1;
     let mut tile = 0;
-    while tile < tiles.len() {
-        let (rows, row_bytes) = tiles[tile];
+    while tile < 8 {
+        let (rows, row_bytes) = match tile {
+            0 | 1 => (16, n_columns),
+            2 | 3 => (n_columns / 4, 64),
+            _ => (16, 64),
+        };
         shapes[16 + 2 * tile] = row_bytes;
         shapes[48 + tile] = rows;
         tile += 1;
     }
     Shapes(shapes)
-};
+}
 
-/// The thread's tiles, of the shapes above; given back at the end, so that the system need not save them.
+static GROUPS: Shapes = shapes(32);
+static HALF_GROUPS: Shapes = shapes(16);
+
+/// The thread's tiles; given back at the end, so that the system need not save them.
 struct Tiles;
 
 impl Tiles {
     /// # Safety
     /// AMX must be granted.
-    unsafe fn configure() -> Self {
+    unsafe fn configure(shapes: &'static Shapes) -> Self {
         // SAFETY: the shapes are valid. Without `nomem`, they are in memory by then.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &SHAPES.0, options(nostack, readonly)) };
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &shapes.0, options(nostack, readonly)) };
         Self
     }
 }
@@ -86,6 +95,8 @@ struct Expanded {
     bytes: Vec<Line>,
     /// `(groups, 2, 16)`: the scales of both halves, negative minima in place of the second where there are some.
     factors: Vec<[Line; 2]>,
+    /// Of the steps at work, and of the next ones.
+    sums: [[Sums; AT_ONCE]; 2],
 }
 
 #[derive(Clone, Copy)]
@@ -94,6 +105,12 @@ struct Line([u8; 64]);
 
 #[repr(C, align(64))]
 struct Sums([i32; HEIGHT * TILE]);
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self([0; HEIGHT * TILE])
+    }
+}
 
 thread_local! {
     static EXPANDED: RefCell<Expanded> = RefCell::default();
@@ -104,7 +121,6 @@ pub(super) fn product(_: Amx, matrix: &Matrix, tiles: Range<usize>, x: &Quantise
     EXPANDED.with_borrow_mut(|expanded| {
         // SAFETY: the token stands for AMX, and all processors with AMX have AVX-512.
         unsafe {
-            let _tiles = Tiles::configure();
             match matrix.format() {
                 Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out, expanded),
                 Format::Q8_0 => product_of::<Q8_0>(matrix, tiles, x, out, expanded),
@@ -125,6 +141,8 @@ unsafe fn product_of<L: Layout>(
     out: &Outputs<'_>,
     expanded: &mut Expanded,
 ) {
+    // SAFETY: the caller has AMX.
+    let _tiles = unsafe { Tiles::configure(if L::BY_HALVES { &HALF_GROUPS } else { &GROUPS }) };
     for tile in tiles {
         expanded.expand::<L>(matrix.tile(tile), x.n_groups);
         for band in 0..x.n_rows.div_ceil(HEIGHT) {
@@ -163,45 +181,65 @@ impl Expanded {
 
 /// A band of activations times expanded weights.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
-unsafe fn band_of<L: Layout>(expanded: &Expanded, x: &Quantised, band: usize, tile: usize, out: &Outputs<'_>) {
+unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize, tile: usize, out: &Outputs<'_>) {
+    let steps_of_group = if L::BY_HALVES { 2 } else { 1 };
+    let at_once = AT_ONCE / steps_of_group;
     let first = x.at(band * HEIGHT, 0);
     let n = x.n_groups * HEIGHT;
     let (values, scales) = (&x.values[first..][..n], &x.scales[first..][..n]);
     let scaled_sums = &x.scaled_sums[first..][..n];
-    let mut sums = [const { Sums([0; HEIGHT * TILE]) }; 2];
-    let mut y = [_mm512_setzero_ps(); HEIGHT];
-    for group in 0..x.n_groups {
-        let bytes = expanded.bytes[8 * group..][..8].as_ptr();
-        let values = values[HEIGHT * group..][..HEIGHT].as_ptr();
-        // SAFETY: sixteen rows of a group of activations, eight lines of weights, room for all sums; shapes as configured.
+    let Expanded { bytes, factors, sums: [now, next] } = expanded;
+    let (mut now, mut next) = (now, next);
+    let (values, bytes) = (values.as_flattened(), bytes.as_slice());
+    assert!(bytes.len() == 8 * x.n_groups && factors.len() == x.n_groups);
+    // What the tiles multiply is read while the sums before are made use of.
+    let multiply = |first: usize, sums: &mut [Sums; AT_ONCE]| {
+        let step = |at: usize| {
+            let (group, half) = (first + at / steps_of_group, at % steps_of_group);
+            // SAFETY: within the activations and the weights while the group is one of theirs, as the caller checks.
+            unsafe {
+                (
+                    values.as_ptr().add(group * HEIGHT * GROUP + half * (GROUP / 2)).cast::<u8>(),
+                    bytes.as_ptr().add(8 * group + 4 * half).cast::<u8>(),
+                )
+            }
+        };
+        // SAFETY: sixteen rows of activations, the lines of weights for as many columns, room for all sums.
         unsafe {
-            if L::BY_HALVES {
-                multiply_half(values.cast(), bytes.cast(), &mut sums[0]);
-                multiply_half(values.cast::<u8>().add(GROUP / 2), bytes.add(4).cast(), &mut sums[1]);
+            if first + at_once <= x.n_groups {
+                multiply_all([step(0), step(1), step(2), step(3)], sums);
             } else {
-                multiply(values.cast(), bytes.cast(), &mut sums[group % 2]);
+                let n_left = x.n_groups.saturating_sub(first) * steps_of_group;
+                (0..n_left).for_each(|at| multiply_one(step(at), &mut sums[at]));
             }
         }
-        let factors = &expanded.factors[group];
-        // SAFETY: aligned lines of sixteen floats.
-        let [first, second] = [0, 1].map(|at| unsafe { _mm512_load_ps((&raw const factors[at]).cast()) });
-        let scales = &scales[HEIGHT * group..][..HEIGHT];
-        let scaled_sums = &scaled_sums[HEIGHT * group..][..HEIGHT];
-        for row in 0..HEIGHT {
-            let scale = _mm512_set1_ps(scales[row]);
-            // SAFETY: aligned lines of sixteen sums.
-            let sum =
-                |of: usize| unsafe { _mm512_cvtepi32_ps(_mm512_load_si512(sums[of].0[row * TILE..].as_ptr().cast())) };
-            if L::BY_HALVES {
-                y[row] = _mm512_fmadd_ps(sum(0), _mm512_mul_ps(first, scale), y[row]);
-                y[row] = _mm512_fmadd_ps(sum(1), _mm512_mul_ps(second, scale), y[row]);
-            } else {
-                y[row] = _mm512_fmadd_ps(sum(group % 2), _mm512_mul_ps(first, scale), y[row]);
-            }
-            if L::HAS_MINIMA {
-                y[row] = _mm512_fmadd_ps(second, _mm512_set1_ps(scaled_sums[row]), y[row]);
+    };
+    let mut y = [_mm512_setzero_ps(); HEIGHT];
+    multiply(0, now);
+    for first in (0..x.n_groups).step_by(at_once) {
+        multiply(first + at_once, next);
+        let groups = first..x.n_groups.min(first + at_once);
+        for (group, sums) in groups.zip(now.chunks_exact(steps_of_group)) {
+            let factors = &factors[group];
+            // SAFETY: aligned lines of sixteen floats.
+            let [first, second] = [0, 1].map(|at| unsafe { _mm512_load_ps((&raw const factors[at]).cast()) });
+            let scales = &scales[HEIGHT * group..][..HEIGHT];
+            let scaled_sums = &scaled_sums[HEIGHT * group..][..HEIGHT];
+            for row in 0..HEIGHT {
+                let scale = _mm512_set1_ps(scales[row]);
+                // SAFETY: aligned lines of sixteen sums.
+                let sum =
+                    |of: &Sums| unsafe { _mm512_cvtepi32_ps(_mm512_load_si512(of.0[row * TILE..].as_ptr().cast())) };
+                y[row] = _mm512_fmadd_ps(sum(&sums[0]), _mm512_mul_ps(first, scale), y[row]);
+                if L::BY_HALVES {
+                    y[row] = _mm512_fmadd_ps(sum(&sums[1]), _mm512_mul_ps(second, scale), y[row]);
+                }
+                if L::HAS_MINIMA {
+                    y[row] = _mm512_fmadd_ps(second, _mm512_set1_ps(scaled_sums[row]), y[row]);
+                }
             }
         }
+        std::mem::swap(&mut now, &mut next);
     }
     for (row, y) in y.into_iter().enumerate().take(x.n_rows - band * HEIGHT) {
         let mut values = [0.0; TILE];
@@ -211,39 +249,57 @@ unsafe fn band_of<L: Layout>(expanded: &Expanded, x: &Quantised, band: usize, ti
     }
 }
 
-/// Exact products of sixteen rows of activations, 32 bytes each, and a group of weights.
+/// Exact products of sixteen rows of activations, `GROUP` bytes apart, and sixteen rows of weights. Four at once: a
+/// product takes some fifty cycles, and another can begin after sixteen.
 #[inline(always)]
-unsafe fn multiply(values: *const u8, weights: *const u8, sums: &mut Sums) {
+unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: &mut [Sums; AT_ONCE]) {
+    let [(x0, w0), (x1, w1), (x2, w2), (x3, w3)] = steps;
     // SAFETY: the caller's pointers, and tiles of these shapes.
     unsafe {
         asm!(
             "tilezero tmm4",
-            "tileloadd tmm0, [{values} + {value_row}]",
-            "tileloadd tmm2, [{weights} + {row}]",
+            "tilezero tmm5",
+            "tilezero tmm6",
+            "tilezero tmm7",
+            "tileloadd tmm0, [{x0} + {x_row}]",
+            "tileloadd tmm2, [{w0} + {row}]",
             "tdpbssd tmm4, tmm0, tmm2",
+            "tileloadd tmm1, [{x1} + {x_row}]",
+            "tileloadd tmm3, [{w1} + {row}]",
+            "tdpbssd tmm5, tmm1, tmm3",
+            "tileloadd tmm0, [{x2} + {x_row}]",
+            "tileloadd tmm2, [{w2} + {row}]",
+            "tdpbssd tmm6, tmm0, tmm2",
+            "tileloadd tmm1, [{x3} + {x_row}]",
+            "tileloadd tmm3, [{w3} + {row}]",
+            "tdpbssd tmm7, tmm1, tmm3",
             "tilestored [{sums} + {row}], tmm4",
-            values = in(reg) values, weights = in(reg) weights, sums = in(reg) sums.0.as_mut_ptr(),
-            value_row = in(reg) GROUP, row = in(reg) 64usize,
-            out("tmm0") _, out("tmm2") _, out("tmm4") _,
+            "tilestored [{sums} + {row} + 1024], tmm5",
+            "tilestored [{sums} + {row} + 2048], tmm6",
+            "tilestored [{sums} + {row} + 3072], tmm7",
+            x0 = in(reg) x0, x1 = in(reg) x1, x2 = in(reg) x2, x3 = in(reg) x3,
+            w0 = in(reg) w0, w1 = in(reg) w1, w2 = in(reg) w2, w3 = in(reg) w3,
+            sums = in(reg) sums.as_mut_ptr(), x_row = in(reg) GROUP, row = in(reg) 64usize,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
         );
     }
 }
 
-/// The same of half a group.
+/// One of them.
 #[inline(always)]
-unsafe fn multiply_half(values: *const u8, weights: *const u8, sums: &mut Sums) {
+unsafe fn multiply_one((x, w): (*const u8, *const u8), sums: &mut Sums) {
     // SAFETY: the caller's pointers, and tiles of these shapes.
     unsafe {
         asm!(
-            "tilezero tmm5",
-            "tileloadd tmm6, [{values} + {value_row}]",
-            "tileloadd tmm7, [{weights} + {row}]",
-            "tdpbssd tmm5, tmm6, tmm7",
-            "tilestored [{sums} + {row}], tmm5",
-            values = in(reg) values, weights = in(reg) weights, sums = in(reg) sums.0.as_mut_ptr(),
-            value_row = in(reg) GROUP, row = in(reg) 64usize,
-            out("tmm6") _, out("tmm7") _, out("tmm5") _,
+            "tilezero tmm4",
+            "tileloadd tmm0, [{x} + {x_row}]",
+            "tileloadd tmm2, [{w} + {row}]",
+            "tdpbssd tmm4, tmm0, tmm2",
+            "tilestored [{sums} + {row}], tmm4",
+            x = in(reg) x, w = in(reg) w, sums = in(reg) sums.0.as_mut_ptr(), x_row = in(reg) GROUP, row = in(reg) 64usize,
+            out("tmm0") _, out("tmm2") _, out("tmm4") _,
             options(nostack),
         );
     }
