@@ -148,9 +148,10 @@ pub struct LoadOptions {
     pub context_size: Option<usize>,
     /// What computes. Default: the CPU.
     pub device: Device,
-    /// Threads that compute on the CPU. Default: as many as there are processors.
+    /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know; elsewhere as many as there are
+    /// processors do. No result depends on it. Default: as many as there are processors.
     pub threads: Option<usize>,
-    /// What keys and values are kept as, on the CPU. Default: F16.
+    /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
     pub cache_type: CacheType,
     /// A chat template in place of the model's own.
     pub chat_template: Option<String>,

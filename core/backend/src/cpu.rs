@@ -66,6 +66,11 @@ impl Cpu {
         Self { tier: Tier::detect(), pool: Pool::new(n_threads) }
     }
 
+    /// Whether this processor has kernels of its own. On others the portable ones compute: rightly, and slowly.
+    pub fn is_known() -> bool {
+        !matches!(Tier::detect(), Tier::Portable)
+    }
+
     #[cfg(test)]
     pub(crate) fn with(tier: Tier, pool: Pool) -> Self {
         Self { tier, pool }

@@ -11,7 +11,7 @@ use crate::engine::stream::Outlet;
 use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
-use crate::model::State;
+use crate::model::{State, Step};
 use crate::options::{PositionalArguments, ToolChoice};
 use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
@@ -26,6 +26,8 @@ pub(crate) const PREFILL_CHUNK: usize = 128;
 pub(crate) enum Progress {
     /// A step forward; another may follow at once.
     Worked,
+    /// The model is to read for it next, with all others that wait for that.
+    Reading,
     /// Something else must happen first: a pull of the reader, or the end of the reply before this one.
     Waiting,
     /// The last event is sent.
@@ -47,6 +49,8 @@ pub(crate) struct Generation {
     takes_bare: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
     state: Option<State>,
+    /// What the model reads next.
+    reading: Option<Reading>,
     /// What may be written.
     guide: Guide,
     sampler: Sampler,
@@ -63,6 +67,13 @@ pub(crate) struct Generation {
     has_ended: bool,
     clock: Clock,
     stats: GenerationStats,
+}
+
+/// Tokens that the model reads next.
+struct Reading {
+    begun: Instant,
+    /// Where they end; they begin behind what the state has read.
+    end: usize,
 }
 
 /// When the phases of a reply began.
@@ -87,6 +98,7 @@ impl Generation {
             takes_bare: options.bare_calls && options.tool_choice != ToolChoice::None,
             maps_positional: options.positional_arguments == PositionalArguments::MapByOrder,
             state: None,
+            reading: None,
             guide: Guide::default(),
             sampler: Sampler::new(request.sampling, seed),
             pieces: loaded.tokenizer.pieces(),
@@ -120,7 +132,7 @@ impl Generation {
         }
     }
 
-    /// Sends what waits, then takes one step: a stretch of the prompt, or one token.
+    /// Sends what waits, then makes the prompt, or plans what the model reads next: a stretch of the prompt, or one token.
     pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
         if self.is_cancelled() {
             self.end(FinishReason::Interrupted);
@@ -132,7 +144,46 @@ impl Generation {
         if self.has_ended {
             return Progress::Finished;
         }
-        match self.step(loaded, cache) {
+        match self.plan(loaded, cache) {
+            Ok(progress) => progress,
+            Err(err) => {
+                self.fail(err);
+                Progress::Worked
+            }
+        }
+    }
+
+    /// What the model is to read for this reply, if anything is planned.
+    pub(crate) fn reading(&mut self) -> Option<Step<'_>> {
+        let Reading { end, .. } = self.reading.as_ref()?;
+        let (state, tokens) = (self.state.as_mut()?, &self.tokens);
+        Some(Step { ids: &tokens[state.n_tokens()..*end], wants_logits: *end == tokens.len(), state })
+    }
+
+    /// Leaves a stretch of a prompt for later when no room is left for it among those that are read now.
+    pub(crate) fn postpone_beyond(&mut self, n_left: &mut usize) {
+        let n_tokens = self.reading().map_or(0, |step| step.ids.len());
+        match n_left.checked_sub(n_tokens) {
+            _ if n_tokens <= 1 => {}
+            Some(left) => *n_left = left,
+            None => self.reading = None,
+        }
+    }
+
+    /// Whether something is planned.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reading.is_some() && self.state.is_some()
+    }
+
+    /// Takes in what came of the reading.
+    pub(crate) fn take(
+        &mut self,
+        outcome: Result<Option<Vec<f32>>>,
+        loaded: &LoadedModel,
+        cache: &mut PrefixCache,
+    ) -> Progress {
+        let Some(reading) = self.reading.take() else { return Progress::Waiting };
+        match outcome.and_then(|logits| self.read(reading, logits, loaded, cache)) {
             Ok(true) => {}
             Ok(false) => return Progress::Waiting,
             Err(err) => self.fail(err),
@@ -174,16 +225,14 @@ impl Generation {
         self.terminal.is_none()
     }
 
-    /// Makes the prompt, reads a stretch of it, or reads the token picked last; behind the last token another is picked.
-    /// False when there is nothing to do yet.
-    fn step(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<bool> {
+    /// Makes the prompt, or plans to read a stretch of it, or the token picked last.
+    fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<Progress> {
         if let Some(prepare) = &mut self.prepare {
-            let Some(prepared) = prepare(loaded) else { return Ok(false) };
+            let Some(prepared) = prepare(loaded) else { return Ok(Progress::Waiting) };
             self.prepare = None;
             self.begin(prepared?);
-            return Ok(true);
+            return Ok(Progress::Worked);
         }
-        let begun = Instant::now();
         let state = match &mut self.state {
             Some(state) => state,
             empty => {
@@ -192,18 +241,24 @@ impl Generation {
                 empty.insert(state)
             }
         };
+        let end = stretch_end(&self.tokens, state.n_tokens(), |token| loaded.tokenizer.is_end(*token));
+        self.reading = Some(Reading { begun: Instant::now(), end });
+        Ok(Progress::Reading)
+    }
+
+    /// Keeps states for later prompts, and behind the last token picks another. False when there is nothing to do yet.
+    fn read(
+        &mut self,
+        Reading { begun, end }: Reading,
+        logits: Option<Vec<f32>>,
+        loaded: &LoadedModel,
+        cache: &mut PrefixCache,
+    ) -> Result<bool> {
+        if logits.is_none() && end == self.tokens.len() {
+            return Ok(false);
+        }
+        let Some(state) = &self.state else { return Ok(false) };
         let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
-        let end = stretch_end(&self.tokens, state.n_tokens(), is_end);
-        let stretch = &self.tokens[state.n_tokens()..end];
-        let logits = if end < self.tokens.len() {
-            loaded.model.read(stretch, state)?;
-            None
-        } else {
-            match loaded.model.forward(stretch, state)? {
-                None => return Ok(false),
-                logits => logits,
-            }
-        };
         let read = &self.tokens[..end];
         if end <= self.stats.prompt_tokens {
             self.stats.prefill_time += begun.elapsed();

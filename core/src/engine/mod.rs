@@ -1,4 +1,5 @@
-//! The engine: one thread for each loaded model, which advances all replies in turn, a token at a time.
+//! The engine: one thread for each loaded model, which advances all replies together, a token at a time: what the model
+//! reads for them, it reads in one pass over its weights.
 //!
 //! A reply whose reader stalls is passed over until the reader pulls again. When none can go on, the thread sleeps;
 //! it is woken by a new request, a pull, a cancel, a deadline, and the last handle's end.
@@ -24,7 +25,7 @@ use crate::constrain::{Constrainer, Vocabulary};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{FunctionNames, SdkFunction};
 use crate::message::ChatMessage;
-use crate::model::Model;
+use crate::model::{Model, Step};
 use crate::options::{GenerationOptions, Sampling};
 use crate::prompt::{Frame, PromptRenderer, Segment};
 use crate::response::PromptReport;
@@ -320,25 +321,48 @@ impl Worker {
         }
     }
 
-    /// Gives every reply one step; false when none could take it.
+    /// Gives every reply one step; false when none could take it. All that the model reads for them it reads together.
     fn advance(&mut self) -> bool {
         let mut has_worked = false;
         let (loaded, cache) = (self.loaded.as_deref(), &mut self.cache);
         self.generations.retain_mut(|generation| {
-            // A panic ends its own reply, not the others.
-            let advanced = catch_unwind(AssertUnwindSafe(|| match loaded {
+            let progress = guarded(generation, |generation| match loaded {
                 Some(loaded) => generation.advance(loaded, cache),
                 None if generation.send() => Progress::Finished,
                 None => Progress::Waiting,
-            }));
-            let progress = advanced.unwrap_or_else(|_| {
-                generation.fail(SdkError::new(ErrorKind::Internal, "the engine failed on this reply"));
-                Progress::Worked
             });
             // The end of a reply may be the end of all: it must be seen before the thread sleeps.
-            has_worked |= progress != Progress::Waiting;
+            has_worked |= matches!(progress, Progress::Worked | Progress::Finished);
             progress != Progress::Finished
         });
+        let Some(loaded) = loaded else { return has_worked };
+        // First come, first read: prompts fill one stretch together, so that a step stays as short as one.
+        let mut n_left = if loaded.model.shares_passes() { PREFILL_CHUNK } else { usize::MAX };
+        self.generations.iter_mut().for_each(|generation| generation.postpone_beyond(&mut n_left));
+        let mut steps: Vec<Step<'_>> = self.generations.iter_mut().filter_map(Generation::reading).collect();
+        if steps.is_empty() {
+            return has_worked;
+        }
+        let n_steps = steps.len();
+        let outcomes = catch_unwind(AssertUnwindSafe(|| loaded.model.forward_all(&mut steps)));
+        let outcomes = outcomes.unwrap_or_else(|_| (0..n_steps).map(|_| Err(failure())).collect());
+        let readers = self.generations.iter_mut().filter(|generation| generation.is_reading());
+        for (generation, outcome) in readers.zip(outcomes) {
+            let progress = guarded(generation, |generation| generation.take(outcome, loaded, cache));
+            has_worked |= progress == Progress::Worked;
+        }
         has_worked
     }
+}
+
+/// A panic ends its own reply, not the others.
+fn guarded(generation: &mut Generation, step: impl FnOnce(&mut Generation) -> Progress) -> Progress {
+    catch_unwind(AssertUnwindSafe(|| step(generation))).unwrap_or_else(|_| {
+        generation.fail(failure());
+        Progress::Worked
+    })
+}
+
+fn failure() -> SdkError {
+    SdkError::new(ErrorKind::Internal, "the engine failed on this reply")
 }

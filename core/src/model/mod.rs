@@ -29,8 +29,9 @@ mod tests;
 
 use std::num::NonZero;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use causerie_backend::CacheType;
+use causerie_backend::{CacheType, Cpu};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::{Device, LoadOptions};
@@ -39,11 +40,20 @@ use crate::weights::Weights;
 use architecture::Architecture;
 use candle::Candle;
 use decoder::Decoder;
-use native::{Native, Step};
+use native::Native;
 
 pub(crate) use script::{Act, Script};
 pub(crate) use sizes::Sizes;
 pub(crate) use state::State;
+
+/// A sequence's part in a pass over the weights.
+pub(crate) struct Step<'a> {
+    /// The tokens to read, at least one.
+    pub(crate) ids: &'a [u32],
+    pub(crate) state: &'a mut State,
+    /// Whether the logits after the last token are wanted.
+    pub(crate) wants_logits: bool,
+}
 
 /// A model in memory.
 pub(crate) struct Model {
@@ -66,6 +76,7 @@ impl Compute {
     /// [`ErrorKind::InvalidOption`] when this build, or this machine, has no such device.
     pub(crate) fn new(options: &LoadOptions) -> Result<Self> {
         match options.device {
+            Device::Cpu if !Cpu::is_known() => Ok(Self::Candle(candle_core::Device::Cpu)),
             Device::Cpu => {
                 let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
                 let n_threads = options.threads.unwrap_or_else(available);
@@ -130,28 +141,46 @@ impl Model {
         }
     }
 
-    /// Reads tokens behind which the prompt goes on, at least one.
-    pub(crate) fn read(&self, ids: &[u32], state: &mut State) -> Result<()> {
-        match &self.network {
-            Network::Native(decoder) => {
-                decoder.forward(&mut [Step { ids, state, wants_logits: false }]);
-                Ok(())
-            }
-            Network::Candle(decoder) => decoder.read(ids, state).map(drop).map_err(failed),
-            Network::Script(script) => {
-                script.read(ids, state);
-                Ok(())
-            }
-        }
-    }
-
     /// Reads tokens, at least one, and returns the logits after the last of them; `None`, with nothing read, while there
     /// is nothing to say yet, as scripts can have it.
     pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Option<Vec<f32>>> {
+        let outcome = self.forward_all(&mut [Step { ids, state, wants_logits: true }]).pop();
+        outcome.unwrap_or_else(|| Err(SdkError::new(ErrorKind::Internal, "a step without an outcome")))
+    }
+
+    /// Whether sequences that are read together cost less than one after the other.
+    pub(crate) fn shares_passes(&self) -> bool {
+        matches!(self.network, Network::Native(_))
+    }
+
+    /// Reads the tokens of several sequences in one pass over the weights, and returns the logits of those that want them.
+    /// What comes of a sequence does not depend on the others.
+    pub(crate) fn forward_all(&self, steps: &mut [Step<'_>]) -> Vec<Result<Option<Vec<f32>>>> {
         match &self.network {
-            Network::Native(decoder) => Ok(decoder.forward(&mut [Step { ids, state, wants_logits: true }]).pop()),
-            Network::Candle(decoder) => decoder.forward(ids, state).map(Some).map_err(failed),
-            Network::Script(script) => script.forward(ids, state),
+            Network::Native(decoder) => {
+                let mut logits = decoder.forward(steps).into_iter();
+                steps.iter().map(|step| Ok(if step.wants_logits { logits.next() } else { None })).collect()
+            }
+            Network::Candle(decoder) => {
+                let one = |step: &mut Step<'_>| match step.wants_logits {
+                    true => decoder.forward(step.ids, step.state).map(Some),
+                    false => decoder.read(step.ids, step.state).map(|_| None),
+                };
+                steps.iter_mut().map(|step| one(step).map_err(failed)).collect()
+            }
+            Network::Script(script) => {
+                let one = |step: &mut Step<'_>| match step.wants_logits {
+                    true => script.forward(step.ids, step.state),
+                    false => {
+                        script.read(step.ids, step.state);
+                        Ok(None)
+                    }
+                };
+                // A script that panics ends its own reply alone.
+                let guarded = |step| catch_unwind(AssertUnwindSafe(|| one(step)));
+                let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "the engine failed on this reply"));
+                steps.iter_mut().map(|step| guarded(step).unwrap_or_else(panicked)).collect()
+            }
         }
     }
 }

@@ -194,8 +194,8 @@ fn a_model_is_told_from_its_header() {
         ("/tokenizer", "gpt2 (lfm2)".into()),
         ("/chat_template", true.into()),
         ("/capabilities/function_calling", true.into()),
-        // One layer of 2 heads of 8, keys and values, 4 bytes each, in pages of 256 tokens.
-        ("/memory/key_values", (2 * 2 * 8 * 4 * 1024).into()),
+        // One layer of 2 heads: keys of 8 and values of 8 that take 16, 2 bytes each, for 1024 tokens.
+        ("/memory/key_values", (2 * (8 + 16) * 2 * 1024).into()),
         // Three layers that remember two inputs of 32.
         ("/memory/convolutions", (3 * 2 * 32 * 4).into()),
         ("/problems", serde_json::json!([])),

@@ -6,6 +6,8 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod amx;
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod floats;
 mod portable;
@@ -18,13 +20,15 @@ use crate::activations::{Activations, QuantisedBand, QuantisedGroup};
 use crate::grid::Grid;
 use crate::matrix::{Matrix, TILE};
 #[cfg(target_arch = "x86_64")]
-use crate::simd::Avx512;
+use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
 /// The fastest that this processor can do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tier {
     Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
     /// AVX-512, and tiles for many rows.
@@ -42,6 +46,8 @@ impl Tier {
         #[allow(unused_mut, reason = "other processors have none beside")]
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
+        all.extend(Avx2::detect().map(Self::Avx2));
+        #[cfg(target_arch = "x86_64")]
         if let Some(avx512) = Avx512::detect() {
             all.push(Self::Avx512(avx512));
             #[cfg(target_os = "linux")]
@@ -54,6 +60,8 @@ impl Tier {
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self {
             Self::Portable => Portable.run(work),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.run(work),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512.run(work),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -75,6 +83,8 @@ impl Tier {
         match self {
             Self::Portable => to.put(row, x, QuantisedGroup::of),
             #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2::quantise(avx2, x, to, row),
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512::quantise(avx512, x, to, row),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Self::Amx(avx512, _) => avx512::quantise(avx512, x, to, row),
@@ -93,6 +103,8 @@ impl Tier {
         let x = &x.quantised;
         match self {
             Self::Portable => portable::product(matrix, tiles, x, out),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2::product(avx2, matrix, tiles, x, out),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512::product(avx512, matrix, tiles, x, out),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -28,7 +28,7 @@ impl Random {
     fn matrix(&mut self, format: Format, (n_rows, n_columns): (usize, usize)) -> Vec<u8> {
         let n_blocks = n_rows * n_columns / format.block();
         let block_bytes = format.row_bytes(format.block());
-        let mut half = |random: &mut Self| half::f16::from_f32(random.float() / 16.0).to_le_bytes();
+        let half = |random: &mut Self| half::f16::from_f32(random.float() / 16.0).to_le_bytes();
         let block = |random: &mut Self| match format {
             Format::F32 => random.float().to_le_bytes().to_vec(),
             Format::F16 => half(random).to_vec(),

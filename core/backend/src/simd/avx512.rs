@@ -60,12 +60,6 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn store_f16(self, x: __m512, to: &mut [u16; LANES]) {
-        // SAFETY: the token stands for AVX-512 F; sixteen values are written.
-        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x)) }
-    }
-
-    #[inline(always)]
     fn load_bf16(self, from: &[u16; LANES]) -> __m512 {
         // SAFETY: the token stands for AVX-512 F; sixteen values are read.
         unsafe {

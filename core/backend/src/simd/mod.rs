@@ -6,9 +6,13 @@
 //! which is what makes the safe methods safe.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
 pub(crate) use portable::Portable;
@@ -29,8 +33,6 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn store(self, x: Self::Floats, to: &mut [f32; LANES]);
     /// f16 bits to f32.
     fn load_f16(self, from: &[u16; LANES]) -> Self::Floats;
-    /// f32 to the nearest f16 bits, ties to even.
-    fn store_f16(self, x: Self::Floats, to: &mut [u16; LANES]);
     /// bf16 bits to f32.
     fn load_bf16(self, from: &[u16; LANES]) -> Self::Floats;
 
@@ -95,7 +97,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn exp(self, x: Self::Floats) -> Self::Floats {
         const LN_2_HIGH: f32 = 0.693_359_375;
         const LN_2_LOW: f32 = -2.121_944_4e-4;
-        let is_tiny = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
+        // Between -88 and -87 it fades out, so that what is hidden with minus infinity is exactly 0.
+        let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(88.0));
         let n = self.round(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
         let rest = self.mul_add(n, self.splat(-LN_2_HIGH), x);
@@ -104,8 +107,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
             series = self.mul_add(series, rest, self.splat(factor));
         }
-        // Between -88 and -87 it fades out, so that what is hidden with minus infinity is exactly 0.
-        self.mul(self.mul(series, self.power_of_two(n)), is_tiny)
+        self.mul(self.mul(series, self.power_of_two(n)), fade)
     }
 }
 

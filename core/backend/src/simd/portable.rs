@@ -35,11 +35,6 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn store_f16(self, x: Self::Floats, to: &mut [u16; LANES]) {
-        *to = x.map(|x| f16::from_f32(x).to_bits());
-    }
-
-    #[inline(always)]
     fn load_bf16(self, from: &[u16; LANES]) -> Self::Floats {
         from.map(|bits| bf16::from_bits(bits).to_f32())
     }

@@ -13,6 +13,7 @@ use causerie_backend::{
 };
 
 use crate::error::Result;
+use crate::model::Step;
 use crate::model::attention::{Attention, Heads};
 use crate::model::backend::Backend;
 use crate::model::decoder::Decoder;
@@ -28,15 +29,6 @@ pub(crate) struct Native {
     cpu: Cpu,
     cache_type: CacheType,
     buffers: Mutex<Buffers>,
-}
-
-/// A sequence's part in a pass over the weights.
-pub(crate) struct Step<'a> {
-    /// The tokens to read, at least one.
-    pub(crate) ids: &'a [u32],
-    pub(crate) state: &'a mut State,
-    /// Whether the logits after the last token are wanted.
-    pub(crate) wants_logits: bool,
 }
 
 /// Numbers between operations.
