@@ -177,7 +177,7 @@ fn memory(arguments: &Deploy) -> Result<String, Failure> {
     let info = model::info(arguments.image.model.as_deref())?;
     let estimate = info.memory_estimate(info.context_size.min(CONTEXT));
     let sequences = u64::from(arguments.slots) * (estimate.key_values + estimate.convolutions);
-    let total = estimate.weights + estimate.copies + estimate.working + sequences + CACHE_AND_BODIES;
+    let total = estimate.weights + estimate.working + sequences + CACHE_AND_BODIES;
     Ok(format!("{}Mi", total.div_ceil(STEP) * 256))
 }
 
