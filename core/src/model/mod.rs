@@ -94,8 +94,8 @@ impl Compute {
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(f32) -> ControlFlow<()>;
 
 enum Network {
-    Native(Decoder<Native>),
-    Candle(Decoder<Candle>),
+    Native(Box<Decoder<Native>>),
+    Candle(Box<Decoder<Candle>>),
     Script(Script),
 }
 
@@ -105,10 +105,10 @@ impl Model {
         let network = match compute {
             Compute::Native { n_threads, cache_type } => {
                 let native = Native::new(n_threads, cache_type);
-                Network::Native(Decoder::load(native, weights, &architecture, progress)?)
+                Network::Native(Box::new(Decoder::load(native, weights, &architecture, progress)?))
             }
             Compute::Candle(device) => {
-                Network::Candle(Decoder::load(Candle { device }, weights, &architecture, progress)?)
+                Network::Candle(Box::new(Decoder::load(Candle { device }, weights, &architecture, progress)?))
             }
         };
         Ok(Self { network, context_size: architecture.context_size })

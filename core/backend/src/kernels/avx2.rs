@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
-use crate::matrix::{Format, GROUPS, HALVES, Matrix, NIBBLES, TILE, VECTOR};
+use crate::matrix::{Format, GROUPS, HALVES, Matrix, TILE, VECTOR};
 use crate::simd::Avx2;
 
 /// Rows of activations at once: their sums, and a group's weights, fill the registers.
@@ -89,22 +89,21 @@ fn rows<const FORMAT: u8, const R: usize>(
         for group in 0..x.n_groups {
             let block = &bytes[group / n_groups * layout.tile_bytes()..][..layout.tile_bytes()];
             let weights = Weights::of::<FORMAT>(block, layout.head, layout.group, group % n_groups, half);
-            for at in 0..R {
+            for (at, y) in sums.iter_mut().enumerate() {
                 let place = x.at(row + at, group);
                 let parts = weights.dot::<FORMAT>(&x.values[place], x.sums[place]);
                 let scale = _mm256_set1_ps(x.scales[place]);
                 if FORMAT == Format::Q6K as u8 {
                     for (part, of_weights) in parts.into_iter().zip(weights.scales) {
-                        sums[at] =
-                            _mm256_fmadd_ps(_mm256_cvtepi32_ps(part), _mm256_mul_ps(of_weights, scale), sums[at]);
+                        *y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(part), _mm256_mul_ps(of_weights, scale), *y);
                     }
                 } else {
                     let sum = _mm256_cvtepi32_ps(_mm256_add_epi32(parts[0], parts[1]));
-                    sums[at] = _mm256_fmadd_ps(sum, _mm256_mul_ps(weights.scales[0], scale), sums[at]);
+                    *y = _mm256_fmadd_ps(sum, _mm256_mul_ps(weights.scales[0], scale), *y);
                 }
                 if FORMAT == Format::Q4K as u8 || FORMAT == Format::Q5K as u8 {
                     let scaled_sum = _mm256_set1_ps(x.scaled_sums[place]);
-                    sums[at] = _mm256_fmadd_ps(weights.minima, scaled_sum, sums[at]);
+                    *y = _mm256_fmadd_ps(weights.minima, scaled_sum, *y);
                 }
             }
         }
@@ -185,7 +184,6 @@ impl Weights {
         }
         let mut bytes = nibbles;
         if FORMAT == Format::Q5K as u8 {
-            debug_assert!(NIBBLES == 4 * VECTOR);
             let (mut fifth, bit) = (vector(4), _mm256_set1_epi8(1));
             for byte in &mut bytes {
                 *byte = _mm256_or_si256(*byte, _mm256_slli_epi16::<4>(_mm256_and_si256(fifth, bit)));

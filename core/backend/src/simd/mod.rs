@@ -95,7 +95,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Cody and Waite's reduction to at most ln 2 / 2, then the Taylor series up to the seventh power.
     #[inline(always)]
     fn exp(self, x: Self::Floats) -> Self::Floats {
-        const LN_2_HIGH: f32 = 0.693_359_375;
+        const LN_2_HIGH: f32 = 355.0 / 512.0;
         const LN_2_LOW: f32 = -2.121_944_4e-4;
         // Between -88 and -87 it fades out, so that what is hidden with minus infinity is exactly 0.
         let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
