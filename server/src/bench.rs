@@ -6,7 +6,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use causerie::{Completion, GenerationOptions, MessageResponse, ModelRunner, Prompt};
+use causerie::{Completion, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Prompt};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Bench;
@@ -16,7 +16,7 @@ use crate::{Failure, interrupt, model};
 /// Read and written once before anything counts, so that the weights are in memory and the threads awake.
 const WARM_UP: (usize, usize) = (16, 4);
 
-/// What the pools of candle and of its products ask for the number of threads.
+/// What the pools of candle and of its products ask for the number of threads, where candle computes.
 const THREAD_VARIABLES: [&str; 2] = ["CANDLE_NUM_THREADS", "RAYON_NUM_THREADS"];
 
 /// What one number of threads gave.
@@ -110,7 +110,9 @@ fn measure_apart(arguments: &Bench, threads: usize) -> Result<Measurement, Failu
 
 fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
     let before = Instant::now();
-    let runner = model::load(arguments.model.name.as_deref())?;
+    let threads = arguments.threads.first().copied();
+    let options = LoadOptions { threads, ..Default::default() };
+    let runner = model::load_with(arguments.model.name.as_deref(), options)?;
     let load_time = before.elapsed();
     let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
     if runner.context_size() < needed {
@@ -121,7 +123,7 @@ fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
     reply(&runner, &mut random, WARM_UP.0.min(arguments.prompt_tokens), WARM_UP.1.min(arguments.reply_tokens))?;
     let one = |_| reply(&runner, &mut random, arguments.prompt_tokens, arguments.reply_tokens);
     Ok(Measurement {
-        threads: arguments.threads.first().copied().unwrap_or(1),
+        threads: threads.unwrap_or(1),
         load_seconds: load_time.as_secs_f64(),
         replies: (0..arguments.repeats).map(one).collect::<Result<_, _>>()?,
         memory_bytes: memory("VmRSS:"),

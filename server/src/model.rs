@@ -13,15 +13,19 @@ static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 
 /// The model named, or the demo model.
 pub(crate) fn load(name: Option<&str>) -> Result<ModelRunner, Failure> {
+    load_with(name, LoadOptions::default())
+}
+
+pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<ModelRunner, Failure> {
     let Some(name) = name else {
-        return Ok(ModelRunner::load_from_bytes(DEMO, LoadOptions::default())?);
+        return Ok(ModelRunner::load_from_bytes(DEMO, options)?);
     };
     // Draws nothing where standard error is no terminal.
     let bar = ProgressBar::new(100).with_message(format!("loading {name}"));
     let style = ProgressStyle::with_template("{spinner} {msg} {bar:24} {percent} % {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(100));
-    let runner = ModelRunner::load_watched(name, LoadOptions::default(), |loaded| {
+    let runner = ModelRunner::load_watched(name, options, |loaded| {
         bar.set_position((loaded * 100.0) as u64); // from 0 to 1
         ControlFlow::Continue(())
     });

@@ -11,14 +11,6 @@ const N_COLUMNS: usize = 1024;
 const N_ROWS: usize = 65536;
 
 fn main() -> std::io::Result<()> {
-    if std::env::args().nth(1).is_some() {
-        let cpu = Cpu::new(1);
-        for format in [Format::Q4_0, Format::Q8_0, Format::Q4K, Format::Q6K] {
-            let m = matrix(&cpu, format, 1024)?;
-            println!("{format:?} {:.3}", 2.0 * (128 * 1024 * 1024) as f64 / 1e12 / seconds(&cpu, &m, 128));
-        }
-        return Ok(());
-    }
     println!("| format | 1 row, GB/s | 1 row in cache, GB/s | 4 rows, TOP/s | 16 rows, TOP/s | 128 rows, TOP/s |");
     println!("|---|---|---|---|---|---|");
     let cpu = Cpu::new(1);
