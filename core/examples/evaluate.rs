@@ -3,7 +3,7 @@
 //! Every case is a conversation with functions, and what the model should do next. Calls count when they are exact: the
 //! names, every argument, every type. Greedy; with --typed, calls are constrained to the functions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::time::Instant;
@@ -21,7 +21,8 @@ const MOST_TOKENS: usize = 256;
 #[derive(Deserialize)]
 struct Case {
     category: String,
-    /// `"chat"` for the functions of the chat command, else chat-completions tools.
+    /// `"chat"` for the functions of the chat command, `"same"` for those of the case before, else chat-completions
+    /// tools.
     functions: Json,
     /// The system prompt; that of the chat command when absent.
     system: Option<String>,
@@ -37,6 +38,8 @@ struct Expected {
     /// Texts that the reply contains.
     #[serde(default)]
     contains: Vec<String>,
+    /// A right reply: one with other words than this says something that no result told.
+    says: Option<String>,
     /// The reply says that no function fits, and calls none.
     #[serde(default)]
     refuses: bool,
@@ -60,10 +63,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runner = ModelRunner::load(model)?;
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     let (begun, mut n_tokens, mut decoding) = (Instant::now(), 0, 0.0);
+    let mut functions = chat_functions.clone();
     let (mut n_forced, mut n_call_tokens, mut constraining) = (0, 0, 0.0);
     for line in fs::read_to_string(cases)?.lines() {
         let case: Case = serde_json::from_str(line)?;
-        let functions = if case.functions == "chat" { chat_functions.clone() } else { case.functions.to_string() };
+        if case.functions == "chat" {
+            functions.clone_from(&chat_functions);
+        } else if case.functions != "same" {
+            functions = case.functions.to_string();
+        }
         let mut history = vec![ChatMessage::system(case.system.as_deref().unwrap_or(&chat_system))];
         history[0].functions = functions_from_json(&functions)?;
         history.extend(messages_from_json(&case.messages.to_string())?);
@@ -123,7 +131,13 @@ fn is_right(expect: &Expected, completion: &Completion) -> Result<bool, Box<dyn 
         None => true,
     };
     let refuses = calls.is_empty() && text.contains("no function");
-    Ok(has_right_calls && expect.contains.iter().all(|part| text.contains(part)) && (!expect.refuses || refuses))
+    let contains = expect.contains.iter().all(|part| text.contains(part));
+    let adds = expect.says.as_ref().is_some_and(|right| !words(&text).is_subset(&words(right)));
+    Ok(has_right_calls && contains && !adds && (!expect.refuses || refuses))
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect()
 }
 
 /// Names and arguments; the order of arguments does not count.

@@ -53,7 +53,7 @@ def check_logits(weights, shape, tokenizer):
     ids = torch.randint(14, shape.vocabulary, (3, 70), generator=torch.Generator().manual_seed(1))
     prefix = torch.cat([torch.zeros(1, 9, dtype=torch.long), ids[:1, :30]], 1)  # padded on the left
     ids[:, :30] = ids[0, :30]
-    batch = Batch(prefix, ids[:, 30:])
+    batch = Batch(prefix, ids[:, 30:]).to("cpu", torch.float32)
     logits = ours(batch, torch.arange(batch.cut, len(batch.ids))).view(3, 40, -1)
     difference = (logits - theirs(ids).logits[:, 30:]).abs().max().item()
     print(f"logits differ by at most {difference:.1e}, their spread is {logits.std().item():.2f}")

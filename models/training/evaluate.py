@@ -6,6 +6,7 @@ The figures that count are causerie's own, from the quantised file.
 import argparse
 import json
 import random
+import re
 from pathlib import Path
 
 import torch
@@ -15,6 +16,15 @@ from .export import load_checkpoint
 from .model import Model, reply
 from .prompt import HERE, TURN, call_text, conversation_pieces, system_block
 from .tokenizer import END_OF_TURN
+
+
+def read(path):
+    """The cases of a file; the functions `same` are those of the case before."""
+    cases = []
+    for line in path.read_text().splitlines():
+        case = json.loads(line)
+        cases.append(case | {"functions": cases[-1]["functions"]} if case["functions"] == "same" else case)
+    return cases
 
 
 def prompt(case):
@@ -32,7 +42,11 @@ def passes(expect, text):
     if expect["calls"]:
         calls = ", ".join(call_text(call) for call in expect["calls"])
         return text == f"<|tool_call_start|>[{calls}]<|tool_call_end|>"
-    return not called and all(each in text for each in expect.get("contains", []))
+    return not called and all(each in text for each in expect.get("contains", [])) and ("says" not in expect or words(text) <= words(expect["says"]))
+
+
+def words(text):
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def replies(model, tokenizer, cases, batch=32):
@@ -70,8 +84,7 @@ def main():
             print(f"{case['messages'][0]['content']}\n    {text}")
         return
     categories = {}
-    for line in args.cases.read_text().splitlines():
-        case = json.loads(line)
+    for case in read(args.cases):
         if args.category in case["category"]:
             categories.setdefault(case["category"], []).append(case)
     for category, cases in categories.items():

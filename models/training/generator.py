@@ -1,5 +1,6 @@
 """Puts conversations together: one system block, and several conversations that could follow it."""
 
+from . import functions as made_up
 from . import invented, shipped, talk, values
 from .exchange import NO_FUNCTION, Exchange
 from .phrases import Speaker
@@ -31,7 +32,7 @@ def chat_conversation(speaker, tools, name, others=()):
         elif roll < 0.91:
             exchanges.append(talk.unserved(speaker))
         elif roll < 0.94:
-            exchanges.append(Exchange(invented.exchange(speaker, invented.function(speaker)).user, NO_FUNCTION))
+            exchanges.append(Exchange(invented.exchange(speaker, made_up.function(speaker)).user, NO_FUNCTION))
         else:
             exchanges.append(talk.small_talk(speaker, name, offered if not others else ()))
     if not whole:
@@ -52,9 +53,8 @@ def some_group(speaker, count):
         tools = [tool for tool in shipped.TOOLS if tool in tools]
     others = []
     if len(tools) < 5 and speaker.chance(0.3):
-        others = [invented.function(speaker) for _ in range(speaker.number(1, 2))]
-        others = list({other.name: other for other in others if other.name not in shipped.MAKERS}.values())
-    entries = tools + [other.entry(invented.description(speaker, other)) for other in others]
+        others = [other for other in made_up.family(speaker, speaker.number(1, 2)) if other.name not in shipped.MAKERS]
+    entries = tools + [other.entry() for other in others]
     if others:
         speaker.random.shuffle(entries)
     system = shipped.SYSTEM
@@ -67,17 +67,17 @@ def invented_conversation(speaker, functions, others, name, easy):
     if easy:
         return [invented.exchange(speaker, speaker.pick(functions))]
     exchanges = []
-    for _ in range(speaker.pick([1, 1, 1, 2])):
+    for _ in range(speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
         if roll < 0.68:
             exchanges.append(invented.exchange(speaker, speaker.pick(functions)))
-        elif roll < 0.81:
-            exchanges.append(invented.pair(speaker, functions))
-        elif roll < 0.86:
+        elif roll < 0.84:
+            exchanges.append(invented.several(speaker, functions, speaker.pick([2, 2, 3])))
+        elif roll < 0.87:
             exchanges.append(invented.missing(speaker, speaker.pick(functions)))
-        elif roll < 0.92:
+        elif roll < 0.94:
             exchanges.append(Exchange(invented.exchange(speaker, speaker.pick(others)).user, NO_FUNCTION))
-        elif roll < 0.96:
+        elif roll < 0.97:
             exchanges.append(Exchange(shipped.single(speaker).user, NO_FUNCTION))
         else:
             exchanges.append(talk.small_talk(speaker, name))
@@ -85,11 +85,11 @@ def invented_conversation(speaker, functions, others, name, easy):
 
 
 def invented_group(speaker, count, easy):
-    """Functions never seen before: one simple function for a start, later up to six."""
-    functions = [invented.function(speaker, easy) for _ in range(1 if easy else speaker.pick([1, 2, 2, 3, 3, 4, 5, 6]))]
-    functions = list({function.name: function for function in functions}.values())
-    others = [invented.function(speaker) for _ in range(2)]
-    tools = [function.entry(invented.description(speaker, function)) for function in functions]
+    """Functions never seen before: one simple function for a start, later up to eight."""
+    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 1, 2, 2, 3, 3, 4, 5, 6, 8]), easy, 0 if easy else speaker.pick([0, 0, 0.4]))
+    words = {(each.action, each.words) for each in made}
+    others = [other for other in made_up.family(speaker, 3, easy) if (other.action, other.words) not in words]
+    tools = [each.entry() for each in made]
     roll = speaker.random.random()
     name, system = "causerie", shipped.SYSTEM
     if roll < 0.25:
@@ -97,7 +97,7 @@ def invented_group(speaker, count, easy):
     elif roll < 0.5:
         name = values.invented_word(speaker, (1, 2)).capitalize()
         system = speaker.phrase(talk.SYSTEM_NAMES, name=name, word=values.word(speaker), person=values.person(speaker))
-    conversations = [invented_conversation(speaker, functions, others, name, easy) for _ in range(count)]
+    conversations = [invented_conversation(speaker, made, others, name, easy) for _ in range(count)]
     return system, tools, conversations
 
 

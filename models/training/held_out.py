@@ -1,17 +1,20 @@
 """Held-out requests: their values, phrasings and invented functions never occur in training.
 
 Words are split by a hash of each word (`phrases.py`); phrasings are separate lists; numbers, times and units are shared.
-Proves that no training pattern forms one of those phrasings. `--out` writes a set of fresh cases; the committed
-`held-out.jsonl` was made so once, and stays as it is when the generator grows, so that models can be compared.
+Proves that no training pattern forms one of those phrasings. `--out` writes a set; the committed `held-out.jsonl` was
+made so once, and stays as it is when the generator grows, so that models can be compared.
 """
 
 import argparse
 import collections
+import itertools
 import json
 import re
 from pathlib import Path
+from unittest import mock
 
-from . import held_out_patterns, invented, patterns, shipped, talk, values
+from . import functions as made_up
+from . import evaluate, held_out_patterns, invented, patterns, shipped, talk, values
 from .exchange import Exchange
 from .phrases import BEGINNINGS, ENDINGS, MIDDLES, OTHER_WORDS, Speaker, parse
 from .prompt import HERE
@@ -48,68 +51,121 @@ def contained(exchange):
 
     for result in exchange.results:
         collect(result.removesuffix(".") if isinstance(result, str) else result)
-    return {"contains": list(dict.fromkeys(found)), "calls": []}
+    return list(dict.fromkeys(found))
 
 
 def shipped_cases(speaker):
-    for _ in range(240):
+    while True:
         yield case("shipped", [exchange := shipped.single(speaker, held_out_patterns)], calls(exchange))
-    made = 0
-    while made < 60:
+
+
+def shipped_parallel_cases(speaker):
+    while True:
         exchange = shipped.pair(speaker, held_out_patterns)
         if len(exchange.calls) == 2:
-            made += 1
-            yield case("shipped, two calls", [exchange], calls(exchange))
-    made = 0
-    while made < 60:
+            yield case("parallel calls, shipped", [exchange], calls(exchange))
+
+
+def follow_up_cases(speaker):
+    while True:
         exchanges = shipped.follow_up(speaker, held_out_patterns)
         if len(exchanges) == 2:
-            made += 1
             yield case("shipped, follow-up", exchanges, calls(exchanges[-1]))
 
 
-def invented_cases(speaker):
-    original = invented.HEADS, invented.NAMED
-    for category, count in (("unseen functions", 120), ("unseen functions, unseen phrasing", 60)):
-        if "phrasing" in category:
-            invented.HEADS, invented.NAMED = held_out_patterns.INVENTED_HEADS, held_out_patterns.INVENTED_NAMED
-        for _ in range(count):
-            functions = list({made.name: made for made in (invented.function(speaker) for _ in range(speaker.number(1, 5)))}.values())
-            tools = [{"type": "function", "function": made.entry(invented.description(speaker, made))} for made in functions]
-            exchange = invented.exchange(speaker, speaker.pick(functions))
-            yield case(category, [exchange], calls(exchange), tools, shipped.SYSTEM)
-    invented.HEADS, invented.NAMED = original
+def tools_of(functions):
+    return [{"type": "function", "function": made.entry()} for made in functions]
 
 
-def answer_cases(speaker):
-    for _ in range(80):
+def unseen_cases(category, sizes, deep=0.0, count=1, bare=0.25):
+    """Cases of a category: families of so many functions, and three requests that call one or several of them."""
+    def cases(speaker):
+        while True:
+            functions = made_up.family(speaker, speaker.number(*sizes), deep=deep)
+            wanted = [made for made in functions if not deep or any(each.parts for each in made.parameters)]
+            for _ in range(3 if wanted else 0):
+                if 1 < count:
+                    exchange = invented.several(speaker, functions, speaker.number(2, count))
+                else:
+                    exchange = invented.exchange(speaker, speaker.pick(wanted), bare)
+                yield case(category, [exchange], calls(exchange), tools_of(functions), shipped.SYSTEM)
+    return cases
+
+
+def unseen_phrasing_cases(speaker):
+    """Neither the functions nor the names of their parameters nor the phrasing were trained."""
+    names = {"HEADS": held_out_patterns.INVENTED_HEADS, "NAMED": held_out_patterns.INVENTED_NAMED, "YES": held_out_patterns.INVENTED_YES, "NO": held_out_patterns.INVENTED_NO}
+    with mock.patch.multiple(invented, **names), mock.patch.object(made_up, "KNOWN_SHARE", 0):
+        made = list(itertools.islice(unseen_cases("unseen functions, unseen phrasing", (1, 5), bare=0)(speaker), EACH))
+    yield from made
+
+
+def answer_expected(exchange, values):
+    return {"contains": values, "calls": [], "says": exchange.reply}
+
+
+def shipped_answer_cases(speaker):
+    while True:
         exchange = shipped.single(speaker, held_out_patterns)
         if exchange.results[0] in ({"timers": []}, {"notes": []}):
             continue
-        expect = contained(exchange)
+        values = contained(exchange)
         if exchange.calls[0][0] == "calculate" and "result" in exchange.results[0]:
-            expect["contains"] = [json.dumps(exchange.results[0]["result"])]
-        yield case("answers from the result", [exchange], expect, until="answer")
-    for _ in range(40):
-        made = invented.function(speaker)
-        tools = [{"type": "function", "function": made.entry(invented.description(speaker, made))}]
-        exchange = invented.exchange(speaker, made)
-        yield case("answers from the result, unseen functions", [exchange], contained(exchange), tools, shipped.SYSTEM, until="answer")
+            values = [json.dumps(exchange.results[0]["result"])]
+        yield case("answers from the result", [exchange], answer_expected(exchange, values), until="answer")
 
 
-def talk_cases(speaker):
-    for index in range(80):
-        yield case("no function fits", [talk.unserved(speaker, held_out_patterns.UNSERVED[index % len(held_out_patterns.UNSERVED)])], {"refuses": True})
-    for _ in range(30):
+def unseen_answer_cases(speaker):
+    while True:
+        functions = made_up.family(speaker, speaker.number(1, 3))
+        exchange = invented.exchange(speaker, speaker.pick(functions))
+        yield case("answers from the result, unseen functions", [exchange], answer_expected(exchange, contained(exchange)), tools_of(functions), shipped.SYSTEM, until="answer")
+
+
+def unserved_cases(speaker):
+    """Wishes that the shipped functions do not serve, and requests for functions that are not those offered."""
+    for index in itertools.count():
+        if index % 4:
+            pattern = held_out_patterns.UNSERVED[index % len(held_out_patterns.UNSERVED)]
+            yield case("no function fits", [talk.unserved(speaker, pattern)], {"refuses": True})
+            continue
+        functions, others = made_up.family(speaker, speaker.number(1, 5)), made_up.family(speaker, 1)
+        if all(made.action != others[0].action and made.words != others[0].words for made in functions):
+            yield case("no function fits", [Exchange(invented.exchange(speaker, others[0]).user, "")], {"refuses": True}, tools_of(functions), shipped.SYSTEM)
+
+
+def withdrawn_cases(speaker):
+    while True:
         exchange = shipped.single(speaker, held_out_patterns)
         tools = [{"type": "function", "function": tool} for tool in shipped.TOOLS if tool["name"] != exchange.calls[0][0]]
         yield case("no function fits, function withdrawn", [Exchange(exchange.user, "")], {"refuses": True}, tools, shipped.SYSTEM)
+
+
+def talk_cases(speaker):
     for text in held_out_patterns.SMALL_TALK:
         for shown in (text, text.capitalize() + "."):
             yield case("small talk and missing values", [Exchange(shown, "")], {"calls": []})
     for _, pattern, question in held_out_patterns.MISSING * 3:
         request = speaker.phrase(pattern, label=values.thing(speaker))
         yield case("small talk and missing values", [Exchange(request, "")], {"contains": [question], "calls": []})
+
+
+EACH = 300  # cases of a category
+MAKERS = [
+    (shipped_cases, EACH), (shipped_parallel_cases, EACH), (follow_up_cases, 60), (unseen_cases("unseen functions", (1, 5)), EACH), (unseen_phrasing_cases, EACH),
+    (unseen_cases("choice among 8", (8, 8)), EACH), (unseen_cases("parallel calls, unseen functions", (2, 5), count=3), EACH), (unseen_cases("nested object or array", (1, 4), deep=0.6), EACH),
+    (shipped_answer_cases, EACH), (unseen_answer_cases, EACH), (unserved_cases, EACH), (withdrawn_cases, 30), (talk_cases, 76),
+]
+
+
+def fill(kept, speaker):
+    """The cases that are kept, and fresh ones up to the number of each category."""
+    had = collections.Counter(each["category"] for each in kept)
+    yield from kept
+    for make, count in MAKERS:
+        made = make(speaker)
+        first = next(made)
+        yield from itertools.islice(itertools.chain([first], made), max(0, count - had[first["category"]]))
 
 
 SPACE = "(?: |(?<= )|$)"  # beside an empty choice a pattern has one space too many
@@ -134,7 +190,7 @@ def readings(patterns, speaker, count=100):
 def check_apart():
     """No held-out phrasing is a reading of a training pattern, whatever its courtesies."""
     trained = [getattr(patterns, name) for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "TIMER_TASK", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES")]
-    trained += [patterns.AGAIN_CITY, patterns.AGAIN_TIMER, patterns.AGAIN_TIMER_LABEL, patterns.AGAIN_VALUE, [words for words, _ in patterns.AGAIN_SUM], talk.UNSERVED, invented.HEADS, invented.NAMED, [role for *_, role, _ in invented.KNOWN]]
+    trained += [patterns.AGAIN_CITY, patterns.AGAIN_TIMER, patterns.AGAIN_TIMER_LABEL, patterns.AGAIN_VALUE, [words for words, _ in patterns.AGAIN_SUM], talk.UNSERVED, invented.HEADS, invented.NAMED, invented.YES, invented.NO, invented.BARE, invented.QUESTIONS, [role for *_, role, _ in made_up.KNOWN]]
     trained += [[talk.WHO, talk.WHAT, *(pattern for pattern, _ in talk.SMALL_TALK)], [pattern for _, pattern, _ in patterns.MISSING]]
     forms = [re.compile(expression(parse(pattern)), re.IGNORECASE) for group in trained for pattern in group]
     held = [value for name, value in vars(held_out_patterns).items() if name.isupper() and name not in ("UNITS", "SINGULAR", "SUMS", "JOINTS", "QUESTIONS", "MISSING", "AGAIN_SUM")]
@@ -148,13 +204,17 @@ def check_apart():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="where to write a fresh set")
+    parser.add_argument("--keep", type=Path, help="a set whose cases are kept; fresh ones fill it up")
     parser.add_argument("--seed", type=int, default=2026)
     args = parser.parse_args()
     print(f"{check_apart()} held-out phrasings, none of which the training patterns form")
     if args.out:
-        speaker = Speaker(args.seed, held_out=True)
-        cases = [each for make in (shipped_cases, invented_cases, answer_cases, talk_cases) for each in make(speaker)]
-        args.out.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in cases))
+        kept = evaluate.read(args.keep) if args.keep else []
+        cases = list(fill(kept, Speaker(args.seed, held_out=True)))
+        with args.out.open("w") as out:
+            for before, each in zip([{}, *cases], cases):
+                shared = {"functions": "same"} if isinstance(each["functions"], list) and each["functions"] == before.get("functions") else {}
+                out.write(json.dumps(each | shared, ensure_ascii=False) + "\n")
         print(json.dumps(collections.Counter(each["category"] for each in cases), indent=2))
 
 

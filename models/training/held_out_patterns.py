@@ -74,6 +74,16 @@ UNSERVED = [
     "when was {person} born", "which river flows through {city}", "who is the mayor of {city}", "how many people live in {city}", "what's happening in the news", "did my team win", "find me a cheap {thing} online", "scroll down", "take a picture of the {thing}",
     "how do I get rid of {word}", "what's a good name for a {thing}", "is {word} healthy", "post this to my friends", "wire {number} pounds to {person}", "when is my next appointment", "zoom in on the map", "turn the heating down", "fire up the {word} app", "charge my car",
     "does anybody love me", "can you see my face", "sing me a lullaby", "guess my age", "who would win, {person} or {person}", "recite a poem by {person}", "buy two tickets to {city}", "vacuum the {word}",
+    "is there any snow left in {city}", "how did the {word} team do", "change the channel", "ring the {word} shop and complain", "what year was {person} born", "spell {word} for me", "hang up", "is it going to be hot in {city}", "could you photograph the {thing}", "let {person} know that I'm late",
+    "I fancy a pizza, order one", "what rhymes with {word}", "shut the {word}", "turn up the brightness", "go to the next slide", "install the {word} update", "who sang {thing}", "am I a good person", "teach me some {word}", "what's trending", "reply to {person}", "put the {word} in my basket",
+    "what's the traffic like in {city}", "get {person} on the line", "which film should we see", "scan this barcode", "compare {word} with {word}", "unsubscribe me from the {thing}", "is {person} married", "crop the picture",
 ]
-INVENTED_HEADS = ["would you {a} [the|a] {o}", "let's {a} [the|a] {o}", "it is time you {a} the {o}", "somebody should {a} the {o}", "how about you {a} the {o}"]
-INVENTED_NAMED = ["its {w} should be {v}", "{w} being {v}", "make the {w} {v}", "let the {w} be {v}", "whose {w} is {v}", "set {w} to {v}", "having {w} {v}"]
+INVENTED_HEADS = [
+    "would you {a} [the|a] {o}", "let's {a} [the|a] {o}", "it is time you {a} the {o}", "somebody should {a} the {o}", "how about you {a} the {o}", "could somebody {a} [the|a] {o}", "may I ask you to {a} the {o}", "I was hoping to {a} [a|the] {o}",
+    "it would be nice to {a} the {o}", "do me a favour and {a} the {o}", "we ought to {a} [the|a] {o}", "your job is to {a} the {o}",
+]
+INVENTED_NAMED = [
+    "its {w} should be {v}", "{w} being {v}", "make the {w} {v}", "let the {w} be {v}", "whose {w} is {v}", "set {w} to {v}", "having {w} {v}", "for the {w} I'd say {v}", "{v} goes in {w}", "{w} might be {v}", "as regards the {w}, {v}", "{v} would be the {w}",
+]
+INVENTED_YES = ["let it be {w}", "of course {w}", "I want it {w}", "{w} should be on"]
+INVENTED_NO = ["let it not be {w}", "I don't want it {w}", "{w} should be off", "under no circumstances {w}"]

@@ -31,6 +31,9 @@ class Shape:
     as_dict = asdict
 
 
+UNSEEN = -1e4
+
+
 class Batch:
     """Where each token stands. `prefix` is (groups, P), `after` is (groups * count, T); 0 is padding."""
 
@@ -42,12 +45,19 @@ class Batch:
         self.cut = prefix.numel()
         real = prefix != 0
         self.real = real.reshape(-1, 1)
-        causal = torch.ones(self.before, self.before, dtype=torch.bool, device=prefix.device).tril()
-        diagonal = torch.eye(self.before, dtype=torch.bool, device=prefix.device)  # padding sees itself, so that softmax stays finite
-        self.prefix_mask = (causal & real[:, None, :] | diagonal)[:, None]
-        causal = torch.ones(self.length, self.length, dtype=torch.bool, device=prefix.device).tril()
-        seen = real[:, None, None, :].expand(self.groups, self.count, self.length, self.before).reshape(self.rows, self.length, self.before)
-        self.after_mask = torch.cat([seen, causal.expand(self.rows, -1, -1)], 2)[:, None]
+        # What attention adds to its scores, with axes for (groups, kv_heads, heads of one, queries, keys).
+        causal = torch.ones(self.before, self.before, dtype=torch.bool).tril()
+        own = torch.eye(self.before, dtype=torch.bool)  # padding sees itself, so that softmax stays finite
+        self.within_prefix = UNSEEN * ~(causal & real[:, None, :] | own)[:, None, None]
+        self.to_prefix = UNSEEN * ~real[:, None, None, None, :]
+        self.within_after = UNSEEN * torch.ones(self.length, self.length).triu(1)
+
+    def to(self, device, kind):
+        """Onto a device, and the masks to a floating-point type."""
+        for name in ("ids", "real", "within_prefix", "to_prefix", "within_after"):
+            tensor = getattr(self, name).to(device)
+            setattr(self, name, tensor.to(kind) if tensor.is_floating_point() else tensor)
+        return self
 
     def split(self, x):
         return x[: self.cut].view(self.groups, self.before, *x.shape[1:]), x[self.cut :].view(self.rows, self.length, *x.shape[1:])
@@ -67,6 +77,35 @@ def rotations(shape, length, device):
 def rotate(x, cosine, sine):
     first, second = x.chunk(2, -1)
     return x * cosine + torch.cat([-second, first], -1) * sine
+
+
+class Scale(torch.autograd.Function):
+    """Root-mean-square scaling with few passes over the memory, which is what training on a CPU waits for."""
+
+    @staticmethod
+    def forward(ctx, x, weight, epsilon):
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
+        rate = torch.rsqrt(norm.square() / x.shape[-1] + epsilon).to(x.dtype)
+        scaled = x * rate
+        ctx.save_for_backward(scaled, rate, weight)
+        return scaled * weight
+
+    @staticmethod
+    def backward(ctx, given):
+        scaled, rate, weight = ctx.saved_tensors
+        for_weight = (given * scaled).flatten(0, -2)
+        along = (for_weight @ weight / scaled.shape[-1]).view(rate.shape)
+        # Of x / rms(x): the part along x does not change the result.
+        return (given * weight).sub_(scaled * along).mul_(rate), for_weight.sum(0, dtype=torch.float32).to(weight.dtype), None
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, size, epsilon):
+        super().__init__()
+        self.weight, self.epsilon = nn.Parameter(torch.ones(size)), epsilon
+
+    def forward(self, x):
+        return Scale.apply(x, self.weight, self.epsilon)
 
 
 class ShortConv(nn.Module):
@@ -99,21 +138,34 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(shape.hidden, shape.kv_heads * shape.head, bias=False)
         self.v_proj = nn.Linear(shape.hidden, shape.kv_heads * shape.head, bias=False)
         self.out_proj = nn.Linear(shape.heads * shape.head, shape.hidden, bias=False)
-        self.q_layernorm = nn.RMSNorm(shape.head, shape.epsilon)
-        self.k_layernorm = nn.RMSNorm(shape.head, shape.epsilon)
+        self.q_layernorm = RMSNorm(shape.head, shape.epsilon)
+        self.k_layernorm = RMSNorm(shape.head, shape.epsilon)
 
     def forward(self, x, batch, cosine, sine):
         heads, kv_heads, head = self.shape.heads, self.shape.kv_heads, self.shape.head
-        q = rotate(self.q_layernorm(self.q_proj(x).view(-1, heads, head)), cosine, sine)
+        each = heads // kv_heads
+        groups, count, before, length = batch.groups, batch.count, batch.before, batch.length
+        q = rotate(self.q_layernorm(self.q_proj(x).view(-1, heads, head)), cosine * head**-0.5, sine * head**-0.5)
         k = rotate(self.k_layernorm(self.k_proj(x).view(-1, kv_heads, head)), cosine, sine)
         v = self.v_proj(x).view(-1, kv_heads, head)
-        k, v = (each.repeat_interleave(heads // kv_heads, 1) for each in (k, v))
-        (q, q_after), (k, k_after), (v, v_after) = ((part.transpose(1, 2) for part in batch.split(each)) for each in (q, k, v))
-        prefix = F.scaled_dot_product_attention(q, k, v, attn_mask=batch.prefix_mask)
-        k_after = torch.cat([k.repeat_interleave(batch.count, 0), k_after], 2)
-        v_after = torch.cat([v.repeat_interleave(batch.count, 0), v_after], 2)
-        after = F.scaled_dot_product_attention(q_after, k_after, v_after, attn_mask=batch.after_mask)
-        return self.out_proj(batch.join(prefix.transpose(1, 2), after.transpose(1, 2)).flatten(1))
+        cut = batch.cut
+
+        # The block: (groups, kv_heads, queries of all heads of one, head).
+        block_q = q[:cut].view(groups, before, kv_heads, each, head).permute(0, 2, 3, 1, 4).reshape(groups, kv_heads, each * before, head)
+        block_k, block_v = (part[:cut].view(groups, before, kv_heads, head).transpose(1, 2) for part in (k, v))
+        scores = (block_q @ block_k.transpose(-1, -2)).view(groups, kv_heads, each, before, before) + batch.within_prefix
+        block = torch.softmax(scores, -1).view(groups, kv_heads, each * before, before) @ block_v
+        block = block.view(groups, kv_heads, each, before, head).permute(0, 3, 1, 2, 4).reshape(cut, heads * head)
+
+        # The conversations: those of a group see its block through one large product.
+        q = q[cut:].view(groups, count, length, kv_heads, each, head).permute(0, 3, 1, 4, 2, 5).contiguous()
+        k, v = (part[cut:].view(groups, count, length, kv_heads, head).permute(0, 3, 1, 2, 4).reshape(-1, length, head) for part in (k, v))
+        far = (q.view(groups, kv_heads, -1, head) @ block_k.transpose(-1, -2)).view(groups, kv_heads, -1, length, before) + batch.to_prefix
+        near = (q.view(-1, each * length, head) @ k.transpose(-1, -2)).view(groups, kv_heads, -1, length, length) + batch.within_after
+        far, near = torch.softmax(torch.cat([far, near], -1), -1).split([before, length], -1)
+        after = (far.reshape(groups, kv_heads, -1, before) @ block_v).view(q.shape) + (near.reshape(-1, each * length, length) @ v).view(q.shape)
+        after = after.permute(0, 2, 4, 1, 3, 5).reshape(-1, heads * head)
+        return self.out_proj(torch.cat([block, after]))
 
 
 class FeedForward(nn.Module):
@@ -130,8 +182,8 @@ class FeedForward(nn.Module):
 class Layer(nn.Module):
     def __init__(self, shape, kind):
         super().__init__()
-        self.operator_norm = nn.RMSNorm(shape.hidden, shape.epsilon)
-        self.ffn_norm = nn.RMSNorm(shape.hidden, shape.epsilon)
+        self.operator_norm = RMSNorm(shape.hidden, shape.epsilon)
+        self.ffn_norm = RMSNorm(shape.hidden, shape.epsilon)
         self.operator = ShortConv(shape) if kind == "c" else Attention(shape)
         self.feed_forward = FeedForward(shape)
 
@@ -146,7 +198,7 @@ class Model(nn.Module):
         self.shape = shape
         self.embed_tokens = nn.Embedding(shape.vocabulary, shape.hidden)
         self.layers = nn.ModuleList(Layer(shape, kind) for kind in shape.layers)
-        self.embedding_norm = nn.RMSNorm(shape.hidden, shape.epsilon)
+        self.embedding_norm = RMSNorm(shape.hidden, shape.epsilon)
         for name, weight in self.named_parameters():
             if weight.dim() == 2 and "conv.conv" not in name and not name.endswith("operator.conv"):
                 std = 0.04 if "embed" in name else weight.shape[1] ** -0.5 * 0.6
@@ -161,7 +213,7 @@ class Model(nn.Module):
             torch.arange(batch.before, device=device).repeat(batch.groups),
             torch.arange(batch.before, batch.before + batch.length, device=device).repeat(batch.rows),
         ])
-        cosine, sine = cosine[place], sine[place]
+        cosine, sine = cosine[place].to(x.dtype), sine[place].to(x.dtype)
         for layer in self.layers:
             x = layer(x, batch, cosine, sine)
         return F.linear(self.embedding_norm(x[wanted]), self.embed_tokens.weight)
@@ -171,14 +223,14 @@ class Model(nn.Module):
 def reply(model, prefix, conversations, end, longest=96):
     """Greedy replies to conversations that share a prefix, as lists of ids; the whole text is computed anew for each token."""
     device = model.embed_tokens.weight.device
-    prefix = torch.tensor([prefix], device=device)
+    prefix = torch.tensor([prefix])
     texts, replies, open_rows = [list(each) for each in conversations], [[] for _ in conversations], list(range(len(conversations)))
     while open_rows and longest:
         longest -= 1
         length = max(len(texts[row]) for row in open_rows)
-        after = torch.tensor([texts[row] + [0] * (length - len(texts[row])) for row in open_rows], device=device)
+        after = torch.tensor([texts[row] + [0] * (length - len(texts[row])) for row in open_rows])
         wanted = torch.tensor([prefix.numel() + at * length + len(texts[row]) - 1 for at, row in enumerate(open_rows)], device=device)
-        for row, token in zip(list(open_rows), model(Batch(prefix, after), wanted).argmax(-1).tolist()):
+        for row, token in zip(list(open_rows), model(Batch(prefix, after).to(device, model.embed_tokens.weight.dtype), wanted).argmax(-1).tolist()):
             texts[row].append(token)
             if token == end:
                 open_rows.remove(row)

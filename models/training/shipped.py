@@ -277,7 +277,9 @@ def single(speaker, patterns=training_patterns, wanted=None):
 
 
 def pair(speaker, patterns=training_patterns):
-    """One request that asks for two things."""
+    """One request that asks for two things, or a few of a kind."""
+    if patterns is training_patterns and speaker.chance(0.25):
+        return again_and_again(speaker, speaker.pick([2, 2, 3]))
     first, second = single(speaker, patterns), single(speaker, patterns)
     joint = speaker.pick(patterns.JOINTS)
     if "add_note" in first.calls[0][0]:  # a note swallows what follows, so it comes last
@@ -286,6 +288,23 @@ def pair(speaker, patterns=training_patterns):
         return first
     user = courteous(speaker, first.core + joint + second.core)
     return Exchange(user.rstrip("."), f"{first.reply} {second.reply}", first.calls + second.calls, first.results + second.results)
+
+
+def again_and_again(speaker, count):
+    """The time in several cities, or several timers, asked for at once."""
+    if speaker.chance(0.6):
+        cities = [values.city(speaker) for _ in range(count)]
+        pattern = speaker.pick(training_patterns.TIME_CITY)
+        core = speaker.phrase(pattern, city=", ".join(cities[:-1]) + speaker.pick([" and ", " and in ", " and "]) + cities[-1])
+        results = [{"time": values.clock(speaker), "date": values.date(speaker), "city": city} for city in cities]
+        reply = " ".join(f"It is {result['time']} in {result['city']} on {result['date']}." for result in results)
+        return Exchange(courteous(speaker, core, pattern in training_patterns.QUESTIONS), reply, [("get_time", {"city": city}) for city in cities], results, core)
+    times = [duration(speaker) for _ in range(count)]
+    core = speaker.phrase(["[set|start|make|add|{odd}] timers [for|of] {t}", "timers for {t}", "[one|a] timer for {t}", "set {n} timers, {t}", "set a timer for {t}"],
+                          n=values.number_words(count), t=", ".join(said for said, *_ in times[:-1]) + speaker.pick([" and ", " and one for ", " and for "]) + times[-1][0])
+    calls = [("set_timer", {"duration": number, "unit": unit}) for _, number, unit in times]
+    results = [ringing(speaker, arguments) for _, arguments in calls]
+    return Exchange(courteous(speaker, core), " ".join(map(timer_reply, results)), calls, results, core)
 
 
 def follow_up(speaker, patterns=training_patterns):

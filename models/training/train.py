@@ -6,17 +6,21 @@ the rate starts at half of its peak and falls in a straight line until the new e
 """
 
 import argparse
+import copy
 import json
 import os
 import random
+import tempfile
 import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from torch import distributed, multiprocessing
 from tokenizers import Tokenizer
 
 from . import tokenizer as byte_pairs
+from . import warm_start
 from .generator import Generator, chat_group, invented_group
 from .model import Batch, Model, Shape
 from .phrases import Speaker
@@ -27,10 +31,11 @@ OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
-CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 40, 4, 11  # conversations of a step with all shipped functions, or with some
-GROUPS, ROWS = 3, 8  # groups of invented functions in a step, and their conversations
+CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 14, 2, 6  # conversations of a step with all shipped functions, or with some
+GROUPS, ROWS = 4, 7  # groups of invented functions in a step, and their conversations
 LONGEST = 208  # tokens of a conversation
 AHEAD = 12  # steps
+LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
 
 
 def make_tokenizer(seed):
@@ -123,27 +128,41 @@ def rate_factor(step, progress, again=None):
 
 
 class Run:
-    def __init__(self, args):
-        self.args = args
-        args.run.mkdir(parents=True, exist_ok=True)
+    """One of the processes that train together: each has its own data, and all have the same weights."""
+
+    def __init__(self, args, rank=0):
+        self.args, self.rank = args, rank
         torch.manual_seed(args.seed)
         kept = args.run / "tokenizer.json"
-        if not kept.exists():
+        shape = Shape(layers=args.layers, hidden=args.hidden, feed_forward=args.feed_forward, heads=args.hidden // 64)
+        if args.start:
+            shape, weights, tokenizer = warm_start.read(args.start)
+            tokenizer.save(str(kept))
+        elif not kept.exists():
             make_tokenizer(args.seed).save(str(kept))
         self.tokenizer = Tokenizer.from_file(str(kept))
-        shape = Shape(layers=args.layers, hidden=args.hidden, feed_forward=args.feed_forward, heads=args.hidden // 64)
-        self.model = Model(shape).to(args.device)
+        self.model = Model(shape)
+        if args.start:
+            self.model.load_state_dict(weights)
+        self.model.to(args.device)
+        # Where the machine multiplies bfloat16, a copy in it does the work; the weights that learn stay in f32.
+        self.kind = torch.bfloat16 if args.device != "cpu" or torch.cpu._is_avx512_bf16_supported() else torch.float32
+        self.worker = self.model if self.kind == torch.float32 else copy.deepcopy(self.model).to(self.kind)
         self.average = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
         self.optimisers = optimisers(self.model, args.rate)
         self.step, self.tokens, self.spoken, self.seconds = 0, 0, 0, 0.0
         self.path = args.run / "checkpoint.pt"
         if self.path.exists():
             self.load()
-        self.generator = Generator(self.tokenizer, args.seed * 1_000_003 + self.step)  # a resumed run continues with new data
-        self.random = torch.Generator().manual_seed(args.seed + self.step)
-        self.batches = Batches(self.generator, random.Random(args.seed + self.step))
-        parameters = sum(weight.numel() for weight in self.model.parameters())
-        print(f"{parameters:,} parameters, from step {self.step}", flush=True)
+        self.renew()
+        self.last = time.monotonic()
+        seed = args.seed * 1_000_003 + rank * 500_009 + self.step  # a resumed run continues with new data
+        self.generator = Generator(self.tokenizer, seed)
+        self.random = torch.Generator().manual_seed(seed)
+        self.batches = Batches(self.generator, random.Random(seed))
+        if rank == 0:
+            parameters = sum(weight.numel() for weight in self.model.parameters())
+            print(f"{parameters:,} parameters, from step {self.step}", flush=True)
 
     def load(self):
         kept = torch.load(self.path, map_location=self.args.device, weights_only=True)
@@ -165,42 +184,73 @@ class Run:
     def progress(self):
         return self.step / self.args.steps if self.args.steps else self.seconds / (self.args.minutes * 60)
 
+    def collect(self):
+        """Adds the worker's gradients to the model's, which are exact."""
+        for weight, working in zip(self.model.parameters(), self.worker.parameters()):
+            if working is not weight:
+                weight.grad = working.grad.float() if weight.grad is None else weight.grad.add_(working.grad)
+                working.grad = None
+
+    @torch.no_grad()
+    def renew(self):
+        """Gives the worker the model's weights."""
+        for weight, working in zip(self.model.parameters(), self.worker.parameters()):
+            if working is not weight:
+                working.copy_(weight)
+
+    def share(self, *numbers):
+        """Averages the gradients of all processes, and some numbers beside them."""
+        if self.args.workers == 1:
+            return numbers
+        gradients = [weight.grad for weight in self.model.parameters()]
+        flat = torch.cat([*(gradient.view(-1) for gradient in gradients), torch.tensor(numbers)])
+        distributed.all_reduce(flat)
+        flat /= self.args.workers
+        for gradient, mean in zip(gradients, flat.split([gradient.numel() for gradient in gradients] + [len(numbers)])):
+            gradient.copy_(mean.view(gradient.shape))
+        return flat[-len(numbers) :].tolist()
+
     def advance(self):
-        """One step; returns the loss per target token of each batch."""
-        progress = self.progress()
+        """One step; returns the loss per target token of each kind of batch."""
+        progress, tokens, spoken, losses = self.progress(), 0, 0, []
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = self.args.rate * rate_factor(self.step, progress, self.args.again and self.args.again / self.args.minutes)
         made = [(batch, *targets(batch, said, self.random)) for batch, said in self.batches.step(progress)]
         total = sum(weights.sum() for *_, weights in made)
-        losses = []
         for batch, rows, following, weights in made:
-            for name in ("ids", "real", "prefix_mask", "after_mask"):
-                setattr(batch, name, getattr(batch, name).to(self.args.device))
+            batch.to(self.args.device, self.kind)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
-            loss = F.cross_entropy(self.model(batch, rows), following, reduction="none")
+            loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
             ((loss * weights).sum() / total).backward()
-            spoken = weights == 1
-            losses.append(loss[spoken].mean().item())
-            self.tokens += int((batch.ids != 0).sum())
-            self.spoken += int(spoken.sum())
+            self.collect()
+            losses.append(loss[weights == 1].mean().item())
+            tokens += int((batch.ids != 0).sum())
+            spoken += int((weights == 1).sum())
+        now = time.monotonic()
+        seconds, tokens, spoken, *losses = self.share(now - self.last, tokens, spoken, *losses)
+        self.last = now
+        self.tokens += round(tokens * self.args.workers)
+        self.spoken += round(spoken * self.args.workers)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimiser in self.optimisers:
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
+        self.renew()
         with torch.no_grad():
             keep = min(AVERAGE, (1 + self.step) / (10 + self.step))
             for name, weight in self.model.named_parameters():
                 self.average[name].lerp_(weight, 1 - keep)
         self.step += 1
+        self.seconds += min(seconds, LONGEST_STEP)
         return losses
 
     def train(self):
         shown, saved = [], time.monotonic()
         while self.progress() < 1:
-            began = time.monotonic()
             shown.append(self.advance())
-            self.seconds += time.monotonic() - began
+            if self.rank:
+                continue
             if self.step % 20 == 0:
                 means = [sum(each) / len(shown) for each in zip(*shown)]
                 shown = []
@@ -211,7 +261,17 @@ class Run:
             if 120 < time.monotonic() - saved:
                 self.save()
                 saved = time.monotonic()
-        self.save()
+        if self.rank == 0:
+            self.save()
+
+
+def work(rank, args):
+    """One process of a run."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    if 1 < args.workers:
+        distributed.init_process_group("gloo", init_method=f"file://{args.meeting}", rank=rank, world_size=args.workers)
+    Run(args, rank).train()
 
 
 def main():
@@ -221,19 +281,22 @@ def main():
     parser.add_argument("--steps", type=int, help="instead of --minutes")
     parser.add_argument("--minutes", type=float, default=112)
     parser.add_argument("--again", type=float, help="the minute at which a finished run is taken up again; with --minutes")
+    parser.add_argument("--from", dest="start", type=Path, metavar="GGUF", help="begin with the weights, the shape and the tokenizer of this model")
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--layers", default=Shape.layers)
     parser.add_argument("--hidden", type=int, default=Shape.hidden)
     parser.add_argument("--feed-forward", type=int, default=Shape.feed_forward)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--workers", type=int, default=1 if torch.cuda.is_available() else os.cpu_count(), help="processes that train together, a thread each")
     parser.add_argument("--prepare", action="store_true", help="make the tokenizer and stop")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)
-    run = Run(args)
-    if not args.prepare:
-        run.train()
+    args.run.mkdir(parents=True, exist_ok=True)
+    if args.prepare:
+        Run(args)
+        return
+    with tempfile.TemporaryDirectory() as meeting:
+        args.meeting = f"{meeting}/place"
+        multiprocessing.start_processes(work, (args,), args.workers)
 
 
 if __name__ == "__main__":

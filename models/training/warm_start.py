@@ -1,0 +1,36 @@
+"""Reads a demo model's weights and tokenizer back from its GGUF file, to train on without its checkpoint."""
+
+import gguf
+import torch
+
+from .export import IN_LAYER
+from .model import Shape
+from .tokenizer import CONTROL, assemble
+
+TO_OURS = {gguf_name: name.replace("self_attn.", "operator.").replace("conv.", "operator.", 1) for name, gguf_name in IN_LAYER.items()}
+
+
+def our_name(name):
+    """`blk.2.attn_q.weight` is `layers.2.operator.q_proj.weight`; the taps of a convolution are no module's weight."""
+    name = name.removesuffix(".weight")
+    if not name.startswith("blk."):
+        return {"token_embd": "embed_tokens", "token_embd_norm": "embedding_norm"}[name] + ".weight"
+    _, layer, rest = name.split(".", 2)
+    return f"layers.{layer}.{TO_OURS[rest]}" + ("" if rest == "shortconv.conv" else ".weight")
+
+
+def read(path):
+    """The shape, the weights in f32, and the tokenizer."""
+    reader = gguf.GGUFReader(path)
+    field = lambda name: reader.fields[name].contents()
+    weights = {our_name(tensor.name): torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy()) for tensor in reader.tensors}
+    shape = Shape(
+        vocabulary=field("lfm2.vocab_size"), hidden=field("lfm2.embedding_length"), feed_forward=field("lfm2.feed_forward_length"),
+        heads=field("lfm2.attention.head_count"), kv_heads=max(field("lfm2.attention.head_count_kv")),
+        layers="".join("a" if heads else "c" for heads in field("lfm2.attention.head_count_kv")), window=field("lfm2.shortconv.l_cache"),
+        theta=field("lfm2.rope.freq_base"), epsilon=field("lfm2.attention.layer_norm_rms_epsilon"),
+    )
+    tokens, merges = field("tokenizer.ggml.tokens"), field("tokenizer.ggml.merges")
+    assert tokens[: len(CONTROL)] == CONTROL, f"{path} has other control tokens"
+    vocabulary = {token: index for index, token in enumerate(tokens)}
+    return shape, weights, assemble(vocabulary, [tuple(merge.split(" ")) for merge in merges])
