@@ -4,15 +4,21 @@ from dataclasses import dataclass, field
 
 from . import values
 
-ACTIONS = tuple(
+ACTIONS = tuple(dict.fromkeys(
     "book send find open play order track cancel get show start stop add remove create delete update check search reserve schedule "
     "move copy share print lock unlock enable disable set turn read write post buy sell rent hire call ping join leave invite "
     "assign rate review pay refund transfer scan upload download export import archive restore mute dim heat cool water feed "
     "clean paint repair measure count rank sort merge split rename tag publish draft record pause resume skip save load convert "
     "translate describe summarise compare notify alert follow block report register renew inspect calibrate charge drain fill "
-    "empty mix bake brew grow plant harvest ship pack label weigh".split()
-)
-OBJECTS = tuple(
+    "empty mix bake brew grow plant harvest ship pack label weigh "
+    "adjust allocate approve archive arrange attach audit backup balance bind blend boost broadcast build bundle capture change clear click clone close collect combine commit compile complete compress confirm connect copy crop decline decode "
+    "defer define deliver deploy deposit detach detect dial discard dispatch display dock dump edit eject encode encrypt end escalate estimate examine expand fetch filter finish flag flash flip forward freeze generate grant group guess guide hide "
+    "hold identify ignore illuminate import increase index install introduce invert issue launch lift list locate log look lower maintain map mark match mention migrate mix modify monitor mount narrate navigate nominate normalise obtain open optimise "
+    "outline pair park patch pin plan point polish power predict prepare preview process promote propose prune pull purge push query queue quote raise reach rebuild recall receive recommend recycle redeem reduce refill refresh reject release reload "
+    "remind replace reply request reset resize resolve restart retry return reveal reverse review revoke ring roll rotate route sample seal select separate serve settle shorten shuffle shut sign simulate sketch skim solve sort spend split stage store "
+    "stream stretch submit subscribe suggest supply suspend swap switch sync tag teach test tilt toggle trace train transmit trigger trim tune turn unlink unpack unmute upgrade use validate verify view vote wake warm warn wash watch wipe withdraw wrap zip".split()
+))
+OBJECTS = tuple(dict.fromkeys(
     "table room flight ticket taxi hotel parcel order invoice contract customer account profile photo video song album playlist "
     "movie book chapter recipe menu meal restaurant reservation appointment meeting event calendar task project ticket issue "
     "message email letter channel group team member contact address phone device lamp light door window garage alarm camera "
@@ -21,8 +27,28 @@ OBJECTS = tuple(
     "key password token user role game player score match league course lesson exam student teacher patient doctor medicine "
     "dose plant garden tree field crop animal dog cat horse house flat office desk chair printer screen volume channel station "
     "news article podcast episode joke poem quote word translation map place museum park beach store product basket coupon "
-    "gift card subscription survey vote poll badge label box crate shelf".split()
-)
+    "gift card subscription survey vote poll badge label box crate shelf "
+    "account agenda agreement allergy aisle anthem apartment apron archive armchair article artwork asset auction audience avatar award axle backpack badger bakery balcony ballot bandage banner barrel basin bathroom beacon bedroom beetle bench bicycle bill "
+    "billboard binder biography birthday blanket blender blind block board bonus bookmark border bottle bouquet bracelet branch bracket brake brand bridge brief brochure broker brush bucket buffet bulb bulletin bunker bureau butcher button cabin cabinet cable "
+    "cafe cage candidate canal canvas capital caption carpet carriage cart cartoon case castle catalogue cattle ceiling cell census ceremony certificate champion chapel charity chart chat checklist chef chimney choir cinema circuit circle claim class clause client "
+    "cliff clinic closet cloud club coach coast collar colony column comment commission committee community companion company compass complaint component computer concert condition conference connection console contest container copier corridor costume cottage counter "
+    "country county court cradle craft credential crew cruise cupboard cursor cushion cycle dairy dashboard deadline dealer debt deck delivery department deposit descriptor deck diagram diary diet digest dinner diploma directory discount discussion dispenser display "
+    "district dock domain donation donor draft drawer dress drill driver dump duty easel editor election elevator embassy emblem employee endpoint entrance episode equation equipment error essay estate evening exhibit expense expert extension factory faculty farm fault "
+    "feature feed fence ferry festival fiction filter finding fireplace firm flag flashlight fleet floor flour flower flute forest fork form formula forum fountain frame freight friend fridge fuel furniture gallery gate gauge generator glacier glass globe goal grant "
+    "graph grocery guide guitar habit hall hallway hammer handle hanger harbour hardware harp headline headset hedge helmet herd highway hinge hive hobby hospital hostel hydrant icon identity idea image inbox incident income index industry injury insect instrument "
+    "interest interview inventory island itinerary jacket jar jersey jet jewel journal journey judge jungle junction keyboard kiosk kitchen kitten knife label laboratory ladder lake landlord landmark lane language lantern laptop laser lawn lawyer leaf lease lecture ledger "
+    "lens letterbox level lever library licence lift limit line liquid list loaf lobby location locker log loop lorry lounge luggage lunch machine magazine magnet mailbox mall manager manual marathon margin mask mast matrix mattress meadow medal member memo "
+    "merchant meter metric microphone mill mine mission mixer model module monitor monument mosaic motor mountain mouse mural muscle mystery nail nest network notebook notice novel nurse nursery object oar observatory ocean offer office officer operator opinion option orchard "
+    "orchestra organ outage outfit outlet oven owner package packet paddle paint palace palette panel parade parent parking partner passage pasture patch path pattern pavement paycheck pearl pebble pedal pencil penguin permit petition phase phrase piano picnic picture pier "
+    "pillow pilot pin pipe pipeline pitch pixel pizza plane planet plank plate platform playground plot plug pocket policy pond pool port porter portrait post poster pot prescription present print prize process program promise prompt property proposal protocol pulley puppet purchase "
+    "purse puzzle pyramid quarry query quest queue quilt quiz quota rack radar raft rail rally ranch rank reactor reader rebate receipt record referee refund region register reminder render repair request rescue resource response result resume retailer reward ribbon "
+    "ride rifle ring river road rocket roof root rope roster router row ruler runway safe sail sale salon sample sandwich satellite scale scanner scarf scene schedule scholar school scooter screenplay script sculpture seal seat secret section segment seminar sentence series "
+    "session setting settlement shadow sheet shield shift shirt shop shovel shuttle sidewalk signal signature silo sink site sketch skill sleeve slide slogan slot snapshot snippet soldier solution speaker spectrum speech spell spindle spoon square squad stable stadium staff stage "
+    "stair stall stamp statement statue status stream street string studio style submarine suitcase summary supper supplier surface surgeon switch symbol symptom syllabus system table tailor tank tape target tariff tax teapot telescope temple tenant tent term terminal terrace test textbook "
+    "theatre theme thread throne tile timeline timetable title toaster token toll topic torch tournament tower town toy track tractor trade trail trailer transaction transcript transfer treaty trial tribe trigger truck trumpet trunk tube tunnel turbine tutor tyre umbrella uniform union "
+    "unit university upgrade urn usage utility vaccine vacancy valley vault vehicle vendor venue version vessel video village violin virus visitor vitamin volcano volunteer voucher wagon waiter wallpaper warehouse warranty watch waterfall wave webhook wedding wheel whistle widget willow "
+    "winch window wing winner wire workshop worker wreath wrench yacht yard zebra zone".split()
+))
 
 
 @dataclass
@@ -96,12 +122,12 @@ def noun(speaker):
     return speaker.value(OBJECTS if speaker.chance(0.7) else LETTERED)
 
 
-def nouns(speaker, count):
+def nouns(speaker, count, other_than=()):
     """As many different ones."""
     words = []
     while len(words) < count:
         word = noun(speaker)
-        if word not in words:
+        if word not in words and word not in other_than:
             words.append(word)
     return words
 
@@ -166,7 +192,7 @@ def deep_parameter(speaker, style):
     roll = speaker.random.random()
     kind = "array" if roll < 0.5 else "object" if roll < 0.9 else "objects"
     if kind == "array":
-        parts[-1] += "s"
+        parts[-1] += "" if parts[-1].endswith("s") else "s"
     words = " ".join(parts)
     schema = {"type": "object" if kind == "object" else "array"} | ({"description": described(speaker, words)} if speaker.chance(0.8) else {})
     if kind == "array":
@@ -191,7 +217,7 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None):
     style = style or speaker.pick(STYLES)
     action = [speaker.value(ACTIONS) if speaker.chance(0.8) else values.invented_word(speaker, (1, 2))]
     count = 1 if easy else speaker.pick([1, 1, 1, 1, 2, 2, 2, 3])
-    parts = nouns(speaker, count)
+    parts = nouns(speaker, count, action)
     if kin and speaker.chance(0.5):
         parts = kin.words.split()
     elif kin:

@@ -43,8 +43,8 @@ def mention(speaker, each):
         return rows(speaker, each)
     if each.kind == "array":
         chosen, said = listed(speaker, each.parts[0])
-    else:
-        chosen, said = value(speaker, each)
+        return chosen, speaker.phrase([pattern for pattern in NAMED if '"' not in pattern], w=each.words, v=said)
+    chosen, said = value(speaker, each)
     return chosen, speaker.phrase([each.role] if each.role and speaker.chance(0.6) else NAMED, w=each.words, v=said)
 
 

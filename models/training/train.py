@@ -31,8 +31,8 @@ OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
-CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 14, 2, 6  # conversations of a step with all shipped functions, or with some
-GROUPS, ROWS = 4, 7  # groups of invented functions in a step, and their conversations
+CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 14, 2, 6  # of a step and a process: conversations with all shipped functions, or with some
+GROUPS, ROWS = 4, 7  # groups of invented functions, and their conversations
 LONGEST = 208  # tokens of a conversation
 AHEAD = 12  # steps
 LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
@@ -60,13 +60,13 @@ class Batches:
     Groups are made for several steps ahead and dealt out by length, so that little is padding.
     """
 
-    def __init__(self, generator, random):
-        self.generator, self.random = generator, random
+    def __init__(self, generator, random, knows_calls):
+        self.generator, self.random, self.knows_calls = generator, random, knows_calls
         self.chat, self.others = [], []
 
     def step(self, progress):
         if not self.chat:
-            self.fill(mixture(progress))
+            self.fill(mixture(1 if self.knows_calls else progress))
         return [self.chat.pop(), self.others.pop()]
 
     def fill(self, kinds):
@@ -159,7 +159,7 @@ class Run:
         seed = args.seed * 1_000_003 + rank * 500_009 + self.step  # a resumed run continues with new data
         self.generator = Generator(self.tokenizer, seed)
         self.random = torch.Generator().manual_seed(seed)
-        self.batches = Batches(self.generator, random.Random(seed))
+        self.batches = Batches(self.generator, random.Random(seed), knows_calls=args.start is not None)
         if rank == 0:
             parameters = sum(weight.numel() for weight in self.model.parameters())
             print(f"{parameters:,} parameters, from step {self.step}", flush=True)
