@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use candle_core::quantized::{GgmlDType, QTensor, gguf_file};
-use candle_core::{Device, D};
+use candle_core::{D, Device};
 
 /// The smallest row that is quantised; the taps of a convolution are three.
 const SMALLEST_ROW: usize = 32;
