@@ -178,6 +178,10 @@ impl Cpu {
     /// When sizes do not fit.
     pub fn attention(&self, queries: &[f32], steps: &[AttentionStep<'_>], window: usize, mixed: &mut [f32]) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
+        let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && step.rows.len() <= step.past.n_tokens();
+        assert!(steps.iter().all(is_known), "keys and values of the rows, of one shape");
+        // Two threads must not write to the same rows.
+        assert!(steps.windows(2).all(|pair| pair[0].rows.end <= pair[1].rows.start), "rows of one step each, in order");
         let n_rows: usize = steps.iter().map(|step| step.rows.len()).sum();
         let width = queries.len() / n_rows.max(1);
         let n_sharing = width / (shape.n_heads * shape.head_dim);

@@ -1,6 +1,6 @@
 //! Memory for weights: one zeroed stretch of bytes, aligned for vectors, on large pages where the system grants them.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
 /// Of a cache line, and of the widest vector.
@@ -27,8 +27,11 @@ impl Memory {
         let alignment = if LARGE_PAGE <= n_bytes { LARGE_PAGE } else { LINE };
         let layout = Layout::from_size_align(n_bytes.max(LINE), alignment).ok()?;
         // SAFETY: the layout is not of zero size.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let start = NonNull::new(unsafe { alloc(layout) })?;
+        // Before the first touch, which settles what pages there are.
         advise(start, &layout);
+        // SAFETY: the bytes of the allocation.
+        unsafe { start.as_ptr().write_bytes(0, layout.size()) };
         Some(Self { start, layout, n_bytes })
     }
 

@@ -67,7 +67,8 @@ pub(crate) trait Kept: Copy + Default {
 impl Kept for u16 {
     #[inline(always)]
     fn from_f32(x: f32) -> Self {
-        f16::from_f32(x).to_bits()
+        // The largest f16 in place of infinity, which no weight of 0 hides from a query that must not see it.
+        f16::from_f32(x.clamp(f16::MIN.to_f32(), f16::MAX.to_f32())).to_bits()
     }
 
     #[inline(always)]

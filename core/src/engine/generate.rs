@@ -157,7 +157,7 @@ impl Generation {
     pub(crate) fn reading(&mut self) -> Option<Step<'_>> {
         let Reading { end, .. } = self.reading.as_ref()?;
         let (state, tokens) = (self.state.as_mut()?, &self.tokens);
-        Some(Step { ids: &tokens[state.n_tokens()..*end], wants_logits: *end == tokens.len(), state })
+        Some(Step { ids: tokens.get(state.n_tokens()..*end)?, wants_logits: *end == tokens.len(), state })
     }
 
     /// Leaves a stretch of a prompt for later when no room is left for it among those that are read now.
@@ -166,7 +166,13 @@ impl Generation {
         match n_left.checked_sub(n_tokens) {
             _ if n_tokens <= 1 => {}
             Some(left) => *n_left = left,
-            None => self.reading = None,
+            None => {
+                self.reading = None;
+                // What is read meanwhile may serve as the beginning of this prompt.
+                if self.state.as_ref().is_some_and(|state| state.n_tokens() == self.stats.cached_prompt_tokens) {
+                    self.state = None;
+                }
+            }
         }
     }
 

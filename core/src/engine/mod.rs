@@ -355,7 +355,7 @@ impl Worker {
     }
 }
 
-/// A panic ends its own reply, not the others.
+/// A panic ends its own reply, not the others; one while the model reads ends all that it reads for.
 fn guarded(generation: &mut Generation, step: impl FnOnce(&mut Generation) -> Progress) -> Progress {
     catch_unwind(AssertUnwindSafe(|| step(generation))).unwrap_or_else(|_| {
         generation.fail(failure());

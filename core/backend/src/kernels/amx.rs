@@ -29,8 +29,8 @@ pub(crate) struct Amx(());
 impl Amx {
     pub(crate) fn detect() -> Option<Self> {
         /// arch_prctl's request for a part of the processor's state, and the part: the tiles' data.
-        const REQUEST: libc::c_int = 0x1023;
-        const TILE_DATA: libc::c_int = 18;
+        const REQUEST: libc::c_long = 0x1023;
+        const TILE_DATA: libc::c_long = 18;
         if __cpuid(0).eax < 7 {
             return None;
         }
