@@ -63,7 +63,11 @@ pub(super) trait Layout {
     unsafe fn scales(block: *const u8, group: usize) -> [__m512; 2];
 
     /// The minima of a group, negative.
-    unsafe fn minima(block: *const u8, group: usize) -> __m512;
+    #[inline(always)]
+    unsafe fn minima(_: *const u8, _: usize) -> __m512 {
+        // SAFETY: the caller has AVX-512.
+        unsafe { _mm512_setzero_ps() }
+    }
 }
 
 /// Where a group of a block lies.
@@ -114,12 +118,6 @@ impl Layout for Q4_0 {
         // SAFETY: the caller's block.
         [unsafe { halves(block) }; 2]
     }
-
-    #[inline(always)]
-    unsafe fn minima(_: *const u8, _: usize) -> __m512 {
-        // SAFETY: the caller has AVX-512.
-        unsafe { _mm512_setzero_ps() }
-    }
 }
 
 pub(super) struct Q8_0;
@@ -141,12 +139,6 @@ impl Layout for Q8_0 {
     unsafe fn scales(block: *const u8, _: usize) -> [__m512; 2] {
         // SAFETY: the caller's block.
         [unsafe { halves(block) }; 2]
-    }
-
-    #[inline(always)]
-    unsafe fn minima(_: *const u8, _: usize) -> __m512 {
-        // SAFETY: the caller has AVX-512.
-        unsafe { _mm512_setzero_ps() }
     }
 }
 
@@ -276,12 +268,6 @@ impl Layout for Q6K {
             [scales(0), scales(1)]
         }
     }
-
-    #[inline(always)]
-    unsafe fn minima(_: *const u8, _: usize) -> __m512 {
-        // SAFETY: the caller has AVX-512.
-        unsafe { _mm512_setzero_ps() }
-    }
 }
 
 pub(super) fn product(_: Avx512, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
@@ -354,9 +340,6 @@ unsafe fn rows<L: Layout, const R: usize>(
                     let scale = _mm512_set1_ps(*x.scales.get_unchecked(place));
                     // Whole numbers: two chains hide the time of one, and give the same.
                     let mut halves = [_mm512_set1_epi32(-L::OFFSET * sums[0]), _mm512_set1_epi32(-L::OFFSET * sums[1])];
-                    if L::OFFSET == 0 {
-                        halves = [_mm512_setzero_si512(); 2];
-                    }
                     for column in 0..4 {
                         halves[0] = _mm512_dpbusd_epi32(halves[0], weights[column], four(column));
                         halves[1] = _mm512_dpbusd_epi32(halves[1], weights[column + 4], four(column + 4));
