@@ -1,4 +1,6 @@
-"""Writes a GGUF file of the shape of LFM2-350M with random weights: fast to make, and as fast to run as the true one.
+"""Writes GGUF files of the shapes of LFM2 with random weights: fast to make, and as fast to run as the true ones.
+
+    random_lfm2.py 350m-q4_0.gguf 1.2b-q4_k_m.gguf …
 
 Types of tensors as llama.cpp's quantiser chooses them: the embedding, which also gives the logits, is Q6_K in both
 4-bit files, and Q4_K_M has Q6_K where it says that more bits help.
@@ -7,6 +9,7 @@ Types of tensors as llama.cpp's quantiser chooses them: the embedding, which als
 import itertools
 import pathlib
 import sys
+from typing import NamedTuple
 
 import gguf
 import numpy as np
@@ -15,10 +18,19 @@ from gguf import GGMLQuantizationType as Type
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
 from superblocks import f16, random_blocks
 
-HIDDEN, FEED_FORWARD, HEADS, KV_HEADS, N_LAYERS, CONTEXT = 1024, 4608, 16, 8, 16, 128_000
+
+
+class Shape(NamedTuple):
+    hidden: int
+    feed_forward: int
+    heads: int
+
+
+SHAPES = {"350m": Shape(1024, 4608, 16), "1.2b": Shape(2048, 8192, 32)}
+KV_HEADS, HEAD_DIM, N_LAYERS, CONTEXT = 8, 64, 16, 128_000
 ATTENTION = [2, 5, 8, 10, 12, 14]
 SIZE, N_CONTROL, BOS, EOS, PAD = 65536, 64, 1, 7, 0
-FILE_TYPES = {"q4_0": 2, "q8_0": 7, "q4_k_m": 15}
+FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15}
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -47,9 +59,14 @@ def simple_blocks(random, rows, columns, quantisation, deviation):
     return np.concatenate([f16(scales), values], axis=1).reshape(rows, -1)
 
 
+def float_blocks(random, rows, columns, deviation):
+    weights = random.standard_normal((rows, columns), dtype=np.float32)
+    return (weights * np.float32(deviation)).astype(np.float16)
+
+
 def type_of(name, layer, kind):
-    if kind == "q8_0":
-        return Type.Q8_0
+    if kind in ("f16", "q8_0"):
+        return {"f16": Type.F16, "q8_0": Type.Q8_0}[kind]
     if name == "token_embd":
         return Type.Q6_K
     if kind == "q4_0":
@@ -59,15 +76,15 @@ def type_of(name, layer, kind):
     return Type.Q6_K if name in ("attn_v", "ffn_down") and needs_more else Type.Q4_K
 
 
-def add_metadata(writer, kind):
-    writer.add_name(f"random LFM2-350M {kind}")
+def add_metadata(writer, name, shape, kind):
+    writer.add_name(f"random LFM2 {name}")
     writer.add_file_type(FILE_TYPES[kind])
     writer.add_quantization_version(2)
     writer.add_block_count(N_LAYERS)
     writer.add_context_length(CONTEXT)
-    writer.add_embedding_length(HIDDEN)
-    writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
+    writer.add_embedding_length(shape.hidden)
+    writer.add_feed_forward_length(shape.feed_forward)
+    writer.add_head_count(shape.heads)
     writer.add_head_count_kv([KV_HEADS if layer in ATTENTION else 0 for layer in range(N_LAYERS)])
     writer.add_rope_freq_base(1e6)
     writer.add_layer_norm_rms_eps(1e-5)
@@ -87,45 +104,51 @@ def add_metadata(writer, kind):
     writer.add_chat_template(TEMPLATE)
 
 
-def write(path, kind):
+def write(path):
+    size, kind = path.stem.rsplit("-", 1)
+    shape = SHAPES[size]
+    hidden = shape.hidden
     random = np.random.default_rng(1)
     writer = gguf.GGUFWriter(path, "lfm2")
-    add_metadata(writer, kind)
+    add_metadata(writer, path.stem, shape, kind)
 
     def matrix(name, rows, columns, layer=0, part=None, gain=1.0):
         quantisation = type_of(part or name, layer, kind)
+        deviation = gain * columns**-0.5
+        if quantisation == Type.F16:
+            writer.add_tensor(f"{name}.weight", float_blocks(random, rows, columns, deviation))
+            return
         blocks = simple_blocks if quantisation in (Type.Q4_0, Type.Q8_0) else random_blocks
-        raw = blocks(random, rows, columns, quantisation, gain * columns**-0.5)
+        raw = blocks(random, rows, columns, quantisation, deviation)
         writer.add_tensor(f"{name}.weight", raw, raw_dtype=quantisation)
 
     def vector(name, *shape, around=1.0):
         noise = random.standard_normal(shape, dtype=np.float32)
         writer.add_tensor(f"{name}.weight", around + np.float32(0.2) * noise)
 
-    matrix("token_embd", SIZE, HIDDEN, gain=1.5)
-    vector("token_embd_norm", HIDDEN)
+    matrix("token_embd", SIZE, hidden, gain=1.5)
+    vector("token_embd_norm", hidden)
     into_stream = (2 * N_LAYERS) ** -0.5  # so that what the layers add up to stays of one size
-    head_dim = HIDDEN // HEADS
     for layer in range(N_LAYERS):
         def part(name, rows, columns, gain=1.0):
             matrix(f"blk.{layer}.{name}", rows, columns, layer, name, gain)
 
         for norm in ("attn_norm", "ffn_norm"):
-            vector(f"blk.{layer}.{norm}", HIDDEN)
+            vector(f"blk.{layer}.{norm}", hidden)
         if layer in ATTENTION:
-            part("attn_q", HIDDEN, HIDDEN)
-            part("attn_k", KV_HEADS * head_dim, HIDDEN)
-            part("attn_v", KV_HEADS * head_dim, HIDDEN)
-            part("attn_output", HIDDEN, HIDDEN, into_stream)
+            part("attn_q", hidden, hidden)
+            part("attn_k", KV_HEADS * HEAD_DIM, hidden)
+            part("attn_v", KV_HEADS * HEAD_DIM, hidden)
+            part("attn_output", hidden, hidden, into_stream)
             for norm in ("attn_q_norm", "attn_k_norm"):
-                vector(f"blk.{layer}.{norm}", head_dim)
+                vector(f"blk.{layer}.{norm}", HEAD_DIM)
         else:
-            part("shortconv.in_proj", 3 * HIDDEN, HIDDEN)
-            vector(f"blk.{layer}.shortconv.conv", HIDDEN, 3, around=0.3)
-            part("shortconv.out_proj", HIDDEN, HIDDEN, into_stream)
-        part("ffn_gate", FEED_FORWARD, HIDDEN)
-        part("ffn_up", FEED_FORWARD, HIDDEN)
-        part("ffn_down", HIDDEN, FEED_FORWARD, into_stream)
+            part("shortconv.in_proj", 3 * hidden, hidden)
+            vector(f"blk.{layer}.shortconv.conv", hidden, 3, around=0.3)
+            part("shortconv.out_proj", hidden, hidden, into_stream)
+        part("ffn_gate", shape.feed_forward, hidden)
+        part("ffn_up", shape.feed_forward, hidden)
+        part("ffn_down", hidden, shape.feed_forward, into_stream)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -133,4 +156,4 @@ def write(path, kind):
 
 
 for path in map(pathlib.Path, sys.argv[1:]):
-    write(path, path.stem)
+    write(path)

@@ -46,13 +46,18 @@ impl Product<'_> {
         let (mut tile, end) = (self.tiles.start, self.tiles.end);
         while tile < end {
             let n_rows = self.x.n_rows;
-            let (mut row, n_tiles) = (0, if 4 <= end - tile { 4 } else { 1 });
+            let n_tiles = match end - tile {
+                4.. if n_rows < 4 || S::HAS_MANY_REGISTERS => 4,
+                _ => 1,
+            };
+            let mut row = 0;
             while row < n_rows {
-                row += match (n_tiles, 4 <= n_rows - row) {
-                    (4, true) => self.some::<S, N, 4, 4>(simd, tile, row, load),
-                    (4, false) => self.some::<S, N, 4, 1>(simd, tile, row, load),
-                    (_, true) => self.some::<S, N, 1, 4>(simd, tile, row, load),
-                    (_, false) => self.some::<S, N, 1, 1>(simd, tile, row, load),
+                row += match (n_tiles, n_rows - row) {
+                    (4, 4..) => self.some::<S, N, 4, 4>(simd, tile, row, load),
+                    (4, _) => self.some::<S, N, 4, 1>(simd, tile, row, load),
+                    (_, 6..) => self.some::<S, N, 1, 6>(simd, tile, row, load),
+                    (_, 4..) => self.some::<S, N, 1, 4>(simd, tile, row, load),
+                    _ => self.some::<S, N, 1, 1>(simd, tile, row, load),
                 };
             }
             tile += n_tiles;

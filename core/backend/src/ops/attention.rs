@@ -96,7 +96,11 @@ impl Attention<'_> {
             let n_tokens = (end - page_at * PAGE).min(PAGE);
             let keys = &page.keys[self.key_head * PAGE * head_dim..][..PAGE * head_dim].as_chunks::<LANES>().0;
             let values = &page.values[self.key_head * PAGE * padded_dim..][..PAGE * padded_dim].as_chunks::<LANES>().0;
-            let mut scores = self.scores::<S, T, Q>(simd, keys, &queries, n_tokens);
+            // Two vectors at once where there is room: each sum waits for the one before it.
+            let mut scores = match S::HAS_MANY_REGISTERS || Q == 1 {
+                true => self.scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens),
+                false => self.scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens),
+            };
             let mut shrinks = [1.0; Q];
             for at in 0..Q {
                 hide(&mut scores[at], starts[at], ends[at], page_at * PAGE);
@@ -105,8 +109,10 @@ impl Attention<'_> {
             let n_dims = padded_dim / LANES;
             for dim in (0..n_dims).step_by(DIMS) {
                 match n_dims - dim {
-                    DIMS.. => add::<S, T, Q, DIMS>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out),
-                    left => (dim..dim + left).for_each(|dim| {
+                    DIMS.. if S::HAS_MANY_REGISTERS || Q == 1 => {
+                        add::<S, T, Q, DIMS>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out)
+                    }
+                    left => (dim..dim + left.min(DIMS)).for_each(|dim| {
                         add::<S, T, Q, 1>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out);
                     }),
                 }
@@ -119,7 +125,7 @@ impl Attention<'_> {
 
     /// The products of queries and keys of a page: `(queries, PAGE)`.
     #[inline(always)]
-    fn scores<S: Simd, T: Kept, const Q: usize>(
+    fn scores<S: Simd, T: Kept, const Q: usize, const V: usize>(
         &self,
         simd: S,
         keys: &[[T; LANES]],
@@ -128,24 +134,27 @@ impl Attention<'_> {
     ) -> [[f32; PAGE]; Q] {
         let head_dim = queries[0].len();
         let mut scores = [[0.0; PAGE]; Q];
-        let mut vector = 0;
-        while vector * LANES < n_tokens {
-            // Two vectors at once: each sum waits for the one before it.
-            let both = [&keys[vector * head_dim..][..head_dim], &keys[(vector + 1) * head_dim..][..head_dim]];
-            let mut sums = [[simd.splat(0.0); 2]; Q];
+        for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
+            let keys: [&[[T; LANES]]; V] = std::array::from_fn(|at| &keys[(vector + at) * head_dim..][..head_dim]);
+            let mut sums = [[simd.splat(0.0); V]; Q];
             for dim in 0..head_dim {
-                let keys = [T::load(simd, &both[0][dim]), T::load(simd, &both[1][dim])];
+                let mut key = [simd.splat(0.0); V];
+                for at in 0..V {
+                    key[at] = T::load(simd, &keys[at][dim]);
+                }
                 for at in 0..Q {
                     let x = simd.splat(queries[at][dim]);
-                    sums[at] = [simd.mul_add(keys[0], x, sums[at][0]), simd.mul_add(keys[1], x, sums[at][1])];
+                    for (sum, key) in sums[at].iter_mut().zip(key) {
+                        *sum = simd.mul_add(key, x, *sum);
+                    }
                 }
             }
             for at in 0..Q {
                 let (to, _) = scores[at].as_chunks_mut::<LANES>();
-                simd.store(sums[at][0], &mut to[vector]);
-                simd.store(sums[at][1], &mut to[vector + 1]);
+                for (to, sum) in to[vector..].iter_mut().zip(sums[at]) {
+                    simd.store(sum, to);
+                }
             }
-            vector += 2;
         }
         scores
     }

@@ -26,6 +26,7 @@ pub(crate) struct Pair(__m256, __m256);
 
 impl Simd for Avx2 {
     type Floats = Pair;
+    const HAS_MANY_REGISTERS: bool = false;
 
     #[inline(always)]
     fn run<W: Work>(self, work: W) -> W::Output {

@@ -28,6 +28,7 @@ fn run_with<W: Work>(simd: Avx512, work: W) -> W::Output {
 
 impl Simd for Avx512 {
     type Floats = __m512;
+    const HAS_MANY_REGISTERS: bool = true;
 
     #[inline(always)]
     fn run<W: Work>(self, work: W) -> W::Output {

@@ -28,6 +28,9 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Does work that is compiled for this set, where all of it is inlined.
     fn run<W: Work>(self, work: W) -> W::Output;
 
+    /// Whether sixteen sums and what is added to them fit into registers; else it is six.
+    const HAS_MANY_REGISTERS: bool;
+
     fn splat(self, x: f32) -> Self::Floats;
     fn load(self, from: &[f32; LANES]) -> Self::Floats;
     fn store(self, x: Self::Floats, to: &mut [f32; LANES]);

@@ -9,6 +9,7 @@ pub(crate) struct Portable;
 
 impl Simd for Portable {
     type Floats = [f32; LANES];
+    const HAS_MANY_REGISTERS: bool = true;
 
     fn run<W: Work>(self, work: W) -> W::Output {
         work.run(self)

@@ -1,0 +1,115 @@
+//! AVX2: unsigned bytes of eight rows of weights meet signed bytes of activations, in pairs that fit 16 bits.
+
+mod layouts;
+mod many;
+mod one;
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::activations::{GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
+use crate::kernels::Outputs;
+use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::matrix::{Format, Matrix, TILE};
+use crate::simd::Avx2;
+
+/// Rows of activations that meet a stretch of unpacked weights: what the nearest cache holds.
+const ROWS: usize = 32;
+
+pub(super) fn quantise(_: Avx2, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
+    // SAFETY: the token stands for the features.
+    unsafe { quantise_row(x, to, row) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
+    to.put(row, x, |x| {
+        let largest = x.iter().map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or_default();
+        let largest = f32::from_bits(largest);
+        let inverse = _mm256_set1_ps(inverse(largest));
+        let (mut values, mut sums) = ([0; GROUP], [0; 2]);
+        for (at, x) in x.as_chunks::<8>().0.iter().enumerate() {
+            // SAFETY: eight values are read.
+            let scaled = unsafe { _mm256_mul_ps(_mm256_loadu_ps(x.as_ptr()), inverse) };
+            // Infinity times 0 is no number, and counts as 0: the scale tells of it.
+            let is_number = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_ORD_Q>(scaled, scaled));
+            let whole = _mm256_and_si256(_mm256_cvtps_epi32(scaled), is_number);
+            let mut eight = [0i32; 8];
+            // SAFETY: eight values are written.
+            unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), whole) };
+            sums[at / 2] += eight.iter().sum::<i32>();
+            values[8 * at..][..8].iter_mut().zip(eight).for_each(|(to, value)| *to = value as i8); // -127 to 127
+        }
+        QuantisedGroup { values, scale: largest / 127.0, sums }
+    });
+}
+
+pub(super) fn product(_: Avx2, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: the token stands for the features; the matrix has the format of the layout.
+    unsafe {
+        match matrix.format() {
+            Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out),
+            Format::Q8_0 => product_of::<Q8_0>(matrix, tiles, x, out),
+            Format::Q4K => product_of::<Q4K>(matrix, tiles, x, out),
+            Format::Q5K => product_of::<Q5K>(matrix, tiles, x, out),
+            Format::Q6K => product_of::<Q6K>(matrix, tiles, x, out),
+            Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    for tile in tiles {
+        let bytes = matrix.tile(tile);
+        assert!(bytes.len() == L::FORMAT.tile_bytes(x.n_groups * GROUP));
+        for first in (0..x.n_rows).step_by(ROWS) {
+            let rows = first..x.n_rows.min(first + ROWS);
+            let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+            let (fours, rest) = sums[..rows.len()].as_chunks_mut::<4>();
+            // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there.
+            unsafe {
+                if !fours.is_empty() {
+                    many::rows::<L>(bytes, x, rows.start, fours);
+                }
+                for (row, sums) in (rows.start + 4 * fours.len()..).zip(rest) {
+                    *sums = one::row::<L>(bytes, x, row);
+                }
+            }
+            for (row, sums) in rows.zip(sums) {
+                let mut y = [0.0; TILE];
+                let (halves, _) = y.as_chunks_mut::<{ TILE / 2 }>();
+                for (y, sums) in halves.iter_mut().zip(sums) {
+                    // SAFETY: eight values are written.
+                    unsafe { _mm256_storeu_ps(y.as_mut_ptr(), sums) };
+                }
+                out.put(row, tile, &y);
+            }
+        }
+    }
+}
+
+/// Adds what a group gives to the sum of a row of activations and eight rows of weights: the exact sums of each half of the
+/// group (where both share a scale, the first one's is that of the whole), in the order of [`portable`](super::portable).
+#[inline(always)]
+unsafe fn add<L: Layout>(
+    exact: [__m256i; 2],
+    scales: [__m256; 2],
+    minima: __m256,
+    (x, place): (&Quantised, usize),
+    mut sum: __m256,
+) -> __m256 {
+    // SAFETY: the caller has AVX2, and the activations the place.
+    unsafe {
+        let scale = _mm256_set1_ps(*x.scales.get_unchecked(place));
+        let n_parts = if L::BY_HALVES { 2 } else { 1 };
+        for part in 0..n_parts {
+            let scale = _mm256_mul_ps(scales[part], scale);
+            sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact[part]), scale, sum);
+        }
+        if L::HAS_MINIMA {
+            sum = _mm256_fmadd_ps(minima, _mm256_set1_ps(*x.scaled_sums.get_unchecked(place)), sum);
+        }
+        sum
+    }
+}
