@@ -63,30 +63,33 @@ unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quanti
     for tile in tiles {
         let bytes = matrix.tile(tile);
         assert!(bytes.len() == L::FORMAT.tile_bytes(x.n_groups * GROUP));
-        for first in (0..x.n_rows).step_by(ROWS) {
-            let rows = first..x.n_rows.min(first + ROWS);
-            let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
-            let (fours, rest) = sums[..rows.len()].as_chunks_mut::<4>();
+        let n_in_fours = x.n_rows / 4 * 4;
+        for first in (0..n_in_fours).step_by(ROWS) {
+            let n_rows = ROWS.min(n_in_fours - first);
+            let mut sums = [[[_mm256_setzero_ps(); 2]; 4]; ROWS / 4];
             // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there.
-            unsafe {
-                if !fours.is_empty() {
-                    many::rows::<L>(bytes, x, rows.start, fours);
-                }
-                for (row, sums) in (rows.start + 4 * fours.len()..).zip(rest) {
-                    *sums = one::row::<L>(bytes, x, row);
-                }
-            }
-            for (row, sums) in rows.zip(sums) {
-                let mut y = [0.0; TILE];
-                let (halves, _) = y.as_chunks_mut::<{ TILE / 2 }>();
-                for (y, sums) in halves.iter_mut().zip(sums) {
-                    // SAFETY: eight values are written.
-                    unsafe { _mm256_storeu_ps(y.as_mut_ptr(), sums) };
-                }
-                out.put(row, tile, &y);
+            unsafe { many::rows::<L>(bytes, x, first, &mut sums[..n_rows / 4]) };
+            for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
+                put(out, row, tile, sums);
             }
         }
+        for row in n_in_fours..x.n_rows {
+            // SAFETY: as above.
+            put(out, row, tile, &unsafe { one::row::<L>(bytes, x, row) });
+        }
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &[__m256; 2]) {
+    let mut y = [0.0; TILE];
+    let (halves, _) = y.as_chunks_mut::<{ TILE / 2 }>();
+    for (y, sums) in halves.iter_mut().zip(sums) {
+        // SAFETY: eight values are written.
+        unsafe { _mm256_storeu_ps(y.as_mut_ptr(), *sums) };
+    }
+    out.put(row, tile, &y);
 }
 
 /// Adds what a group gives to the sum of a row of activations and eight rows of weights: the exact sums of each half of the

@@ -1,0 +1,34 @@
+//! How fast this machine's threads read memory: what writing tokens is bound by.
+//!
+//! `cargo run --release -p causerie-backend --example reads -- 1,2` prints gigabytes a second for each number of threads,
+//! as JSON.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Far more than caches hold.
+const N_BYTES: usize = 1 << 30;
+const N_ROUNDS: usize = 5;
+
+fn main() {
+    let numbers = vec![1u64; N_BYTES / 8];
+    let argument = std::env::args().nth(1).unwrap_or_else(|| "1".to_owned());
+    let threads = argument.split(',').filter_map(|number| number.parse::<usize>().ok()).filter(|n| 0 < *n);
+    let speeds = threads.map(|n| format!("\"{n}\": {:.2}", gigabytes_per_second(&numbers, n)));
+    println!("{{{}}}", speeds.collect::<Vec<_>>().join(", "));
+}
+
+/// The best of some rounds.
+fn gigabytes_per_second(numbers: &[u64], n_threads: usize) -> f64 {
+    let round = |_| {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for part in numbers.chunks(numbers.len().div_ceil(n_threads)) {
+                // Whole numbers are added in vectors, far faster than they come.
+                scope.spawn(move || black_box(part.iter().fold(0u64, |sum, number| sum.wrapping_add(*number))));
+            }
+        });
+        start.elapsed().as_secs_f64()
+    };
+    N_BYTES as f64 / 1e9 / (0..N_ROUNDS).map(round).fold(f64::INFINITY, f64::min)
+}
