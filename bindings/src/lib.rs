@@ -28,8 +28,9 @@ pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};
 pub use number::{SdkCount, SdkLong};
 pub use options::{
-    ContextPolicy, Device, FunctionCallParser, FunctionNames, GenerationOptions, LoadOptions, OnBusy, OnCancel,
-    PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
+    CacheType, ContextPolicy, Device, FunctionCallParser, FunctionNames, GenerationOptions, LoadOptions, OnBusy,
+    OnCancel, PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
+    ToolListForm,
 };
 pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
 pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};

@@ -197,6 +197,15 @@ pub enum Device {
     Metal,
 }
 
+/// What keys and values are kept as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum CacheType {
+    /// Half the memory and traffic; what other engines take too.
+    F16,
+    /// For comparing with references to the last digits.
+    F32,
+}
+
 /// The form of the entries in the tool list that a model reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ToolListForm {
@@ -240,6 +249,13 @@ pub struct LoadOptions {
     /// What computes. Default: the CPU.
     #[uniffi(default)]
     pub device: Option<Device>,
+    /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
+    /// many as there are processors.
+    #[uniffi(default)]
+    pub threads: Option<SdkCount>,
+    /// What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+    #[uniffi(default)]
+    pub cache_type: Option<CacheType>,
     /// A chat template in place of the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
@@ -341,6 +357,11 @@ impl From<LoadOptions> for core::LoadOptions {
                 Device::Cpu => core::Device::Cpu,
                 Device::Metal => core::Device::Metal,
             }),
+            threads: options.threads.map(SdkCount::size),
+            cache_type: options.cache_type.map_or_else(Default::default, |cache_type| match cache_type {
+                CacheType::F16 => core::CacheType::F16,
+                CacheType::F32 => core::CacheType::F32,
+            }),
             chat_template: options.chat_template,
             tool_list_form: options.tool_list_form.map(|form| match form {
                 ToolListForm::Bare => core::ToolListForm::Bare,
@@ -357,8 +378,6 @@ impl From<LoadOptions> for core::LoadOptions {
                 min_p: sampling.min_p,
                 repetition_penalty: sampling.repetition_penalty,
             },
-            threads: defaults.threads,
-            cache_type: defaults.cache_type,
             random_seed: options.random_seed.map(|seed| seed.0),
             cache_bytes: options.cache_bytes.map_or(defaults.cache_bytes, SdkLong::size),
             cache_entries: options.cache_entries.map_or(defaults.cache_entries, SdkCount::size),

@@ -157,6 +157,16 @@ fn faults_are_errors_and_leave_the_rest_alone() {
 }
 
 #[test]
+fn load_options_reach_the_core() {
+    let options =
+        LoadOptions { threads: Some(SdkCount(3)), cache_type: Some(CacheType::F32), ..LoadOptions::default() };
+    let expect =
+        core::LoadOptions { threads: Some(3), cache_type: core::CacheType::F32, ..core::LoadOptions::default() };
+    assert_eq!(core::LoadOptions::from(options), expect);
+    assert_eq!(core::LoadOptions::from(LoadOptions::default()), core::LoadOptions::default());
+}
+
+#[test]
 fn a_disabled_parser_gives_the_text_as_it_is() {
     let conversation = scripted(r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f()]"]]}"#);
     let events = read(&conversation.start_response(user("Hi"), plain())).unwrap();

@@ -129,9 +129,9 @@ pub enum ContextPolicy {
 
 /// How a model is loaded. The default is what a chat on one device wants.
 ///
-/// The number of threads that compute is one for all models of a process: the environment variables `CANDLE_NUM_THREADS`
-/// and `RAYON_NUM_THREADS`, set to the same number before the first model is loaded, choose it. Default: the fast cores
-/// of the device.
+/// On a CPU that our kernels do not know, candle computes, with threads that are one set for all models of a process: the
+/// environment variables `CANDLE_NUM_THREADS` and `RAYON_NUM_THREADS`, set to the same number before the first model is
+/// loaded, choose how many.
 ///
 /// ```
 /// use causerie::{LoadOptions, ModelRunner};

@@ -13,6 +13,7 @@
 """
 
 from causerie.choices import (
+    CacheType,
     ContextPolicy,
     DefaultFunctionCallParser,
     Device,
@@ -87,6 +88,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Audio",
     "AudioSample",
+    "CacheType",
     "ChatMessage",
     "ChatMessageContent",
     "ChatMessageRole",

@@ -4659,6 +4659,80 @@ class _UniffiFfiConverterOptionalTypeDevice(_UniffiConverterRustBuffer):
 
 
 
+class CacheType(enum.Enum):
+    """
+    What keys and values are kept as.
+"""
+
+    F16 = 0
+    """
+    Half the memory and traffic; what other engines take too.
+"""
+
+    F32 = 1
+    """
+    For comparing with references to the last digits.
+"""
+
+
+
+class _UniffiFfiConverterTypeCacheType(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return CacheType.F16
+        if variant == 2:
+            return CacheType.F32
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == CacheType.F16:
+            return
+        if value == CacheType.F32:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == CacheType.F16:
+            buf.write_i32(1)
+        if value == CacheType.F32:
+            buf.write_i32(2)
+
+
+
+class _UniffiFfiConverterOptionalTypeCacheType(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterTypeCacheType.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterTypeCacheType.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterTypeCacheType.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
+
+
+
+
+
 class ToolListForm(enum.Enum):
     """
     The form of the entries in the tool list that a model reads.
@@ -4889,9 +4963,11 @@ class LoadOptions:
     """
     How a model is loaded.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
         self.context_size = context_size
         self.device = device
+        self.threads = threads
+        self.cache_type = cache_type
         self.chat_template = chat_template
         self.tool_list_form = tool_list_form
         self.function_names = function_names
@@ -4904,11 +4980,15 @@ class LoadOptions:
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, chat_template={}, tool_list_form={}, function_names={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.chat_template, self.tool_list_form, self.function_names, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, tool_list_form={}, function_names={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.tool_list_form, self.function_names, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
         if self.device != other.device:
+            return False
+        if self.threads != other.threads:
+            return False
+        if self.cache_type != other.cache_type:
             return False
         if self.chat_template != other.chat_template:
             return False
@@ -4932,6 +5012,8 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         return LoadOptions(
             context_size=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             device=_UniffiFfiConverterOptionalTypeDevice.read(buf),
+            threads=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
+            cache_type=_UniffiFfiConverterOptionalTypeCacheType.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
             tool_list_form=_UniffiFfiConverterOptionalTypeToolListForm.read(buf),
             function_names=_UniffiFfiConverterOptionalTypeFunctionNames.read(buf),
@@ -4945,6 +5027,8 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
     def check_lower(value):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.context_size)
         _UniffiFfiConverterOptionalTypeDevice.check_lower(value.device)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.threads)
+        _UniffiFfiConverterOptionalTypeCacheType.check_lower(value.cache_type)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
         _UniffiFfiConverterOptionalTypeToolListForm.check_lower(value.tool_list_form)
         _UniffiFfiConverterOptionalTypeFunctionNames.check_lower(value.function_names)
@@ -4957,6 +5041,8 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.context_size, buf)
         _UniffiFfiConverterOptionalTypeDevice.write(value.device, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.threads, buf)
+        _UniffiFfiConverterOptionalTypeCacheType.write(value.cache_type, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
         _UniffiFfiConverterOptionalTypeToolListForm.write(value.tool_list_form, buf)
         _UniffiFfiConverterOptionalTypeFunctionNames.write(value.function_names, buf)
@@ -8205,6 +8291,7 @@ __all__ = [
     "OnBusy",
     "ContextPolicy",
     "Device",
+    "CacheType",
     "ToolListForm",
     "FunctionNames",
     "FinishReason",

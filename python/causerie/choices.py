@@ -120,6 +120,16 @@ class Device(str, Enum):
 
 
 @adopted
+class CacheType(str, Enum):
+    """What keys and values are kept as."""
+
+    F16 = "f16"
+    """Half the memory and traffic; what other engines take too."""
+    F32 = "f32"
+    """For comparing with references to the last digits."""
+
+
+@adopted
 class FunctionNames(str, Enum):
     """Which names functions may have."""
 

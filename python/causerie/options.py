@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypedDict, TypeVar
 from causerie._border import adopted
 from causerie._json import dumps
 from causerie.choices import (
+    CacheType,
     ContextPolicy,
     Device,
     FunctionCallParser,
@@ -299,6 +300,8 @@ class LoadOptions(CheckedOptions):
     _checks = {
         "context_size": _whole(32),
         "device": _one_of(Device),
+        "threads": _whole(32),
+        "cache_type": _one_of(CacheType),
         "chat_template": _text,
         "tool_list_form": _one_of(ToolListForm),
         "function_names": _one_of(FunctionNames),
@@ -312,6 +315,10 @@ class LoadOptions(CheckedOptions):
     """Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192."""
     device: Device | str | None = None
     """What computes. Default: the CPU."""
+    threads: int | None = None
+    """Threads that compute, 1 to 1024, where the CPU is one that our kernels know. Default: as many as processors."""
+    cache_type: CacheType | str | None = None
+    """What keys and values are kept as, where the CPU is one that our kernels know. Default: f16."""
     chat_template: str | None = None
     """A chat template in place of the model's own."""
     tool_list_form: ToolListForm | str | None = None
@@ -333,6 +340,8 @@ class LoadKeywords(TypedDict, total=False):
 
     context_size: int | None
     device: Device | str | None
+    threads: int | None
+    cache_type: CacheType | str | None
     chat_template: str | None
     tool_list_form: ToolListForm | str | None
     function_names: FunctionNames | str | None

@@ -57,6 +57,8 @@ def test_a_vision_model_is_refused_by_name(tmp_path: Path) -> None:
         ({"generation_defaults": 1}, "generation_defaults"),
         ({"cache_bytes": -1}, "cache_bytes"),
         ({"device": "abacus"}, "device"),
+        ({"threads": 0}, "threads"),
+        ({"cache_type": "f8"}, "cache_type"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: Any, name: str) -> None:
@@ -68,6 +70,11 @@ def test_options_that_cannot_be_are_refused(options: Any, name: str) -> None:
 def test_options_are_given_as_an_object_or_as_keywords() -> None:
     assert ModelRunner.load("causerie/demo", context_size=512).context_size == 512
     assert ModelRunner.load("causerie/demo", LoadOptions(context_size=512)).context_size == 512
+
+
+def test_threads_and_the_type_of_the_cache_can_be_chosen() -> None:
+    runner = ModelRunner.load("causerie/demo", threads=1, cache_type="f32")
+    assert list(runner.complete("Hello", max_tokens=1))
 
 
 def test_progress_is_told() -> None:

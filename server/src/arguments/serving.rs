@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use causerie::{CacheType, LoadOptions};
 use causerie_server::serve::{Auth, BasePath};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::{ImageOptions, ModelOption};
+use crate::arguments::{ImageOptions, ModelOption, threads};
 
 #[derive(Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -15,6 +16,12 @@ pub(crate) struct Serve {
     /// What clients call the model [default: its name in the cache, or of its file].
     #[arg(long, value_name = "ID")]
     pub(crate) model_id: Option<String>,
+    /// Threads to compute with [default: one for each processor].
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// What keys and values are kept as; f32 takes twice the memory, and is for comparing with references.
+    #[arg(long, value_name = "TYPE", default_value = "f16")]
+    pub(crate) cache_type: CacheForm,
     /// Address or name to listen on; only loopback ones are safe from others on the network [default: 127.0.0.1, or
     /// 0.0.0.0 with --base-path].
     #[arg(long, value_name = "HOST")]
@@ -36,6 +43,23 @@ pub(crate) struct Serve {
     pub(crate) open_metrics: bool,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum CacheForm {
+    F16,
+    F32,
+}
+
+impl Serve {
+    /// How the model is loaded.
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        let cache_type = match self.cache_type {
+            CacheForm::F16 => CacheType::F16,
+            CacheForm::F32 => CacheType::F32,
+        };
+        LoadOptions { threads: self.threads, cache_type, ..LoadOptions::default() }
+    }
 }
 
 /// What a server allows.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use causerie::{GenerationOptions, ModelRunner};
+use causerie::{GenerationOptions, LoadOptions, ModelRunner};
 use causerie_server::serve::keys::KeyRing;
 use causerie_server::serve::{Auth, Hosted, Server, Settings};
 use tokio::net::TcpListener;
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     let model_id = arguments.model_id.clone().unwrap_or_else(|| model_id(name));
     let settings = Settings { hosted, ..settings(&arguments.limits) };
     let announced = model_id.clone();
-    start((host, port), name, &model_id, settings, move |address| {
+    start((host, port), (name, arguments.load_options()), &model_id, settings, move |address| {
         let mut out = io::stdout();
         writeln!(out, "causerie serves {announced} at http://{address}{base_path}/v1")?;
         out.flush()
@@ -61,7 +61,7 @@ fn settings(limits: &Limits) -> Settings {
 /// Serves until it is told to end. `announce` tells the address, once the model is there.
 fn start(
     listen: (&str, u16),
-    model: Option<&str>,
+    (model, options): (Option<&str>, LoadOptions),
     model_id: &str,
     settings: Settings,
     announce: impl FnOnce(SocketAddr) -> io::Result<()>,
@@ -77,7 +77,7 @@ fn start(
         let server = Server::new(listener, model_id, settings)?;
         let address = server.address();
         let model = async {
-            let runner = load(model.map(str::to_owned), is_hosted).await?;
+            let runner = load(model.map(str::to_owned), options, is_hosted).await?;
             announce(address)?;
             Ok(runner)
         };
@@ -90,9 +90,9 @@ fn start(
 
 /// Loads beside the server, which tells meanwhile that it lives. What is hosted is ready only once it has read a token
 /// and written one: the weights are in memory then.
-async fn load(name: Option<String>, is_hosted: bool) -> Result<ModelRunner, Failure> {
+async fn load(name: Option<String>, options: LoadOptions, is_hosted: bool) -> Result<ModelRunner, Failure> {
     let loaded = spawn_blocking(move || {
-        let runner = model::load(name.as_deref())?;
+        let runner = model::load_with(name.as_deref(), options)?;
         if is_hosted {
             let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };
             Iterator::try_for_each(&mut runner.complete("\n", options), |event| event.map(drop))?;

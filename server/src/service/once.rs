@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use anstream::eprintln;
+use causerie::LoadOptions;
 use causerie_server::serve::keys::{Key, KeyRing};
 use causerie_server::serve::{Auth, Hosted, Settings};
 
@@ -31,7 +32,8 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         eprintln!("causerie: loading {model_id}"); // a terminal is shown how far it is
     }
     let (key, asked) = ((auth != Auth::Public).then_some(shown), model_id.clone());
-    super::start((&arguments.host, arguments.port), name, &model_id, settings, move |address| {
+    let model = (name, LoadOptions::default());
+    super::start((&arguments.host, arguments.port), model, &model_id, settings, move |address| {
         announce(&format!("http://{address}{path}/v1"), key.as_deref(), &asked)
     })
 }

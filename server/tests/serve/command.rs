@@ -13,8 +13,8 @@ fn causerie() -> Command {
 }
 
 /// A server with the demo model on a free port, and a client of it.
-fn started() -> (Child, Client) {
-    let mut child = causerie().args(["--port", "0"]).spawn().unwrap();
+fn started(options: &[&str]) -> (Child, Client) {
+    let mut child = causerie().args(["--port", "0"]).args(options).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let address =
@@ -26,8 +26,8 @@ fn started() -> (Child, Client) {
 #[test]
 #[cfg(unix)]
 fn a_server_answers_until_it_is_told_to_end() {
-    for signal in ["-INT", "-TERM"] {
-        let (mut child, mut client) = started();
+    for (signal, options) in [("-INT", &[][..]), ("-TERM", &["--threads", "1", "--cache-type", "f32"])] {
+        let (mut child, mut client) = started(options);
         let body =
             r#"{"model": "causerie/demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}"#;
         let reply = client.post("/v1/chat/completions", body);
@@ -55,4 +55,6 @@ fn what_cannot_be_served_is_told_in_one_line() {
     check_failure(&["--port", "abc"], "abc");
     check_failure(&["--port", "0", "--model", "no/such/model.gguf"], "causerie: no model at no/such/model.gguf");
     check_failure(&["--port", "0", "--slots", "0"], "expected 1 to 1024");
+    check_failure(&["--port", "0", "--threads", "0"], "expected a number from 1 to 1024");
+    check_failure(&["--port", "0", "--cache-type", "f8"], "[possible values: f16, f32]");
 }

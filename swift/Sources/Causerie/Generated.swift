@@ -2860,6 +2860,15 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var device: Device?
     /**
+     * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
+     * many as there are processors.
+     */
+    public var threads: SdkCount?
+    /**
+     * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+     */
+    public var cacheType: CacheType?
+    /**
      * A chat template in place of the model's own.
      */
     public var chatTemplate: String?
@@ -2898,6 +2907,13 @@ public struct LoadOptions: Equatable, Hashable {
          * What computes. Default: the CPU.
          */device: Device? = nil,
         /**
+         * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
+         * many as there are processors.
+         */threads: SdkCount? = nil,
+        /**
+         * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+         */cacheType: CacheType? = nil,
+        /**
          * A chat template in place of the model's own.
          */chatTemplate: String? = nil,
         /**
@@ -2920,6 +2936,8 @@ public struct LoadOptions: Equatable, Hashable {
          */cacheEntries: SdkCount? = nil) {
         self.contextSize = contextSize
         self.device = device
+        self.threads = threads
+        self.cacheType = cacheType
         self.chatTemplate = chatTemplate
         self.toolListForm = toolListForm
         self.functionNames = functionNames
@@ -2947,6 +2965,8 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
             try LoadOptions(
                 contextSize: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 device: FfiConverterOptionTypeDevice.read(from: &buf),
+                threads: FfiConverterOptionTypeSdkCount.read(from: &buf),
+                cacheType: FfiConverterOptionTypeCacheType.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
                 toolListForm: FfiConverterOptionTypeToolListForm.read(from: &buf),
                 functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
@@ -2960,6 +2980,8 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
     public static func write(_ value: LoadOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeSdkCount.write(value.contextSize, into: &buf)
         FfiConverterOptionTypeDevice.write(value.device, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
+        FfiConverterOptionTypeCacheType.write(value.cacheType, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
         FfiConverterOptionTypeToolListForm.write(value.toolListForm, into: &buf)
         FfiConverterOptionTypeFunctionNames.write(value.functionNames, into: &buf)
@@ -3914,6 +3936,81 @@ public func FfiConverterTypeValidation_lift(_ buf: RustBuffer) throws -> Validat
 public func FfiConverterTypeValidation_lower(_ value: Validation) -> RustBuffer {
     return FfiConverterTypeValidation.lower(value)
 }
+
+
+/**
+ * What keys and values are kept as.
+ */
+
+public enum CacheType: Equatable, Hashable {
+
+    /**
+     * Half the memory and traffic; what other engines take too.
+     */
+    case f16
+    /**
+     * For comparing with references to the last digits.
+     */
+    case f32
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension CacheType: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
+    typealias SwiftType = CacheType
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> CacheType {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .f16
+
+        case 2: return .f32
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: CacheType, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .f16:
+            writeInt(&buf, Int32(1))
+
+
+        case .f32:
+            writeInt(&buf, Int32(2))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCacheType_lift(_ buf: RustBuffer) throws -> CacheType {
+    return try FfiConverterTypeCacheType.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeCacheType_lower(_ value: CacheType) -> RustBuffer {
+    return FfiConverterTypeCacheType.lower(value)
+}
+
 
 
 /**
@@ -6322,6 +6419,30 @@ fileprivate struct FfiConverterOptionTypeSdkFunctionCall: FfiConverterRustBuffer
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeSdkFunctionCall.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterOptionTypeCacheType: FfiConverterRustBuffer {
+    typealias SwiftType = CacheType?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterTypeCacheType.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterTypeCacheType.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

@@ -18,6 +18,14 @@ import Testing
         #expect(runner.info().architecture == "lfm2")
     }
 
+    @Test func takesThreadsAndTheTypeOfTheCache() async throws {
+        let options = LoadOptions().with(\.threads, 1).with(\.cacheType, .f32)
+        _ = try await loadModel(url: demo, options: options)
+        await #expect {
+            try await loadModel(url: demo, options: options.with(\.threads, 0))
+        } throws: { ($0 as? SdkError)?.kind == "InvalidOption" }
+    }
+
     @Test func isCancelledByTheApp() async {
         await #expect { try await loadModel(url: demo) { _ in false } } throws: {
             ($0 as? SdkError)?.kind == "LoadCancelled"

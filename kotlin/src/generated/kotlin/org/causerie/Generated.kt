@@ -4470,6 +4470,17 @@ data class LoadOptions (
     val `device`: Device? = null
     ,
     /**
+     * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
+     * many as there are processors.
+     */
+    val `threads`: SdkCount? = null
+    ,
+    /**
+     * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+     */
+    val `cacheType`: CacheType? = null
+    ,
+    /**
      * A chat template in place of the model's own.
      */
     val `chatTemplate`: kotlin.String? = null
@@ -4521,6 +4532,8 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
         return LoadOptions(
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalTypeDevice.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
+            FfiConverterOptionalTypeCacheType.read(buf),
             FfiConverterOptionalString.read(buf),
             FfiConverterOptionalTypeToolListForm.read(buf),
             FfiConverterOptionalTypeFunctionNames.read(buf),
@@ -4534,6 +4547,8 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
     override fun allocationSize(value: LoadOptions) = (
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`contextSize`) +
             FfiConverterOptionalTypeDevice.allocationSize(value.`device`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`threads`) +
+            FfiConverterOptionalTypeCacheType.allocationSize(value.`cacheType`) +
             FfiConverterOptionalString.allocationSize(value.`chatTemplate`) +
             FfiConverterOptionalTypeToolListForm.allocationSize(value.`toolListForm`) +
             FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
@@ -4546,6 +4561,8 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
     override fun write(value: LoadOptions, buf: ByteBuffer) {
             FfiConverterOptionalTypeSdkCount.write(value.`contextSize`, buf)
             FfiConverterOptionalTypeDevice.write(value.`device`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`threads`, buf)
+            FfiConverterOptionalTypeCacheType.write(value.`cacheType`, buf)
             FfiConverterOptionalString.write(value.`chatTemplate`, buf)
             FfiConverterOptionalTypeToolListForm.write(value.`toolListForm`, buf)
             FfiConverterOptionalTypeFunctionNames.write(value.`functionNames`, buf)
@@ -5235,6 +5252,51 @@ public object FfiConverterTypeValidation: FfiConverterRustBuffer<Validation> {
             FfiConverterString.write(value.`errorsAsToolText`, buf)
     }
 }
+
+
+
+/**
+ * What keys and values are kept as.
+ */
+
+enum class CacheType {
+
+    /**
+     * Half the memory and traffic; what other engines take too.
+     */
+    F16,
+    /**
+     * For comparing with references to the last digits.
+     */
+    F32;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeCacheType: FfiConverterRustBuffer<CacheType> {
+    override fun read(buf: ByteBuffer) = try {
+
+        CacheType.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: CacheType) = 4UL
+
+    override fun write(value: CacheType, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
 
 
 
@@ -7718,6 +7780,38 @@ public object FfiConverterOptionalTypeSdkFunctionCall: FfiConverterRustBuffer<Sd
         } else {
             buf.put(1)
             FfiConverterTypeSdkFunctionCall.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeCacheType: FfiConverterRustBuffer<CacheType?> {
+    override fun read(buf: ByteBuffer): CacheType? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeCacheType.read(buf)
+    }
+
+    override fun allocationSize(value: CacheType?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeCacheType.allocationSize(value)
+        }
+    }
+
+    override fun write(value: CacheType?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeCacheType.write(value, buf)
         }
     }
 }

@@ -21,6 +21,15 @@ public class LoadOptionsBuilder {
     /** What computes. Default: the CPU. */
     public var device: Device? = null
 
+    /**
+     * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
+     * many as there are processors.
+     */
+    public var threads: Int? = null
+
+    /** What keys and values are kept as, where the CPU is one that our kernels know. Default: F16. */
+    public var cacheType: CacheType? = null
+
     /** A chat template in place of the model's own. */
     public var chatTemplate: String? = null
 
@@ -46,6 +55,8 @@ public class LoadOptionsBuilder {
     public fun build(): LoadOptions = LoadOptions(
         contextSize = contextSize,
         device = device,
+        threads = threads,
+        cacheType = cacheType,
         chatTemplate = chatTemplate,
         toolListForm = toolListForm,
         functionNames = functionNames,
