@@ -5,9 +5,33 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The result of every call that can fail.
+///
+/// ```
+/// use causerie::{ChatMessage, ModelRunner, Result};
+///
+/// fn ask(runner: &ModelRunner, question: &str) -> Result<()> {
+///     for event in runner.create_conversation("").generate_response(ChatMessage::user(question), Default::default()) {
+///         println!("{:?}", event?);
+///     }
+///     Ok(())
+/// }
+/// ```
 pub type Result<T, E = SdkError> = std::result::Result<T, E>;
 
 /// What a caller can act upon.
+///
+/// ```
+/// use causerie::{ErrorKind, SdkError};
+///
+/// fn advice(err: &SdkError) -> String {
+///     match err.kind() {
+///         ErrorKind::ModelNotFound => "Download the model first.".to_owned(),
+///         ErrorKind::PromptExceedsContext { needed, available } => format!("{} tokens too many.", needed - available),
+///         ErrorKind::Busy => "One reply after the other, please.".to_owned(),
+///         _ => err.to_string(),
+///     }
+/// }
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -51,6 +75,14 @@ pub enum ErrorKind {
 }
 
 /// Why a saved session cannot be restored.
+///
+/// ```
+/// use causerie::{ErrorKind, SessionFault};
+/// # let runner = causerie::testing::ScriptedModel::new().load()?;
+/// let err = runner.restore_session("no/such/file.session").unwrap_err();
+/// assert_eq!(err.kind(), ErrorKind::Session(SessionFault::File));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionFault {
@@ -80,27 +112,55 @@ pub struct SdkError {
 
 impl SdkError {
     /// An error of a kind. The message names the thing and the place; lower case, no full stop.
+    ///
+    /// ```
+    /// use causerie::{ErrorKind, SdkError};
+    /// let err = SdkError::new(ErrorKind::InvalidArgument, "days is -1, expected 1 or more");
+    /// assert_eq!(err.to_string(), "days is -1, expected 1 or more");
+    /// ```
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), cause: None }
     }
 
     /// Keeps what led to this error as its [source](Error::source).
+    ///
+    /// ```
+    /// use causerie::{ErrorKind, SdkError};
+    /// let cause = "x".parse::<u8>().unwrap_err();
+    /// let err = SdkError::new(ErrorKind::InvalidArgument, "days is no number").caused_by(cause);
+    /// assert_eq!(err.to_string(), "days is no number: invalid digit found in string");
+    /// ```
     pub fn caused_by(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
         self.cause = Some(Arc::new(cause));
         self
     }
 
     /// What a caller can act upon.
+    ///
+    /// ```
+    /// let err = causerie::ModelRunner::load("no/such/model.gguf").unwrap_err();
+    /// assert_eq!(err.kind(), causerie::ErrorKind::ModelNotFound);
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// Whether the same call can succeed later, with nothing changed but time.
+    ///
+    /// ```
+    /// assert!(causerie::SdkError::new(causerie::ErrorKind::Busy, "the conversation is generating").is_retryable());
+    /// ```
     pub fn is_retryable(&self) -> bool {
         self.kind == ErrorKind::Busy
     }
 
     /// One readable line, without the text of any cause.
+    ///
+    /// ```
+    /// let cause = "x".parse::<u8>().unwrap_err();
+    /// let err = causerie::SdkError::new(causerie::ErrorKind::InvalidArgument, "days is no number").caused_by(cause);
+    /// assert_eq!(err.message(), "days is no number");
+    /// ```
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -75,6 +75,14 @@ pub struct ModelInfo {
 }
 
 /// Weights of one type.
+///
+/// ```
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// for share in causerie::ModelInfo::read(model)?.quantisation {
+///     println!("{}: {:.0} %", share.name, share.share * 100.0);
+/// }
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantisationShare {
@@ -89,6 +97,14 @@ pub struct QuantisationShare {
 /// What a loaded model takes in memory with one sequence, in bytes. An estimate: the tokenizer, the program itself, and
 /// states that are kept for later prompts come on top. While it is loading, so does the largest of its weights as it
 /// stands in the file.
+///
+/// ```
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let info = causerie::ModelInfo::read(model)?;
+/// let (short, long) = (info.memory_estimate(1024), info.memory_estimate(2048));
+/// assert!(short.weights == long.weights && short.key_values < long.key_values);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEstimate {
@@ -106,6 +122,13 @@ pub struct MemoryEstimate {
 
 impl MemoryEstimate {
     /// All together, in bytes.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let estimate = causerie::ModelInfo::read(model)?.memory_estimate(1024);
+    /// println!("about {} MiB", estimate.total() >> 20);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn total(&self) -> u64 {
         let parts = [self.key_values, self.convolutions, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
@@ -116,6 +139,12 @@ impl ModelInfo {
     /// Reads the headers of a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. A
     /// tokenizer or a chat template that cannot be used is among the [problems](Self::problems).
     ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// assert!(causerie::ModelInfo::read(model)?.supports_function_calling);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`ModelRunner::load`](crate::ModelRunner::load), for the weights.
     pub fn read(model: &str) -> Result<Self> {
@@ -123,6 +152,13 @@ impl ModelInfo {
     }
 
     /// Reads the header of a GGUF file that is held in memory.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let bytes = std::fs::read(model).unwrap();
+    /// assert_eq!(causerie::ModelInfo::read_from_bytes(bytes)?, causerie::ModelInfo::read(model)?);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -198,6 +234,13 @@ impl ModelInfo {
     }
 
     /// What the model takes in memory with a sequence of so many tokens.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let info = causerie::ModelInfo::read(model)?;
+    /// assert!(info.memory_estimate(1024).total() < info.memory_estimate(8192).total());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn memory_estimate(&self, context_size: usize) -> MemoryEstimate {
         MemoryEstimate {
             context_size,

@@ -13,6 +13,13 @@ use crate::response::{Completion, MessageResponse};
 use crate::runner::{ModelRunner, Prompt};
 
 /// The tokenizer of a loaded model.
+///
+/// ```
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let (model, tokenizer) = causerie::load(model)?;
+/// let prompt = tokenizer.apply_chat_template(&[causerie::ChatMessage::user("Hello!")], false, true)?;
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     runner: ModelRunner,
@@ -20,8 +27,9 @@ pub struct Tokenizer {
 
 /// Loads a model and its tokenizer: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
 ///
-/// ```no_run
+/// ```
 /// use causerie::{ChatMessage, GenerationOptions, generate, load};
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
 ///
 /// let (model, tokenizer) = load("models/demo.gguf")?;
 /// let messages = [ChatMessage::user("Hello!")];
@@ -45,6 +53,17 @@ impl Tokenizer {
     /// In text a control token and a message that merely spells one look alike, and are read alike afterwards; as
     /// token ids they stay apart. Prefer those, or a conversation, for text that others have written.
     ///
+    /// ```
+    /// use causerie::{ChatMessage, Prompt};
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let (model, tokenizer) = causerie::load(model)?;
+    /// let messages = [ChatMessage::user("Hello!")];
+    /// let Prompt::Text(text) = tokenizer.apply_chat_template(&messages, false, true)? else { panic!("it is text") };
+    /// assert!(text.contains("Hello!") && text.contains("assistant"));
+    /// assert!(matches!(tokenizer.apply_chat_template(&messages, true, true)?, Prompt::Tokens(_)));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As the first event of [`generate_response`](crate::Conversation::generate_response).
     pub fn apply_chat_template(
@@ -62,6 +81,17 @@ impl Tokenizer {
 }
 
 /// Generates text for a prompt. With `verbose` it is printed as it arrives, and the counts after it.
+///
+/// ```
+/// use causerie::{ChatMessage, GenerationOptions, generate};
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let (model, tokenizer) = causerie::load(model)?;
+/// let prompt = tokenizer.apply_chat_template(&[ChatMessage::user("Hello!")], true, true)?;
+/// let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), ..Default::default() };
+/// let text = generate(&model, &tokenizer, prompt, options, false)?;
+/// assert!(!text.is_empty());
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 ///
 /// # Errors
 /// As [`ModelRunner::complete`]'s stream.
@@ -101,6 +131,18 @@ fn show(text: &str) {
 }
 
 /// Generates text for a prompt, piece by piece.
+///
+/// ```
+/// use causerie::{GenerationOptions, stream_generate};
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let (model, tokenizer) = causerie::load(model)?;
+/// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
+/// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
+/// for piece in &mut pieces {
+///     print!("{}", piece?);
+/// }
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 pub fn stream_generate(
     model: &ModelRunner,
     tokenizer: &Tokenizer,
@@ -118,6 +160,19 @@ pub fn stream_generate(
 }
 
 /// Text pieces as they are generated; an iterator that blocks until the next.
+///
+/// ```
+/// use causerie::{GenerationOptions, stream_generate};
+/// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+/// let (model, tokenizer) = causerie::load(model)?;
+/// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
+/// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
+/// for piece in &mut pieces {
+///     print!("{}", piece?);
+/// }
+/// println!("{:?}", pieces.completion().map(|completion| completion.finish_reason));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Debug)]
 pub struct TextStream {
     stream: ResponseStream,
@@ -126,6 +181,19 @@ pub struct TextStream {
 
 impl TextStream {
     /// Counts, times and the reason of the end; `None` before it.
+    ///
+    /// ```
+    /// use causerie::{GenerationOptions, stream_generate};
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let (model, tokenizer) = causerie::load(model)?;
+    /// let options = GenerationOptions { max_tokens: Some(8), ..Default::default() };
+    /// let mut pieces = stream_generate(&model, &tokenizer, "Once upon a time", options);
+    /// for piece in &mut pieces {
+    ///     print!("{}", piece?);
+    /// }
+    /// assert!(pieces.completion().unwrap().stats.completion_tokens <= 8);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn completion(&self) -> Option<&Completion> {
         self.completion.as_ref()
     }

@@ -3,6 +3,13 @@
 use crate::function::{Arguments, RejectedCall, SdkFunction, SdkFunctionCall};
 
 /// Who speaks.
+///
+/// ```
+/// use causerie::{ChatMessage, Role};
+/// let history = [ChatMessage::system("Be brief."), ChatMessage::user("Hi")];
+/// let said = history.iter().filter(|message| message.role == Role::User).count();
+/// assert_eq!(said, 1);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Sets the frame of the conversation; first or absent.
@@ -17,6 +24,10 @@ pub enum Role {
 
 impl Role {
     /// The role as chat templates and chat-completions messages spell it.
+    ///
+    /// ```
+    /// assert_eq!(causerie::Role::Assistant.as_str(), "assistant");
+    /// ```
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -28,6 +39,13 @@ impl Role {
 }
 
 /// One part of a message.
+///
+/// ```
+/// use causerie::{ChatMessage, ChatMessageContent, Role};
+/// let mut message = ChatMessage::new(Role::User, "Read this out: ");
+/// message.content.push(ChatMessageContent::Text("good morning".into()));
+/// assert_eq!(message.text(), "Read this out: good morning");
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChatMessageContent {
@@ -73,6 +91,11 @@ pub struct ChatMessage {
 
 impl ChatMessage {
     /// A message of one text part.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, Role};
+    /// assert_eq!(ChatMessage::new(Role::User, "Hi"), ChatMessage::user("Hi"));
+    /// ```
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self {
             role,
@@ -89,31 +112,62 @@ impl ChatMessage {
     }
 
     /// A system message.
+    ///
+    /// ```
+    /// let message = causerie::ChatMessage::system("You are brief.");
+    /// assert_eq!(message.role, causerie::Role::System);
+    /// ```
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, text)
     }
 
     /// A system message without text, which only carries functions.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, SdkFunction};
+    /// let history = vec![
+    ///     ChatMessage::with_functions(vec![SdkFunction::new("now", "Tell the time.", vec![])]),
+    ///     ChatMessage::user("What time is it?"),
+    /// ];
+    /// ```
     pub fn with_functions(functions: Vec<SdkFunction>) -> Self {
         Self { content: Vec::new(), functions, ..Self::system("") }
     }
 
     /// A message of the person.
+    ///
+    /// ```
+    /// assert_eq!(causerie::ChatMessage::user("Hi").text(), "Hi");
+    /// ```
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, text)
     }
 
     /// A reply of the model.
+    ///
+    /// ```
+    /// use causerie::ChatMessage;
+    /// let history = vec![ChatMessage::user("Hi"), ChatMessage::assistant("Hello!"), ChatMessage::user("How are you?")];
+    /// ```
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, text)
     }
 
     /// The result of a function call; JSON text is what models are used to.
+    ///
+    /// ```
+    /// let result = causerie::ChatMessage::tool(r#"{"temperature": 21}"#);
+    /// assert_eq!(result.role, causerie::Role::Tool);
+    /// ```
     pub fn tool(text: impl Into<String>) -> Self {
         Self::new(Role::Tool, text)
     }
 
     /// All text parts, joined.
+    ///
+    /// ```
+    /// assert_eq!(causerie::ChatMessage::user("Hi").text(), "Hi");
+    /// ```
     pub fn text(&self) -> String {
         let mut text = String::new();
         for part in &self.content {

@@ -7,6 +7,19 @@ use crate::message::ChatMessage;
 use crate::options::Sampling;
 
 /// One event of a reply. After `Complete`, or after one error, nothing follows.
+///
+/// ```
+/// use causerie::MessageResponse;
+///
+/// fn show(event: &MessageResponse) {
+///     match event {
+///         MessageResponse::Chunk(text) => print!("{text}"),
+///         MessageResponse::FunctionCalls(calls) => calls.iter().for_each(|call| println!("{} is called", call.name)),
+///         MessageResponse::Complete(completion) => println!("\n{} tokens", completion.stats.completion_tokens),
+///         _ => {}
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum MessageResponse {
     /// Text, in whole characters.
@@ -31,6 +44,17 @@ pub enum MessageResponse {
 }
 
 /// What came of a call, as the model reads it.
+///
+/// ```
+/// use causerie::{FunctionResult, MessageResponse};
+///
+/// fn failure(event: &MessageResponse) -> Option<&FunctionResult> {
+///     match event {
+///         MessageResponse::FunctionResult(result) if result.is_error => Some(result),
+///         _ => None,
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionResult {
     /// The call's [id](SdkFunctionCall::call_id); `None` for a call that was rejected.
@@ -44,6 +68,15 @@ pub struct FunctionResult {
 }
 
 /// How a reply ended, whole.
+///
+/// ```
+/// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+/// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// assert_eq!(Some(&completion.full_message), conversation.history().last());
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
     /// The assembled reply, as it stands in the history.
@@ -63,6 +96,15 @@ pub struct Completion {
 }
 
 /// How a history became a prompt.
+///
+/// ```
+/// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+/// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// assert!(completion.prompt.dropped_messages.is_empty());
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptReport {
     /// Messages left out for want of room, by their place in the history.
@@ -75,6 +117,15 @@ pub struct PromptReport {
 }
 
 /// Why a reply ended.
+///
+/// ```
+/// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+/// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// assert_eq!(completion.finish_reason, causerie::FinishReason::Stop);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishReason {
@@ -94,6 +145,15 @@ pub enum FinishReason {
 }
 
 /// Counts and times of one generation.
+///
+/// ```
+/// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+/// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+/// println!("first token after {:?}", completion.stats.time_to_first_token);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GenerationStats {
     /// Tokens of the prompt.
@@ -131,11 +191,29 @@ pub struct GenerationStats {
 
 impl GenerationStats {
     /// Tokens of prompt and reply together.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+    /// assert_eq!(completion.stats.total_tokens(), completion.stats.prompt_tokens + completion.stats.completion_tokens);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn total_tokens(&self) -> usize {
         self.prompt_tokens + self.completion_tokens
     }
 
     /// Tokens written per second of decoding; 0 before the second token.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("the reply ends") };
+    /// println!("{:.1} tokens a second", completion.stats.tokens_per_second());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn tokens_per_second(&self) -> f64 {
         // The first token comes out of the prefill, so n tokens take n - 1 steps of decoding.
         let steps = self.completion_tokens.saturating_sub(1) as f64;

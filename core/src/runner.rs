@@ -28,8 +28,9 @@ const DEFAULT_CONTEXT: usize = 8192;
 
 /// A loaded model. Clones share it; it is unloaded when the last clone, conversation and stream are gone.
 ///
-/// ```no_run
+/// ```
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner};
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
 ///
 /// let runner = ModelRunner::load("models/demo.gguf")?;
 /// let conversation = runner.create_conversation("You are brief.");
@@ -60,6 +61,12 @@ impl ModelRunner {
     /// Loads a model: a GGUF file or a Hugging Face folder, by its path or as a `file://` URL, or `<namespace>/<name>` in
     /// the local cache.
     ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = causerie::ModelRunner::load(model)?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::ModelNotFound`] when there is nothing at the place, [`ErrorKind::ModelLoad`] for files that are
     /// broken, incomplete or of a kind that is not supported.
@@ -69,6 +76,13 @@ impl ModelRunner {
 
     /// Loads a model as the options say.
     ///
+    /// ```
+    /// use causerie::{LoadOptions, ModelRunner};
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = ModelRunner::load_with(model, LoadOptions { threads: Some(2), ..Default::default() })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`load`](Self::load); [`ErrorKind::InvalidOption`].
     pub fn load_with(model: &str, options: LoadOptions) -> Result<Self> {
@@ -76,6 +90,19 @@ impl ModelRunner {
     }
 
     /// Loads a model and tells how far it is, from 0 to 1: at the beginning, and after each of its layers. `Break` cancels.
+    ///
+    /// ```
+    /// use causerie::{ErrorKind, LoadOptions, ModelRunner};
+    /// use std::ops::ControlFlow;
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = ModelRunner::load_watched(model, LoadOptions::default(), |fraction| {
+    ///     println!("{:.0} %", fraction * 100.0);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// let cancelled = ModelRunner::load_watched(model, LoadOptions::default(), |_| ControlFlow::Break(()));
+    /// assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::LoadCancelled);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`load_with`](Self::load_with); [`ErrorKind::LoadCancelled`] after `Break`.
@@ -88,6 +115,13 @@ impl ModelRunner {
     }
 
     /// Loads a GGUF file that is held in memory, for example one embedded in the program.
+    ///
+    /// ```
+    /// use causerie::{LoadOptions, ModelRunner};
+    /// static MODEL: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf"));
+    /// let runner = ModelRunner::load_from_bytes(MODEL, LoadOptions::default())?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`load_with`](Self::load_with).
@@ -141,6 +175,17 @@ impl ModelRunner {
 
     /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
     /// is put before it when missing.
+    ///
+    /// ```
+    /// use causerie::{GenerationOptions, MessageResponse};
+    /// # let runner = causerie::testing::ScriptedModel::new().reply("there was a fox.").load()?;
+    /// for event in runner.complete("Once upon a time", GenerationOptions::default()) {
+    ///     if let MessageResponse::Chunk(text) = event? {
+    ///         assert_eq!(text, "there was a fox.");
+    ///     }
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn complete(&self, prompt: impl Into<Prompt>, options: GenerationOptions) -> ResponseStream {
         let (runner, prompt) = (self.clone(), prompt.into());
         ResponseStream::new(move |outlet| {
@@ -165,16 +210,35 @@ impl ModelRunner {
     }
 
     /// What the model is, and what it takes in memory.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = causerie::ModelRunner::load(model)?;
+    /// println!("{} parameters", runner.info().n_parameters);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn info(&self) -> &ModelInfo {
         &self.inner.info
     }
 
     /// Tokens that a prompt and its reply can have together: the model's own context, at most 8,192.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// assert!(causerie::ModelRunner::load(model)?.context_size() <= 8192);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn context_size(&self) -> usize {
         self.inner.context_size
     }
 
     /// Whether the model's chat template can offer functions.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// assert!(causerie::ModelRunner::load(model)?.supports_function_calling());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn supports_function_calling(&self) -> bool {
         self.inner.info.supports_function_calling
     }
@@ -188,6 +252,16 @@ impl ModelRunner {
     /// Conversations can be read afterwards; generating gives [`ErrorKind::ModelUnloaded`]. Calling it again does nothing.
     ///
     /// Without it, a model is unloaded when the last runner, conversation and stream are gone.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, ErrorKind, GenerationOptions};
+    /// # let runner = causerie::testing::ScriptedModel::new().reply("Hello!").load()?;
+    /// let conversation = runner.create_conversation("");
+    /// pollster::block_on(runner.unload()); // or `.await`
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// assert_eq!(Iterator::next(&mut reply).unwrap().unwrap_err().kind(), ErrorKind::ModelUnloaded);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn unload(&self) -> impl Future<Output = ()> + Send + use<> {
         let unloaded = self.inner.engine.unload();
         async move {
@@ -198,6 +272,13 @@ impl ModelRunner {
     /// The prompt that the model would read for these messages, as one text. Reasoning is not asked for, as in a
     /// conversation without [`enable_thinking`](GenerationOptions::enable_thinking).
     ///
+    /// ```
+    /// # let runner = causerie::testing::ScriptedModel::new().load()?;
+    /// let prompt = runner.render_prompt(&[causerie::ChatMessage::user("Hi")], true)?;
+    /// assert!(prompt.ends_with("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
@@ -207,6 +288,13 @@ impl ModelRunner {
 
     /// The token ids of a prompt given as text, as [`complete`](Self::complete) reads it.
     ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let tokens = causerie::ModelRunner::load(model)?.tokenize("Set a timer for 12 minutes")?;
+    /// println!("{} tokens", tokens.len());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`] when the model's tokenizer fails on the text, [`ErrorKind::ModelUnloaded`].
     pub fn tokenize(&self, prompt: &str) -> Result<Vec<u32>> {
@@ -215,6 +303,14 @@ impl ModelRunner {
 
     /// What a token adds to text: a control token its spelling, part of a character U+FFFD. `None` for an id without a
     /// token, or when the model is unloaded.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = causerie::ModelRunner::load(model)?;
+    /// let pieces: Vec<String> = runner.tokenize("a timer")?.into_iter().filter_map(|id| runner.token_text(id)).collect();
+    /// assert!(pieces.concat().ends_with("a timer"));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn token_text(&self, id: u32) -> Option<String> {
         self.loaded().ok()?.tokenizer.text(id).map(|text| match text {
             TokenText::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -223,6 +319,14 @@ impl ModelRunner {
     }
 
     /// The token ids that the model would read for these messages.
+    ///
+    /// ```
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let runner = causerie::ModelRunner::load(model)?;
+    /// let messages = [causerie::ChatMessage::user("Hi")];
+    /// assert_eq!(runner.prompt_tokens(&messages, true)?, runner.tokenize(&runner.render_prompt(&messages, true)?)?);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
@@ -266,6 +370,11 @@ impl ModelRunner {
 }
 
 /// A prompt, as text or as token ids.
+///
+/// ```
+/// use causerie::Prompt;
+/// assert_eq!(Prompt::from("Once upon a time"), Prompt::Text("Once upon a time".into()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prompt {
     /// Text, control tokens spelled out.

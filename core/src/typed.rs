@@ -45,6 +45,19 @@ use crate::schema::function_schema;
 use crate::validate::validate;
 
 /// The arguments of a function, as a type. `#[derive(causerie::SdkFunction)]` writes it.
+///
+/// ```
+/// use causerie::typed::TypedFunction;
+///
+/// /// Tell the weather to come.
+/// #[derive(causerie::SdkFunction)]
+/// struct Forecast {
+///     /// How many days.
+///     days: u8,
+/// }
+///
+/// assert_eq!(Forecast::function().description, "Tell the weather to come.");
+/// ```
 pub trait TypedFunction: TypedParameter {
     /// The function, to be registered.
     fn function() -> SdkFunction;
@@ -60,6 +73,24 @@ pub trait TypedFunction: TypedParameter {
 
 /// A type that a model can write a value of. `#[derive(causerie::SdkFunctionParameterType)]` writes it for structs and
 /// enums.
+///
+/// ```
+/// use causerie::{Result, SdkFunctionParameterType, Value, typed::TypedParameter};
+///
+/// /// A part of a whole, written as a number.
+/// struct Share(f64);
+///
+/// impl TypedParameter for Share {
+///     fn parameter_type() -> SdkFunctionParameterType {
+///         SdkFunctionParameterType::number()
+///     }
+///
+///     fn from_value(value: Value, place: &str) -> Result<Self> {
+///         f64::from_value(value, place).map(Self)
+///     }
+/// }
+/// # assert_eq!(causerie::typed::decode_reply::<Share>("0.5").unwrap().0, 0.5);
+/// ```
 pub trait TypedParameter: Sized {
     /// Whether it may be left out.
     const IS_OPTIONAL: bool = false;
@@ -106,6 +137,13 @@ pub fn reply_schema<T: TypedParameter>() -> String {
 }
 
 /// The value that a reply is.
+///
+/// ```
+/// use causerie::typed::decode_reply;
+/// assert_eq!(decode_reply::<Vec<u8>>("[1, 2]")?, [1, 2]);
+/// assert!(decode_reply::<Vec<u8>>("[1, -2]").is_err());
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 ///
 /// # Errors
 /// [`ErrorKind::InvalidArgument`] for text that is no JSON, and for what does not fit the type, whose place in the `reply`

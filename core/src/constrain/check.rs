@@ -28,6 +28,15 @@ pub struct CallGrammar {
 }
 
 /// Where a block of calls leaves the grammar.
+///
+/// ```
+/// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
+/// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+/// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
+/// let refusal = grammar.check("[now(").unwrap_err();
+/// assert_eq!((refusal.at, refusal.can_end), (5, false));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRefusal {
     /// Bytes of the block that the grammar accepts.
@@ -40,6 +49,14 @@ pub struct CallRefusal {
 
 impl CallGrammar {
     /// The grammar of blocks of calls, in the notation of a parser. Not `parallel` ones hold one call.
+    ///
+    /// ```
+    /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
+    /// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+    /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
+    /// assert!(grammar.check("[now(), now()]").is_err()); // not in parallel
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::InvalidFunction`] where there is no function, for one that breaks a rule, for a required parameter that
@@ -68,11 +85,28 @@ impl CallGrammar {
 
     /// The grammar, in llguidance's dialect of Lark. Control tokens stand as `<[256]>` and `<[257]>`, the start and the
     /// end of a block.
+    ///
+    /// ```
+    /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
+    /// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+    /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
+    /// println!("{}", grammar.text());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether the grammar accepts the body of a block, without the markers around it.
+    ///
+    /// ```
+    /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
+    /// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+    /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
+    /// assert!(grammar.check("[now()]").is_ok());
+    /// assert_eq!(grammar.check("[today()]").unwrap_err().at, 1);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// A [`CallRefusal`].

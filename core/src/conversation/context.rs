@@ -19,6 +19,14 @@ const REPLY_ROOM: usize = 256;
 const SHRUNK_RESULT: usize = 64;
 
 /// What a prompt leaves out of a history.
+///
+/// ```
+/// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+/// conversation.append_to_history(causerie::ChatMessage::user("Hi"))?;
+/// let plan = conversation.plan_context(&causerie::GenerationOptions::default())?;
+/// assert!(plan.tokens_before == plan.tokens_after && plan.dropped_messages.is_empty());
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextPlan {
     /// Tokens of the whole history; of one many times longer than the context, what it has at least.

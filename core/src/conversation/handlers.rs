@@ -32,6 +32,21 @@ type Handler = Arc<dyn Fn(&SdkFunctionCall) -> Result<Value, String> + Send + Sy
 /// Each call is run on a thread of its own, so a handler may take its time. One that fails, panics, or takes longer than
 /// [`RoundOptions::time_limit`] gives the model an error to read. A thread cannot be stopped: one that is too late goes
 /// on, and what it returns is dropped.
+///
+/// ```
+/// use causerie::{FunctionHandlers, RoundOptions, SdkError, SdkFunctionCall};
+/// use std::time::Duration;
+///
+/// let weather = |call: &SdkFunctionCall| match call.arguments["city"].as_str() {
+///     Some(city) => Ok(format!("sunny in {city}")),
+///     None => Err("a city is a text"),
+/// };
+/// let time_limit = Some(Duration::from_secs(10));
+/// let handlers = FunctionHandlers::new()
+///     .on("get_weather", weather)
+///     .on("now", |_| Ok::<_, SdkError>("12:00"))
+///     .with(RoundOptions { time_limit, ..Default::default() });
+/// ```
 #[derive(Clone, Default)]
 pub struct FunctionHandlers {
     handlers: IndexMap<String, Handler>,
@@ -41,12 +56,23 @@ pub struct FunctionHandlers {
 
 impl FunctionHandlers {
     /// No functions yet.
+    ///
+    /// ```
+    /// assert!(causerie::FunctionHandlers::new().functions().is_empty());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Runs the calls of a function. Their arguments fit its parameters, where it is registered. Text that is returned
     /// reaches the model as it is, any other value as JSON.
+    ///
+    /// ```
+    /// let handlers = causerie::FunctionHandlers::new().on("add", |call| {
+    ///     let number = |name| call.arguments.get(name).and_then(causerie::Value::as_f64).ok_or("a number is missing");
+    ///     Ok::<f64, &str>(number("a")? + number("b")?)
+    /// });
+    /// ```
     pub fn on<T: Serialize, E: fmt::Display>(
         mut self,
         name: impl Into<String>,
@@ -101,11 +127,25 @@ impl FunctionHandlers {
     }
 
     /// The functions whose arguments are types.
+    ///
+    /// ```
+    /// /// Tell the time.
+    /// #[derive(causerie::SdkFunction)]
+    /// struct Now {}
+    ///
+    /// let handlers = causerie::FunctionHandlers::new().typed(|_: Now| Ok::<_, String>("12:00"));
+    /// assert_eq!(handlers.functions()[0].name, "now");
+    /// ```
     pub fn functions(&self) -> Vec<SdkFunction> {
         self.functions.clone()
     }
 
     /// How far the model may go on its own.
+    ///
+    /// ```
+    /// use causerie::{FunctionHandlers, RoundOptions};
+    /// let handlers = FunctionHandlers::new().with(RoundOptions { max_rounds: 2, ..Default::default() });
+    /// ```
     pub fn with(self, rounds: RoundOptions) -> Self {
         Self { rounds, ..self }
     }
@@ -168,6 +208,18 @@ fn gather(
 
 /// A reply whose calls are run along the way: pull it with [`next`](Self::next), as a blocking iterator, or as a `futures`
 /// stream. It is cold, and ends once, as a [`ResponseStream`](crate::ResponseStream) does.
+///
+/// ```
+/// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+/// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("12:00"));
+/// let message = ChatMessage::user("What time is it?");
+/// let events = conversation.respond_with_functions(message, &handlers, GenerationOptions::default());
+/// for event in events {
+///     println!("{:?}", event?);
+/// }
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 pub struct FunctionStream {
     rounds: FunctionRounds,
     handlers: FunctionHandlers,
@@ -216,6 +268,16 @@ impl Conversation {
 
     /// The same for a reply to the history as it stands.
     ///
+    /// ```
+    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+    /// conversation.append_to_history(ChatMessage::user("What time is it?"))?;
+    /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("12:00"));
+    /// conversation.continue_with_functions(&handlers, GenerationOptions::default()).last();
+    /// assert_eq!(conversation.history()[1].text(), "Noon.");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`respond_with_functions`](Self::respond_with_functions).
     pub fn continue_with_functions(&self, handlers: &FunctionHandlers, options: GenerationOptions) -> FunctionStream {
@@ -236,16 +298,58 @@ impl Conversation {
 
 impl FunctionStream {
     /// The next event; `None` after the last one. Dropping the future loses no event.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+    /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("12:00"));
+    /// let message = ChatMessage::user("What time is it?");
+    /// let mut events = conversation.respond_with_functions(message, &handlers, GenerationOptions::default());
+    /// while let Some(event) = events.next().await {
+    ///     println!("{:?}", event?);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// # })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub async fn next(&mut self) -> Option<Result<MessageResponse>> {
         poll_fn(|ctx| self.poll(ctx)).await
     }
 
     /// Stops at once where functions run, and within one token where the model writes; see [`FunctionRounds::cancel`].
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, FinishReason, FunctionHandlers, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
+    /// let handlers = FunctionHandlers::new();
+    /// let mut events =
+    ///     conversation.respond_with_functions(ChatMessage::user("Hi"), &handlers, GenerationOptions::default());
+    /// Iterator::next(&mut events).unwrap()?; // the first word
+    /// events.cancel();
+    /// let Some(Ok(MessageResponse::Complete(completion))) = events.last() else { panic!("it ends") };
+    /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel(&self) {
         self.rounds.cancel();
     }
 
     /// A handle that cancels from another thread.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, FinishReason, FunctionHandlers, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
+    /// let handlers = FunctionHandlers::new();
+    /// let mut events =
+    ///     conversation.respond_with_functions(ChatMessage::user("Hi"), &handlers, GenerationOptions::default());
+    /// Iterator::next(&mut events).unwrap()?; // the first word
+    /// let handle = events.cancel_handle();
+    /// std::thread::spawn(move || handle.cancel());
+    /// let Some(Ok(MessageResponse::Complete(completion))) = events.last() else { panic!("it ends") };
+    /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel_handle(&self) -> CancelHandle {
         self.rounds.cancel_handle()
     }

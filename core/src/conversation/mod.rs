@@ -30,8 +30,9 @@ pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 ///
 /// The five steps of a function call:
 ///
-/// ```no_run
+/// ```
 /// # use causerie::*;
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
 /// # fn check_the_weather(call: &SdkFunctionCall) -> String { String::new() }
 /// let runner = ModelRunner::load("models/demo.gguf")?;
 /// // 1. Create a conversation and register functions.
@@ -63,12 +64,31 @@ pub struct Conversation {
 
 impl ModelRunner {
     /// A conversation that begins with a system prompt; with an empty one, without.
+    ///
+    /// ```
+    /// # let runner = causerie::testing::ScriptedModel::new().load()?;
+    /// assert_eq!(runner.create_conversation("You are brief.").history().len(), 1);
+    /// assert!(runner.create_conversation("").history().is_empty());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn create_conversation(&self, system_prompt: &str) -> Conversation {
         let history = if system_prompt.is_empty() { Vec::new() } else { vec![ChatMessage::system(system_prompt)] };
         self.create_conversation_from_history(history)
     }
 
     /// A conversation that goes on from a history. Functions come with it: its system message carries them.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let runner = causerie::testing::ScriptedModel::new().reply("Blue.").load()?;
+    /// let history = vec![ChatMessage::user("My favourite colour is blue."), ChatMessage::user("Which is it?")];
+    /// let conversation = runner.create_conversation_from_history(history);
+    /// for event in conversation.continue_response(GenerationOptions::default()) {
+    ///     event?;
+    /// }
+    /// assert_eq!(conversation.history()[2].text(), "Blue.");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Conversation {
         Conversation::new(self.clone(), history, Zoned::now())
     }
@@ -80,27 +100,66 @@ impl Conversation {
     }
 
     /// The runner that made this conversation.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// let other = conversation.model_runner().create_conversation("Answer in French.");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn model_runner(&self) -> &ModelRunner {
         &self.runner
     }
 
     /// All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has
     /// called functions: so the history can be carried on from within the loop that reads the stream.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default()).last();
+    /// let texts: Vec<String> = conversation.history().iter().map(ChatMessage::text).collect();
+    /// assert_eq!(texts, ["Hi", "Hello!"]);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn history(&self) -> Vec<ChatMessage> {
         self.turns.history()
     }
 
     /// The functions registered.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// conversation.register_function(causerie::SdkFunction::new("now", "Tell the time.", vec![]))?;
+    /// assert_eq!(conversation.functions()[0].name, "now");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn functions(&self) -> Vec<SdkFunction> {
         self.turns.history().into_iter().flat_map(|message| message.functions).collect()
     }
 
     /// Whether a reply is being generated, or waits for its turn.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// assert!(!conversation.is_generating()); // nobody has pulled it yet
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn is_generating(&self) -> bool {
         self.turns.is_generating()
     }
 
     /// Offers a function to the model. One of the same name is replaced where it stands.
+    ///
+    /// ```
+    /// use causerie::{ErrorKind, SdkFunction};
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// conversation.register_function(SdkFunction::new("now", "Tell the time.", vec![]))?;
+    /// let err = conversation.register_function(SdkFunction::new("tell time", "", vec![])).unwrap_err();
+    /// assert_eq!(err.kind(), ErrorKind::InvalidFunction);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::InvalidFunction`] as [`SdkFunction::check_with`] the names that the model was
@@ -111,6 +170,14 @@ impl Conversation {
 
     /// Offers several functions to the model, all or none.
     ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// let tools = r#"[{"name": "now", "description": "Tell the time."}, {"name": "today"}]"#;
+    /// conversation.register_functions(causerie::functions_from_json(tools)?)?;
+    /// assert_eq!(conversation.functions().len(), 2);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`register_function`](Self::register_function).
     pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
@@ -119,6 +186,14 @@ impl Conversation {
     }
 
     /// Offers a function no longer; false when there is none of this name.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// conversation.register_function(causerie::SdkFunction::new("now", "Tell the time.", vec![]))?;
+    /// assert!(conversation.unregister_function("now")?);
+    /// assert!(!conversation.unregister_function("now")?);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
@@ -137,6 +212,16 @@ impl Conversation {
 
     /// Adds a message without generating, for example one of several function results.
     ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// use causerie::ChatMessage;
+    /// for result in [r#"{"oslo": "sunny"}"#, r#"{"rome": "rain"}"#] {
+    ///     conversation.append_to_history(ChatMessage::tool(result))?;
+    /// }
+    /// let reply = conversation.continue_response(Default::default());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
     pub fn append_to_history(&self, message: ChatMessage) -> Result<()> {
@@ -144,6 +229,14 @@ impl Conversation {
     }
 
     /// Takes the last message back; `None` when there is none.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// conversation.append_to_history(causerie::ChatMessage::user("Hi"))?;
+    /// assert_eq!(conversation.remove_last_message()?.unwrap().text(), "Hi");
+    /// assert!(conversation.remove_last_message()?.is_none());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
@@ -153,6 +246,17 @@ impl Conversation {
 
     /// Keeps the first messages of the history, for example to ask again from there. The system message is the first.
     ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Red.").reply("Blue.").load()?.create_conversation("");
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// let ask = || conversation.generate_response(ChatMessage::user("A colour?"), GenerationOptions::default());
+    /// ask().last();
+    /// conversation.truncate(0)?;
+    /// ask().last();
+    /// assert_eq!(conversation.history()[1].text(), "Blue.");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
     pub fn truncate(&self, n_messages: usize) -> Result<()> {
@@ -161,12 +265,30 @@ impl Conversation {
 
     /// An independent conversation with the same history, to go another way from here. What both have in common was read
     /// once and is not read again.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// use causerie::ChatMessage;
+    /// conversation.append_to_history(ChatMessage::user("Hi"))?;
+    /// let other = conversation.fork();
+    /// other.append_to_history(ChatMessage::user("Or rather: good evening"))?;
+    /// assert_eq!((conversation.history().len(), other.history().len()), (1, 2));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn fork(&self) -> Self {
         Self::new(self.runner.clone(), self.history(), self.now.clone())
     }
 
     /// Tokens that the model would read for the history as it stands, functions included, up to the place where its
     /// reply begins.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// conversation.append_to_history(causerie::ChatMessage::user("Hello!"))?;
+    /// let left = conversation.model_runner().context_size() - conversation.prompt_token_count()?;
+    /// println!("{left} tokens for the reply, and for what comes after it");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As the first event of [`continue_response`](Self::continue_response), but for the context: a history that does not
@@ -177,6 +299,23 @@ impl Conversation {
     }
 
     /// What [`continue_response`](Self::continue_response) would leave out of the prompt with these options.
+    ///
+    /// ```
+    /// use causerie::testing::ScriptedModel;
+    /// use causerie::{ChatMessage, ContextPolicy, GenerationOptions};
+    ///
+    /// let conversation = ScriptedModel::new().context_size(400).load()?.create_conversation("");
+    /// for number in 0..10 {
+    ///     conversation.append_to_history(ChatMessage::user(format!("This is question number {number}.")))?;
+    ///     conversation.append_to_history(ChatMessage::assistant("And this is its answer."))?;
+    /// }
+    /// conversation.append_to_history(ChatMessage::user("And now?"))?;
+    /// let context_policy = ContextPolicy::Slide { shrink_tool_results: false };
+    /// let options = GenerationOptions { context_policy, max_tokens: Some(50), ..Default::default() };
+    /// let plan = conversation.plan_context(&options)?;
+    /// assert!(plan.tokens_after + 50 <= 400 && plan.dropped_messages.starts_with(&[0, 1]));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As its first event; [`ErrorKind::PromptExceedsContext`] when nothing more can be left out.
@@ -194,6 +333,20 @@ impl Conversation {
     ///
     /// A reply that was cancelled may take a moment to end; the next one then waits for it rather than fail.
     ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// for event in conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default()) {
+    ///     match event? {
+    ///         MessageResponse::Chunk(text) => print!("{text}"),
+    ///         MessageResponse::FunctionCalls(calls) => println!("{calls:?}"),
+    ///         MessageResponse::Complete(completion) => println!("\n{:?}", completion.finish_reason),
+    ///         _ => {}
+    ///     }
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// In the stream, before any other event, with the history unchanged: [`ErrorKind::Busy`] when another reply is
     /// being generated and [`GenerationOptions::on_busy`] does not say otherwise, [`ErrorKind::InvalidOption`],
@@ -206,6 +359,17 @@ impl Conversation {
     }
 
     /// Streams a reply to the history as it stands, for example after function results were added to it.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Sunny in both.").load()?.create_conversation("");
+    /// conversation.append_to_history(ChatMessage::tool("sunny"))?;
+    /// conversation.append_to_history(ChatMessage::tool("sunny as well"))?;
+    /// for event in conversation.continue_response(GenerationOptions::default()) {
+    ///     println!("{:?}", event?);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// As [`generate_response`](Self::generate_response).

@@ -19,6 +19,12 @@ use crate::response::{Completion, FinishReason, FunctionResult, GenerationStats,
 use crate::validate::validate_among;
 
 /// How far a model may go on its own.
+///
+/// ```
+/// use std::time::Duration;
+/// let options = causerie::RoundOptions { time_limit: Some(Duration::from_secs(5)), in_parallel: true, ..Default::default() };
+/// assert_eq!(options.max_rounds, 8);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundOptions {
     /// Replies whose calls are run, one after the other. The calls of the reply behind them are left to the app, which
@@ -37,6 +43,15 @@ impl Default for RoundOptions {
 }
 
 /// What comes of running a function.
+///
+/// ```
+/// use causerie::FunctionOutcome;
+/// let read = |file: &str| match std::fs::read_to_string(file) {
+///     Ok(text) => FunctionOutcome::Returned(text.into()),
+///     Err(err) => FunctionOutcome::Failed(err.to_string()),
+/// };
+/// assert!(matches!(read("no/such/note.txt"), FunctionOutcome::Failed(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionOutcome {
     /// What it returned. Text reaches the model as it is, anything else as JSON text.
@@ -48,6 +63,18 @@ pub enum FunctionOutcome {
 }
 
 /// What [`FunctionRounds`] yields.
+///
+/// ```
+/// use causerie::{FunctionOutcome, FunctionRounds, MessageResponse, RoundEvent};
+///
+/// fn take(event: RoundEvent, rounds: &mut FunctionRounds) {
+///     match event {
+///         RoundEvent::Run(calls) => rounds.answer(vec![FunctionOutcome::Returned(true.into()); calls.len()]),
+///         RoundEvent::Response(MessageResponse::Chunk(text)) => print!("{text}"),
+///         RoundEvent::Response(_) => {}
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoundEvent {
     /// An event for who reads the reply.
@@ -122,6 +149,14 @@ struct PlannedCall {
 
 impl Conversation {
     /// The reply to a message, or to the history as it stands, with the calls of these functions to be run by the reader.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, RoundOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// let message = Some(ChatMessage::user("What time is it?"));
+    /// let rounds = conversation.function_rounds(message, ["now"], RoundOptions::default(), GenerationOptions::default());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn function_rounds<S: Into<String>>(
         &self,
         message: Option<ChatMessage>,
@@ -146,6 +181,26 @@ impl FunctionRounds {
     /// The next event; `None` after the last one. Until calls are answered, it tells of them again. Dropping the future
     /// loses no event.
     ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use causerie::{ChatMessage, GenerationOptions, RoundEvent, RoundOptions};
+    /// # use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// # let call = ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>");
+    /// # let conversation = ScriptedModel::new().reply(call).reply("Noon.").load()?.create_conversation("");
+    /// let message = Some(ChatMessage::user("What time is it?"));
+    /// let mut rounds =
+    ///     conversation.function_rounds(message, ["now"], RoundOptions::default(), GenerationOptions::default());
+    /// while let Some(event) = rounds.next().await {
+    ///     if let RoundEvent::Run(calls) = event? {
+    ///         assert_eq!(calls[0].name, "now");
+    ///         break;
+    ///     }
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// # })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Conversation::generate_response`]'s stream, in each round.
     pub async fn next(&mut self) -> Option<Result<RoundEvent>> {
@@ -154,6 +209,26 @@ impl FunctionRounds {
 
     /// Takes what came of the calls that are to be run, in their order. Calls without an outcome are asked for again. After a
     /// cancel nothing is taken, so that the end is the same however fast it was.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use causerie::{ChatMessage, FunctionOutcome, GenerationOptions, RoundEvent, RoundOptions};
+    /// # use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// # let call = ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>");
+    /// # let conversation = ScriptedModel::new().reply(call).reply("Noon.").load()?.create_conversation("");
+    /// let message = Some(ChatMessage::user("What time is it?"));
+    /// let mut rounds =
+    ///     conversation.function_rounds(message, ["now"], RoundOptions::default(), GenerationOptions::default());
+    /// while let Some(event) = rounds.next().await {
+    ///     if let RoundEvent::Run(calls) = event? {
+    ///         rounds.answer(vec![FunctionOutcome::Returned("12:00".into()); calls.len()]);
+    ///     }
+    /// }
+    /// assert_eq!(conversation.history()[3].text(), "Noon.");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// # })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn answer(&mut self, outcomes: Vec<FunctionOutcome>) {
         let Stage::Answering(round) = &mut self.stage else { return };
         if self.cancel.is_cancelled(None) {
@@ -167,11 +242,30 @@ impl FunctionRounds {
 
     /// Stops the reply within one token, and between replies before the next one; see [`CancelHandle::cancel`]. Calls that
     /// have no result yet are answered with an error in the history.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, RoundOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+    /// let message = Some(ChatMessage::user("What time is it?"));
+    /// let rounds = conversation.function_rounds(message, ["now"], RoundOptions::default(), GenerationOptions::default());
+    /// rounds.cancel(); // before its first event: the reply ends as it begins
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
     /// A handle that cancels from another thread.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions, RoundOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+    /// let message = Some(ChatMessage::user("What time is it?"));
+    /// let rounds = conversation.function_rounds(message, ["now"], RoundOptions::default(), GenerationOptions::default());
+    /// let handle = rounds.cancel_handle();
+    /// std::thread::spawn(move || handle.cancel());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel.clone()
     }

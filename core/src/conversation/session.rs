@@ -47,6 +47,15 @@ impl Conversation {
     /// what the model has read of it is saved as well, so that going on does not read it again; that takes for each token
     /// what the model's memory of it takes, often some tens of kilobytes. The file is written whole or not at all.
     ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// let file = std::env::temp_dir().join(format!("causerie-{}-saved.session", std::process::id()));
+    /// conversation.append_to_history(causerie::ChatMessage::user("Hi"))?;
+    /// conversation.save_session(&file, true)?;
+    /// # std::fs::remove_file(&file).unwrap();
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation, [`ErrorKind::Session`] when the file cannot be written,
     /// [`ErrorKind::ModelUnloaded`]; as [`prompt_token_count`](Self::prompt_token_count) for a history that the template
@@ -81,6 +90,17 @@ impl ModelRunner {
     /// Makes a conversation again that [`Conversation::save_session`] has saved: its history, its functions, and the time
     /// that its prompts see. A cache in the file is used when this model computes what the one that saved it did, and
     /// left aside otherwise.
+    ///
+    /// ```
+    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
+    /// let file = std::env::temp_dir().join(format!("causerie-{}-restored.session", std::process::id()));
+    /// conversation.append_to_history(causerie::ChatMessage::user("Hi"))?;
+    /// conversation.save_session(&file, false)?;
+    /// let restored = conversation.model_runner().restore_session(&file)?;
+    /// assert_eq!(restored.history(), conversation.history());
+    /// # std::fs::remove_file(&file).unwrap();
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Session`] with the [fault](SessionFault): a file that cannot be read, is damaged, or is of a later

@@ -58,6 +58,16 @@ type Start = Box<dyn FnOnce(Outlet) -> Result<Thread> + Send>;
 /// The stream is cold: nothing happens before the first pull. It ends with one
 /// [`Complete`](MessageResponse::Complete) or one error. Generation waits while the reader does not pull, and stops
 /// within one token when the stream is dropped or cancelled.
+///
+/// ```
+/// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+/// let reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// let events: Vec<MessageResponse> = reply.collect::<Result<_, _>>()?;
+/// assert_eq!(events[0], MessageResponse::Chunk("Hello!".into()));
+/// assert!(matches!(events[1], MessageResponse::Complete(_)));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 pub struct ResponseStream {
     receiver: Receiver<Result<MessageResponse>>,
     cancel: CancelHandle,
@@ -68,6 +78,18 @@ pub struct ResponseStream {
 }
 
 /// Cancels a reply from anywhere, for example from a signal handler. Clones cancel the same reply.
+///
+/// ```
+/// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+/// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
+/// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+/// Iterator::next(&mut reply).unwrap()?; // the first word
+/// let handle = reply.cancel_handle();
+/// std::thread::spawn(move || handle.cancel());
+/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+/// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CancelHandle {
     cancelled: Arc<AtomicBool>,
@@ -131,11 +153,34 @@ impl ResponseStream {
     }
 
     /// The next event; `None` after the last one. Dropping the future loses no event.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// while let Some(event) = reply.next().await {
+    ///     println!("{:?}", event?);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// # })?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub async fn next(&mut self) -> Option<Result<MessageResponse>> {
         poll_fn(|ctx| self.poll(ctx)).await
     }
 
     /// After an error in the midst of a reply, the reply up to there. It is not in the history.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, ErrorKind, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").fail("no memory")).load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// let err = Iterator::find_map(&mut reply, Result::err).unwrap();
+    /// assert_eq!(err.kind(), ErrorKind::Generation);
+    /// assert_eq!(reply.partial().unwrap().text(), "Well,");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn partial(&self) -> Option<&ChatMessage> {
         self.partial.get()
     }

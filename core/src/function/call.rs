@@ -3,6 +3,19 @@
 use crate::function::{Arguments, Diagnostic};
 
 /// A call that the model wants made. Validate the arguments before running anything.
+///
+/// ```
+/// use causerie::{SdkFunctionCall, Value};
+///
+/// fn run(call: &SdkFunctionCall) -> String {
+///     match (call.name.as_str(), call.arguments.get("city").and_then(Value::as_str)) {
+///         ("get_weather", Some(city)) => format!("sunny in {city}"),
+///         ("get_weather", None) => "which city?".to_owned(),
+///         (name, _) => format!("there is no function {name}"),
+///     }
+/// }
+/// # assert_eq!(run(&SdkFunctionCall { name: "get_weather".into(), ..Default::default() }), "which city?");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SdkFunctionCall {
     /// The function wanted. It need not be a registered one.
@@ -21,6 +34,20 @@ pub struct SdkFunctionCall {
 }
 
 /// A deviation from clean call syntax that was mended; the call was delivered all the same.
+///
+/// ```
+/// # use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
+/// # let mut parsed = Vec::new();
+/// # let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// # for piece in [Piece::Control("<|tool_call_start|>"), Piece::Text("[f(a=007)]"), Piece::Control("<|tool_call_end|>")] {
+/// #     parser.push(piece, &mut |found| parsed.push(found));
+/// # }
+/// # parser.finish(ReplyEnd::Ended, &mut |found| parsed.push(found));
+/// // The model wrote `[f(a=007)]`.
+/// let Parsed::Calls(calls) = &parsed[0] else { panic!("it is a call") };
+/// assert_eq!(calls[0].arguments["a"], causerie::Value::Integer(7));
+/// assert_eq!(calls[0].repairs, [causerie::Repair::LeadingZero]);
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repair {
@@ -71,6 +98,19 @@ pub enum Repair {
 }
 
 /// Call text that could not be delivered as a call.
+///
+/// ```
+/// # use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
+/// # let mut parsed = Vec::new();
+/// # let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// # for piece in [Piece::Control("<|tool_call_start|>"), Piece::Text("[f(a=b)]"), Piece::Control("<|tool_call_end|>")] {
+/// #     parser.push(piece, &mut |found| parsed.push(found));
+/// # }
+/// # parser.finish(ReplyEnd::Ended, &mut |found| parsed.push(found));
+/// // The model wrote `[f(a=b)]`.
+/// let Parsed::Rejected(rejected) = &parsed[0] else { panic!("it is no call") };
+/// assert_eq!((rejected[0].name.as_deref(), rejected[0].reason.code()), (Some("f"), "unsupported_expression"));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RejectedCall {
     /// Why.
@@ -89,6 +129,14 @@ pub struct RejectedCall {
 }
 
 /// Why call text was refused.
+///
+/// ```
+/// use causerie::{RejectedCall, RejectionReason};
+///
+/// fn is_worth_another_try(call: &RejectedCall) -> bool {
+///     !matches!(call.reason, RejectionReason::TooLarge | RejectionReason::TooManyCalls)
+/// }
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RejectionReason {

@@ -1,6 +1,15 @@
 //! Remarks about a call, compared with the function that it means.
 
 /// One remark about a call, or about one of its arguments.
+///
+/// ```
+/// # use causerie::{SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, validate};
+/// let city = SdkFunctionParameter::new("city", SdkFunctionParameterType::string(), "The city.");
+/// let weather = SdkFunction::new("get_weather", "Get the weather.", vec![city]);
+/// let validation = validate(&SdkFunctionCall::default(), &weather);
+/// let diagnostic = &validation.diagnostics[0];
+/// assert_eq!((diagnostic.path.as_str(), diagnostic.message.as_str()), ("city", "city is missing"));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// What was found.
@@ -12,6 +21,12 @@ pub struct Diagnostic {
 }
 
 /// How much a diagnostic matters.
+///
+/// ```
+/// use causerie::{DiagnosticCode, Severity};
+/// assert!(Severity::Coerced < Severity::Error);
+/// assert_eq!(DiagnosticCode::MissingRequired.severity(), Severity::Error);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The value was changed, and fits.
@@ -23,6 +38,13 @@ pub enum Severity {
 }
 
 /// What a diagnostic is about.
+///
+/// ```
+/// use causerie::DiagnosticCode;
+/// for code in DiagnosticCode::ALL {
+///     println!("{}: {:?}", code.code(), code.severity());
+/// }
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DiagnosticCode {

@@ -39,6 +39,13 @@ pub struct SdkFunction {
 }
 
 /// Which names functions may have.
+///
+/// ```
+/// use causerie::{FunctionNames, LoadOptions, SdkFunction};
+/// let options = LoadOptions { function_names: FunctionNames::Dotted, ..Default::default() };
+/// let function = SdkFunction::new("calendar.create_event", "Create an event.", vec![]);
+/// assert!(function.check_with(options.function_names).is_ok() && function.check().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FunctionNames {
     /// Letters, `_` and digits, not starting with a digit: `create_event`.
@@ -49,6 +56,16 @@ pub enum FunctionNames {
 }
 
 /// A parameter of a function.
+///
+/// ```
+/// use causerie::{SdkFunctionParameter, SdkFunctionParameterType};
+/// let unit = SdkFunctionParameterType::SdkStr {
+///     enum_values: Some(vec!["celsius".into(), "fahrenheit".into()]),
+///     description: None,
+/// };
+/// let parameter = SdkFunctionParameter::new("unit", unit, "Of the temperature.").optional();
+/// assert!(parameter.optional);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdkFunctionParameter {
     /// The name under which the argument arrives.
@@ -68,6 +85,16 @@ pub struct SdkFunctionParameter {
 ///
 /// A `description` counts only where the type is nested in an [array](Self::SdkArr) or an [object](Self::SdkObj):
 /// directly under a parameter the parameter's own description is used.
+///
+/// ```
+/// use causerie::SdkFunctionParameterType;
+/// let tags = SdkFunctionParameterType::array(SdkFunctionParameterType::string());
+/// let note = SdkFunctionParameterType::SdkObj {
+///     properties: [("text".to_owned(), SdkFunctionParameterType::string()), ("tags".to_owned(), tags)].into(),
+///     required: vec!["text".into()],
+///     description: None,
+/// };
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum SdkFunctionParameterType {
     /// Text.
@@ -118,11 +145,22 @@ pub enum SdkFunctionParameterType {
 
 impl SdkFunction {
     /// A function with its parameters.
+    ///
+    /// ```
+    /// use causerie::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
+    /// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "How many.");
+    /// let forecast = SdkFunction::new("forecast", "Tell the weather to come.", vec![days]);
+    /// ```
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Vec<SdkFunctionParameter>) -> Self {
         Self { name: name.into(), description: description.into(), parameters }
     }
 
     /// Checks the definition; registering does the same, unless [`LoadOptions`](crate::LoadOptions) allow other names.
+    ///
+    /// ```
+    /// let err = causerie::SdkFunction::new("9 lives", "", vec![]).check().unwrap_err();
+    /// assert_eq!(err.to_string(), r#"function "9 lives": its name is not made of letters, _ and digits"#);
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::InvalidFunction`] for a name that is no identifier, a parameter name that is empty or given twice,
@@ -133,6 +171,11 @@ impl SdkFunction {
     }
 
     /// Checks the definition where such names are allowed.
+    ///
+    /// ```
+    /// use causerie::{FunctionNames, SdkFunction};
+    /// assert!(SdkFunction::new("calendar.today", "", vec![]).check_with(FunctionNames::Dotted).is_ok());
+    /// ```
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -170,6 +213,12 @@ impl SdkFunctionParameter {
     }
 
     /// The same parameter, which a call may leave out.
+    ///
+    /// ```
+    /// use causerie::{SdkFunctionParameter, SdkFunctionParameterType};
+    /// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "How many.").optional();
+    /// assert!(days.optional);
+    /// ```
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
@@ -178,26 +227,47 @@ impl SdkFunctionParameter {
 
 impl SdkFunctionParameterType {
     /// Any text.
+    ///
+    /// ```
+    /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::string(), "A string.");
+    /// ```
     pub fn string() -> Self {
         Self::SdkStr { enum_values: None, description: None }
     }
 
     /// Any number.
+    ///
+    /// ```
+    /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::number(), "A number.");
+    /// ```
     pub fn number() -> Self {
         Self::SdkNum { enum_values: None, description: None }
     }
 
     /// Any whole number.
+    ///
+    /// ```
+    /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::integer(), "A integer.");
+    /// ```
     pub fn integer() -> Self {
         Self::SdkInt { enum_values: None, description: None }
     }
 
     /// True or false.
+    ///
+    /// ```
+    /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::boolean(), "A boolean.");
+    /// ```
     pub fn boolean() -> Self {
         Self::SdkBool { description: None }
     }
 
     /// A list of one type.
+    ///
+    /// ```
+    /// use causerie::SdkFunctionParameterType;
+    /// let cities = SdkFunctionParameterType::array(SdkFunctionParameterType::string());
+    /// ```
     pub fn array(item_type: Self) -> Self {
         Self::SdkArr { item_type: Box::new(item_type), description: None }
     }

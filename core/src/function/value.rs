@@ -5,6 +5,12 @@ use std::fmt::{self, Write};
 use indexmap::IndexMap;
 
 /// The arguments of a call, in the order in which the model wrote them.
+///
+/// ```
+/// use causerie::{Arguments, Value};
+/// let arguments = Arguments::from([("city".to_owned(), "Oslo".into()), ("days".to_owned(), Value::Integer(3))]);
+/// assert_eq!(Value::Object(arguments).to_string(), r#"{"city": "Oslo", "days": 3}"#);
+/// ```
 pub type Arguments = IndexMap<String, Value>;
 
 /// A value inside a call's arguments. Its `Display` is JSON text, spaced as Python's `json.dumps` spaces it.
@@ -35,12 +41,23 @@ pub enum Value {
 }
 
 /// A whole number beyond 64 bits, as its decimal digits with an optional leading minus.
+///
+/// ```
+/// let causerie::Value::BigInteger(number) = causerie::read_json("123456789012345678901").unwrap() else { panic!("it is big") };
+/// assert_eq!(number.digits(), "123456789012345678901");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BigInteger(String);
 
 impl BigInteger {
     /// Reads decimal digits, with an optional `-` before them and no needless zeros; `None` for anything else, and for
     /// numbers that fit an `i64`.
+    ///
+    /// ```
+    /// use causerie::BigInteger;
+    /// assert!(BigInteger::from_digits("9223372036854775808").is_some());
+    /// assert!(BigInteger::from_digits("12").is_none()); // that is a `Value::Integer`
+    /// ```
     pub fn from_digits(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_number = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -48,6 +65,11 @@ impl BigInteger {
     }
 
     /// The decimal digits, with a leading `-` below zero.
+    ///
+    /// ```
+    /// let number = causerie::BigInteger::from_digits("-9223372036854775809").unwrap();
+    /// assert_eq!(number.digits(), "-9223372036854775809");
+    /// ```
     pub fn digits(&self) -> &str {
         &self.0
     }
@@ -55,6 +77,12 @@ impl BigInteger {
 
 impl Value {
     /// The text, when this is a string.
+    ///
+    /// ```
+    /// use causerie::Value;
+    /// assert_eq!(Value::from("Oslo").as_str(), Some("Oslo"));
+    /// assert_eq!(Value::Integer(3).as_str(), None);
+    /// ```
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),
@@ -63,6 +91,12 @@ impl Value {
     }
 
     /// The number, whole or not. Numbers beyond 2^53 may round.
+    ///
+    /// ```
+    /// use causerie::Value;
+    /// assert_eq!(Value::Integer(3).as_f64(), Some(3.0));
+    /// assert_eq!(Value::from("3").as_f64(), None);
+    /// ```
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Integer(integer) => Some(*integer as f64), // rounding is documented

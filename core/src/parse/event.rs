@@ -64,6 +64,10 @@ pub enum ReplyEnd {
 
 impl Note {
     /// Its name in every language and in JSON.
+    ///
+    /// ```
+    /// assert_eq!(causerie::Note::EmptyBlock.code(), "empty_block");
+    /// ```
     pub fn code(self) -> &'static str {
         match self {
             Self::EmptyBlock => "empty_block",

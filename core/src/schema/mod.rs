@@ -55,6 +55,13 @@ pub(crate) fn tool_schema(function: &SdkFunction) -> Value {
 }
 
 /// Functions as JSON text: chat-completions `tools`, which [`functions_from_json`] reads.
+///
+/// ```
+/// let functions = [causerie::SdkFunction::new("now", "Tell the time.", vec![])];
+/// let text = causerie::functions_to_json(&functions);
+/// assert_eq!(causerie::functions_from_json(&text)?, functions);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 pub fn functions_to_json(functions: &[SdkFunction]) -> String {
     functions.iter().map(tool_schema).collect::<Value>().to_string()
 }

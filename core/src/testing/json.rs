@@ -34,6 +34,11 @@ impl ScriptedModel {
     /// `{"bytes": [226, 130]}`, `{"control": "<|tool_call_start|>"}`, `{"fail": "message"}`, `{"stall": true}` and
     /// `{"panic": true}`.
     ///
+    /// ```
+    /// let runner = causerie::testing::ScriptedModel::from_json(r#"{"replies": [["Hello."], ["Bye."]]}"#)?.load()?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Serialization`].
     pub fn from_json(text: &str) -> Result<Self> {

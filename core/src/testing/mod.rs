@@ -44,6 +44,11 @@ const END: &str = "<|im_end|>";
 const CONTEXT: usize = 32_768;
 
 /// A model that says what it is told.
+///
+/// ```
+/// let runner = causerie::testing::ScriptedModel::new().reply("Hello.").reply("Bye.").load()?;
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedModel {
     replies: Vec<ScriptedReply>,
@@ -51,6 +56,12 @@ pub struct ScriptedModel {
 }
 
 /// One reply of a script: steps that are a token each. It ends after the last step.
+///
+/// ```
+/// use causerie::testing::{ScriptedModel, ScriptedReply};
+/// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("It is ").text("sunny.")).load()?;
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptedReply {
     steps: Vec<Step>,
@@ -69,18 +80,38 @@ impl ScriptedModel {
     }
 
     /// Adds a reply, said after those before it. A text is a reply of one token.
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply("Hello.").reply(ScriptedReply::new().text("By").text("e.")).load()?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn reply(mut self, reply: impl Into<ScriptedReply>) -> Self {
         self.replies.push(reply.into());
         self
     }
 
     /// Tokens that a prompt and its reply can have together. Default 32,768; a byte of a prompt is a token.
+    ///
+    /// ```
+    /// let runner = causerie::testing::ScriptedModel::new().context_size(512).load()?;
+    /// assert_eq!(runner.context_size(), 512);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn context_size(self, context_size: usize) -> Self {
         Self { context_size: Some(context_size), ..self }
     }
 
     /// Starts the model. A prompt for which no reply is left ends with
     /// [`ErrorKind::Generation`](crate::ErrorKind::Generation).
+    ///
+    /// ```
+    /// use causerie::{ErrorKind, GenerationOptions, testing::ScriptedModel};
+    /// let runner = ScriptedModel::new().load()?;
+    /// let err = runner.complete("Hi", GenerationOptions::default()).find_map(Result::err).unwrap();
+    /// assert_eq!(err.kind(), ErrorKind::Generation); // no reply is left
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) when no thread can be started.
@@ -120,32 +151,84 @@ impl ScriptedReply {
     }
 
     /// Says a token of text.
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("It is ").text("sunny.")).load()?;
+    /// let events: Vec<_> = runner.complete("Hi", Default::default()).collect();
+    /// assert_eq!(events.len(), 3);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn text(self, text: impl Into<String>) -> Self {
         self.bytes(text.into())
     }
 
     /// Says a token of bytes, which may be a part of a character.
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply(ScriptedReply::new().bytes([0xC3]).bytes([0xA9])).load()?;
+    /// let mut reply = runner.complete("Hi", Default::default());
+    /// let first = Iterator::next(&mut reply).unwrap()?;
+    /// assert_eq!(first, causerie::MessageResponse::Chunk("é".into()));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
         self.step(Step::Say(TokenText::Bytes(bytes.into().into())))
     }
 
     /// Says a control token, such as `<|tool_call_start|>`; `<|im_end|>` ends the reply.
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply(ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>")).load()?;
+    /// let mut reply = runner.complete("Hi", Default::default());
+    /// let first = Iterator::next(&mut reply).unwrap()?;
+    /// assert!(matches!(first, causerie::MessageResponse::FunctionCalls(_)));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn control(self, spelling: &str) -> Self {
         self.step(if spelling == END { Step::Do(Act::End) } else { Step::Say(TokenText::Control(spelling.into())) })
     }
 
     /// Fails here, with [`ErrorKind::Generation`](crate::ErrorKind::Generation) and this message.
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("Well,").fail("no memory")).load()?;
+    /// let events: Vec<_> = runner.complete("Hi", Default::default()).collect();
+    /// assert_eq!(events[1].as_ref().unwrap_err().to_string(), "no memory");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn fail(self, message: impl Into<String>) -> Self {
         self.step(Step::Do(Act::Fail(message.into())))
     }
 
     /// Says nothing more, and does not end, until it is cancelled.
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("Well,").stall()).load()?;
+    /// let mut reply = runner.complete("Hi", Default::default());
+    /// Iterator::next(&mut reply).unwrap()?;
+    /// reply.cancel(); // or it would go on for ever
+    /// assert!(matches!(reply.last(), Some(Ok(causerie::MessageResponse::Complete(_)))));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn stall(self) -> Self {
         self.step(Step::Do(Act::Stall))
     }
 
     /// Panics here, as a fault of causerie itself would, which ends the reply with
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal).
+    ///
+    /// ```
+    /// use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// let runner = ScriptedModel::new().reply(ScriptedReply::new().panic()).load()?;
+    /// let events: Vec<_> = runner.complete("Hi", Default::default()).collect();
+    /// assert_eq!(events[0].as_ref().unwrap_err().kind(), causerie::ErrorKind::Internal);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn panic(self) -> Self {
         self.step(Step::Do(Act::Panic))
     }

@@ -17,6 +17,15 @@ use crate::parse::number_lexemes;
 const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
 
 /// What [`validate`] found.
+///
+/// ```
+/// use causerie::{SdkFunction, SdkFunctionCall, validate};
+///
+/// fn run(call: &SdkFunctionCall, function: &SdkFunction) -> String {
+///     let validation = validate(call, function);
+///     if validation.is_ok() { format!("run with {:?}", validation.arguments) } else { validation.errors_as_tool_text() }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
     /// The arguments, coerced where that was possible.
@@ -27,6 +36,11 @@ pub struct Validation {
 
 impl Validation {
     /// Whether the arguments fit, coerced or not.
+    ///
+    /// ```
+    /// use causerie::{SdkFunction, SdkFunctionCall, validate};
+    /// assert!(validate(&SdkFunctionCall::default(), &SdkFunction::new("now", "Tell the time.", vec![])).is_ok());
+    /// ```
     pub fn is_ok(&self) -> bool {
         self.diagnostics.iter().all(|diagnostic| diagnostic.code.severity() < Severity::Error)
     }
