@@ -54,5 +54,6 @@ if release == nil {
     package.targets += [
         .executableTarget(name: "weather", dependencies: ["Causerie"], path: "Examples/Weather"),
         .testTarget(name: "CauserieTests", dependencies: ["Causerie"]),
+        .executableTarget(name: "ending", dependencies: ["Causerie"], path: "Tests/Ending"),
     ]
 }

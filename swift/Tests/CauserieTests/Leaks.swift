@@ -12,7 +12,7 @@ import Testing
         #expect(engineThreads() == 0)
         try await generate(100)  // what is allocated once
         var random = Random(state: 7)
-        let before = residentBytes()
+        let (before, files) = (residentBytes(), openFiles())
         var runners = 0
         for _ in 0..<(count / 100) {
             let streams = try await generate(100, &random)
@@ -22,6 +22,7 @@ import Testing
         // A runner's thread ends when nothing holds the runner any more, on either side of the border.
         for _ in 0..<100_000 where engineThreads() > 0 { sched_yield() }
         #expect(engineThreads() == 0)
+        #expect(openFiles() <= files)
         let grown = residentBytes() - before
         print("\(count) generations with \(runners) models: \(grown / 1024) KiB more memory")
         #expect(grown < 16 << 20)
@@ -75,6 +76,10 @@ import Testing
             (try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8))?.hasPrefix("causerie")
                 ?? false
         }.count
+    }
+
+    private func openFiles() -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count ?? 0
     }
 
     private func residentBytes() -> Int {

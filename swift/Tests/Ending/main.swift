@@ -1,0 +1,22 @@
+// Ends in the midst of replies: of one that nobody reads on, one whose next event a task waits for, and one whose events
+// are read as fast as they come. scripts/test-swift runs it, and looks at how it ended.
+
+import Causerie
+import Foundation
+
+let message = ChatMessage(role: .user, textContent: "Hi")
+func reply(_ steps: String) throws -> ResponseStream {
+    let runner = try loadScriptedModel(script: #"{"replies": [[\#(steps)]]}"#)
+    return runner.createConversation().generateResponse(message: message)
+}
+
+let stalled = #""a", {"stall": true}"#
+let endless = Array(repeating: #""a""#, count: 100_000).joined(separator: ", ")
+let unread = try reply(stalled)
+_ = try await unread.next()
+for steps in [stalled, endless] {
+    let stream = try reply(steps)
+    _ = try await stream.next()
+    Task { while try await stream.next() != nil {} }
+}
+exit(0)
