@@ -38,6 +38,7 @@ def test_replies_left_at_random_leave_nothing_behind(capsys: pytest.CaptureFixtu
     assert after["streams"] == before["streams"] == 0
     assert after["awaited"] == before["awaited"] == 0
     assert after["futures"] == before["futures"] == 0
+    assert after["files"] <= before["files"]
     assert after["KiB"] - before["KiB"] < 16 * 1024
 
 
@@ -97,6 +98,7 @@ def figures() -> dict[str, int]:
         "awaited": len(_waiting._awaited),
         "futures": len(futures),
         "threads": threads(),
+        "files": len(os.listdir("/proc/self/fd")),
         "KiB": int(Path("/proc/self/statm").read_text().split()[1]) * (os.sysconf("SC_PAGE_SIZE") // 1024),
     }
 

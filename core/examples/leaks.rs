@@ -1,0 +1,78 @@
+//! What an event costs beside its computation, and what replies that are left at random leave behind. The model is a script,
+//! which computes nothing.
+//!
+//! `cargo run --release -p causerie --example leaks`
+
+use std::time::{Duration, Instant};
+
+use causerie::testing::{ScriptedModel, ScriptedReply};
+use causerie::{ChatMessage, GenerationOptions, ResponseStream, SdkError};
+
+const REPLIES: usize = 10_000;
+/// Tokens of a reply, and replies of a model.
+const LENGTH: u64 = 20;
+const PER_MODEL: usize = 100;
+
+fn main() -> Result<(), SdkError> {
+    events(20_000)?;
+    let mut random = 7_u64;
+    leave_at_random(200, &mut random)?; // what is set up once is no leak
+    println!("before: {}", resources());
+    leave_at_random(REPLIES, &mut random)?;
+    println!("after {REPLIES} replies: {}", resources());
+    Ok(())
+}
+
+fn ask(replies: impl IntoIterator<Item = ScriptedReply>) -> Result<impl FnMut() -> ResponseStream, SdkError> {
+    let runner = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load()?;
+    let ask =
+        move || runner.create_conversation("").generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    Ok(ask)
+}
+
+fn events(n_tokens: usize) -> Result<(), SdkError> {
+    let long = (0..n_tokens).fold(ScriptedReply::new(), |reply, _| reply.text("x"));
+    let mut costs = Vec::new();
+    let mut before = Instant::now();
+    for event in ask([long])?() {
+        event?;
+        costs.push(before.elapsed());
+        before = Instant::now();
+    }
+    costs.sort_unstable();
+    let (median, late) = (costs[costs.len() / 2], costs[costs.len() * 95 / 100]);
+    println!("an event: median {median:?}, 95 % within {late:?}, of {}", costs.len());
+    Ok(())
+}
+
+fn leave_at_random(n_replies: usize, random: &mut u64) -> Result<(), SdkError> {
+    for _ in 0..n_replies / PER_MODEL {
+        // It would never end by itself.
+        let endless = (0..LENGTH).fold(ScriptedReply::new(), |reply, _| reply.text("word ")).stall();
+        let mut ask = ask(vec![endless; PER_MODEL])?;
+        for _ in 0..PER_MODEL {
+            *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut reply = ask();
+            for _ in 0..(*random >> 33) % LENGTH {
+                Iterator::next(&mut reply).transpose()?;
+            }
+            if *random >> 63 == 0 {
+                reply.cancel();
+                reply.try_for_each(|event| event.map(drop))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What Linux says of this process, once the engines have ended.
+fn resources() -> String {
+    let count = |folder: &str| std::fs::read_dir(folder).map_or(0, Iterator::count);
+    let patience = Instant::now();
+    while 1 < count("/proc/self/task") && patience.elapsed() < Duration::from_secs(10) {
+        std::thread::yield_now();
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("unknown").trim();
+    format!("{} threads, {} open files, {memory} of memory", count("/proc/self/task"), count("/proc/self/fd"))
+}
