@@ -149,7 +149,7 @@ pub struct LoadOptions {
     /// What computes. Default: the CPU.
     pub device: Device,
     /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know; elsewhere as many as there are
-    /// processors do. No result depends on it. Default: as many as there are processors.
+    /// processors do. No result depends on it. Default: as many as there are cores, of fast and slow ones the fast.
     pub threads: Option<usize>,
     /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
     pub cache_type: CacheType,

@@ -4,6 +4,7 @@
 //! [`Cpu`] has the operations that models are made of. Their results do not depend on how many threads or rows work at
 //! once, nor on the processor: all kernels keep one order of operations.
 
+mod cores;
 mod grid;
 mod memory;
 mod pool;
@@ -17,6 +18,7 @@ mod cpu;
 mod model_file;
 
 pub use activations::Activations;
+pub use cores::fast_cores;
 pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, Turns};
 pub use matrix::{Format, Matrix};
 pub use model_file::ModelFile;

@@ -27,7 +27,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -78,8 +77,7 @@ impl Compute {
         match options.device {
             Device::Cpu if !Cpu::is_known() => Ok(Self::Candle(candle_core::Device::Cpu)),
             Device::Cpu => {
-                let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
-                let n_threads = options.threads.unwrap_or_else(available);
+                let n_threads = options.threads.unwrap_or_else(causerie_backend::fast_cores);
                 Ok(Self::Native { n_threads, cache_type: options.cache_type })
             }
             Device::Metal => candle_core::Device::new_metal(0).map(Self::Candle).map_err(|err| {

@@ -10,6 +10,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod floats;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,8 @@ use std::ops::Range;
 use crate::activations::{Activations, QuantisedBand, QuantisedGroup};
 use crate::grid::Grid;
 use crate::matrix::{Matrix, TILE};
+#[cfg(target_arch = "aarch64")]
+use crate::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
@@ -34,6 +38,8 @@ pub(crate) enum Tier {
     /// AVX-512, and tiles for many rows.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Amx(Avx512, amx::Amx),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon, neon::Bytes),
 }
 
 impl Tier {
@@ -53,6 +59,8 @@ impl Tier {
             #[cfg(target_os = "linux")]
             all.extend(amx::Amx::detect().map(|amx| Self::Amx(avx512, amx)));
         }
+        #[cfg(target_arch = "aarch64")]
+        all.extend(neon::Bytes::all().map(|bytes| Self::Neon(Neon, bytes)));
         all
     }
 
@@ -66,10 +74,13 @@ impl Tier {
             Self::Avx512(avx512) => avx512.run(work),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Self::Amx(avx512, _) => avx512.run(work),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(neon, _) => neon.run(work),
         }
     }
 
     /// The rows of a band, where activations of this many rows are quantised.
+    #[allow(unused_variables, reason = "only tiles want more than one")]
     pub(crate) fn band_height(self, n_rows: usize) -> usize {
         match self {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -82,6 +93,9 @@ impl Tier {
     pub(crate) fn quantise(self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
         match self {
             Self::Portable => to.put(row, x, QuantisedGroup::of),
+            // Compiled to vectors as it stands.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(..) => to.put(row, x, QuantisedGroup::of),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2::quantise(avx2, x, to, row),
             #[cfg(target_arch = "x86_64")]
@@ -112,6 +126,8 @@ impl Tier {
                 amx::HEIGHT => amx::product(amx, matrix, tiles, x, out),
                 _ => avx512::product(avx512, matrix, tiles, x, out),
             },
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_, bytes) => neon::product(bytes, matrix, tiles, x, out),
         }
     }
 }

@@ -1,0 +1,138 @@
+//! NEON, which every aarch64 processor has.
+
+use std::arch::aarch64::*;
+use std::arch::asm;
+
+use super::{LANES, Simd, Work};
+
+/// Exists where the target has NEON, which is part of aarch64.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neon;
+
+/// Sixteen numbers: four of a register each.
+pub(crate) type Four = [float32x4_t; 4];
+
+/// Four f16 to f32; the intrinsic wants a type that is not stable yet.
+#[inline(always)]
+pub(crate) fn wide(halves: uint16x4_t) -> float32x4_t {
+    let wide;
+    // SAFETY: a conversion of registers, which every aarch64 processor has.
+    unsafe {
+        asm!("fcvtl {wide:v}.4s, {halves:v}.4h", wide = lateout(vreg) wide, halves = in(vreg) halves,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    wide
+}
+
+/// Does the same with each of the four registers. A macro, since closures are not always compiled into what they serve.
+macro_rules! each {
+    (|$($x:ident),*| $value:expr) => {{
+        #[allow(unused_unsafe)]
+        // SAFETY: every aarch64 processor has NEON.
+        unsafe {
+            [
+                { $(let $x = $x[0];)* $value },
+                { $(let $x = $x[1];)* $value },
+                { $(let $x = $x[2];)* $value },
+                { $(let $x = $x[3];)* $value },
+            ]
+        }
+    }};
+}
+
+impl Simd for Neon {
+    type Floats = Four;
+    const HAS_MANY_REGISTERS: bool = false;
+
+    #[inline(always)]
+    fn run<W: Work>(self, work: W) -> W::Output {
+        work.run(self)
+    }
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Four {
+        // SAFETY: every aarch64 processor has NEON.
+        unsafe { [vdupq_n_f32(x); 4] }
+    }
+
+    #[inline(always)]
+    fn load(self, from: &[f32; LANES]) -> Four {
+        let at = from.as_ptr();
+        // SAFETY: sixteen values are read.
+        unsafe { [vld1q_f32(at), vld1q_f32(at.add(4)), vld1q_f32(at.add(8)), vld1q_f32(at.add(12))] }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Four, to: &mut [f32; LANES]) {
+        let at = to.as_mut_ptr();
+        // SAFETY: sixteen values are written.
+        unsafe {
+            vst1q_f32(at, x[0]);
+            vst1q_f32(at.add(4), x[1]);
+            vst1q_f32(at.add(8), x[2]);
+            vst1q_f32(at.add(12), x[3]);
+        }
+    }
+
+    #[inline(always)]
+    fn load_f16(self, from: &[u16; LANES]) -> Four {
+        let at = from.as_ptr();
+        // SAFETY: sixteen values are read.
+        unsafe {
+            [wide(vld1_u16(at)), wide(vld1_u16(at.add(4))), wide(vld1_u16(at.add(8))), wide(vld1_u16(at.add(12)))]
+        }
+    }
+
+    #[inline(always)]
+    fn load_bf16(self, from: &[u16; LANES]) -> Four {
+        let at = from.as_ptr();
+        // SAFETY: sixteen values are read.
+        let halves = unsafe { [vld1_u16(at), vld1_u16(at.add(4)), vld1_u16(at.add(8)), vld1_u16(at.add(12))] };
+        each!(|halves| vreinterpretq_f32_u32(vshll_n_u16::<16>(halves)))
+    }
+
+    #[inline(always)]
+    fn add(self, a: Four, b: Four) -> Four {
+        each!(|a, b| vaddq_f32(a, b))
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Four, b: Four) -> Four {
+        each!(|a, b| vsubq_f32(a, b))
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Four, b: Four) -> Four {
+        each!(|a, b| vmulq_f32(a, b))
+    }
+
+    #[inline(always)]
+    fn div(self, a: Four, b: Four) -> Four {
+        each!(|a, b| vdivq_f32(a, b))
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: Four, b: Four, c: Four) -> Four {
+        each!(|a, b, c| vfmaq_f32(c, a, b))
+    }
+
+    #[inline(always)]
+    fn max(self, a: Four, b: Four) -> Four {
+        each!(|a, b| vbslq_f32(vcgtq_f32(a, b), a, b))
+    }
+
+    #[inline(always)]
+    fn min(self, a: Four, b: Four) -> Four {
+        each!(|a, b| vbslq_f32(vcltq_f32(a, b), a, b))
+    }
+
+    #[inline(always)]
+    fn round(self, x: Four) -> Four {
+        each!(|x| vrndnq_f32(x))
+    }
+
+    #[inline(always)]
+    fn power_of_two(self, n: Four) -> Four {
+        each!(|n| vreinterpretq_f32_s32(vshlq_n_s32::<23>(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)))))
+    }
+}
