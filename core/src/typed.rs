@@ -175,6 +175,11 @@ fn fitting(call: &SdkFunctionCall, function: &SdkFunction) -> Result<Arguments> 
 }
 
 /// A parameter of a type; without a description of its own it has that of the type.
+///
+/// ```
+/// let parameter = causerie::typed::parameter::<Option<u8>>("days", "How many.");
+/// assert!(parameter.optional);
+/// ```
 pub fn parameter<T: TypedParameter>(name: &str, description: &str) -> SdkFunctionParameter {
     let parameter_type = T::parameter_type();
     let own = description_of(&mut parameter_type.clone()).and_then(|own| own.take()).unwrap_or_default();
@@ -184,6 +189,11 @@ pub fn parameter<T: TypedParameter>(name: &str, description: &str) -> SdkFunctio
 }
 
 /// The type of an object with these members; an empty description is none.
+///
+/// ```
+/// use causerie::typed::{object, parameter};
+/// let place = object(vec![parameter::<f64>("x", ""), parameter::<f64>("y", "")], "A place on the map.");
+/// ```
 pub fn object(members: Vec<SdkFunctionParameter>, description: &str) -> SdkFunctionParameterType {
     let required = members.iter().filter(|member| !member.optional).map(|member| member.name.clone()).collect();
     let properties = members.into_iter().map(|member| {
@@ -197,12 +207,22 @@ pub fn object(members: Vec<SdkFunctionParameter>, description: &str) -> SdkFunct
 }
 
 /// The type of one of several values; an empty description is none.
+///
+/// ```
+/// let unit = causerie::typed::choice(&["celsius", "fahrenheit"], "Of the temperature.");
+/// ```
 pub fn choice(values: &[&str], description: &str) -> SdkFunctionParameterType {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
     SdkFunctionParameterType::SdkStr { enum_values: Some(values), description: stated(description) }
 }
 
 /// What stands for a value among several.
+///
+/// ```
+/// let is_celsius = causerie::typed::chosen(&"celsius".into(), "unit", [("celsius", true), ("fahrenheit", false)])?;
+/// assert!(is_celsius);
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 ///
 /// # Errors
 /// [`ErrorKind::InvalidArgument`] for a value that is none of them.
@@ -212,6 +232,15 @@ pub fn chosen<T, const N: usize>(value: &Value, place: &str, choices: [(&str, T)
 }
 
 /// The members of an object, taken one by one.
+///
+/// ```
+/// use causerie::typed::Members;
+/// let value = causerie::read_json(r#"{"x": 1.5, "y": 2}"#).unwrap();
+/// let mut members = Members::of(value, "place")?;
+/// assert_eq!((members.take::<f64>("x")?, members.take::<f64>("y")?), (1.5, 2.0));
+/// assert_eq!(members.take::<f64>("z").unwrap_err().to_string(), "place.z is missing");
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
 #[derive(Debug)]
 pub struct Members<'a> {
     entries: Arguments,
@@ -220,6 +249,10 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Those of a value.
+    ///
+    /// ```
+    /// assert!(causerie::typed::Members::of("north".into(), "place").is_err());
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] for a value that is no object.
@@ -231,6 +264,12 @@ impl<'a> Members<'a> {
     }
 
     /// The member of a name.
+    ///
+    /// ```
+    /// let value = causerie::read_json(r#"{"city": "Oslo"}"#).unwrap();
+    /// let city: String = causerie::typed::Members::of(value, "")?.take("city")?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] for one that is missing, or of another type.

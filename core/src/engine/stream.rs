@@ -102,6 +102,17 @@ impl CancelHandle {
     /// Stops the reply before its next step: one token, or 128 of the prompt. A step under way, of this reply or of
     /// others of the same model, is finished first. The stream then ends with a `Complete` whose finish reason is
     /// `Interrupted`. Calling it again, or after the end, does nothing.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// reply.cancel_handle().cancel();
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+    /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         if let Some(engine) = self.engine.get() {
@@ -186,11 +197,34 @@ impl ResponseStream {
     }
 
     /// Stops the reply within one token; see [`CancelHandle::cancel`].
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// reply.cancel();
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+    /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
     /// A handle that cancels this reply while another thread pulls the stream.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// let handle = reply.cancel_handle();
+    /// std::thread::spawn(move || handle.cancel());
+    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
+    /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel.clone()
     }

@@ -196,6 +196,10 @@ impl Repair {
     ];
 
     /// Its name in every language and in JSON.
+    ///
+    /// ```
+    /// assert_eq!(causerie::Repair::LeadingZero.code(), "leading_zero");
+    /// ```
     pub fn code(self) -> &'static str {
         match self {
             Self::MissingBrackets => "missing_brackets",
@@ -243,6 +247,10 @@ impl RejectionReason {
     ];
 
     /// Its name in every language and in JSON.
+    ///
+    /// ```
+    /// assert_eq!(causerie::RejectionReason::MissingName.code(), "missing_name");
+    /// ```
     pub fn code(self) -> &'static str {
         match self {
             Self::MalformedSyntax => "malformed_syntax",

@@ -104,6 +104,11 @@ impl DiagnosticCode {
     ];
 
     /// How much it matters.
+    ///
+    /// ```
+    /// use causerie::{DiagnosticCode, Severity};
+    /// assert_eq!(DiagnosticCode::StringToNumber.severity(), Severity::Coerced);
+    /// ```
     pub fn severity(self) -> Severity {
         match self {
             Self::MissingRequired
@@ -117,6 +122,10 @@ impl DiagnosticCode {
     }
 
     /// Its name in every language and in JSON.
+    ///
+    /// ```
+    /// assert_eq!(causerie::DiagnosticCode::MissingRequired.code(), "missing_required");
+    /// ```
     pub fn code(self) -> &'static str {
         match self {
             Self::UnwrappedArguments => "unwrapped_arguments",

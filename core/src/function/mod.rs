@@ -204,6 +204,12 @@ impl SdkFunction {
 
 impl SdkFunctionParameter {
     /// A required parameter.
+    ///
+    /// ```
+    /// use causerie::{SdkFunctionParameter, SdkFunctionParameterType};
+    /// let city = SdkFunctionParameter::new("city", SdkFunctionParameterType::string(), "The city.");
+    /// assert!(!city.optional);
+    /// ```
     pub fn new(
         name: impl Into<String>,
         parameter_type: SdkFunctionParameterType,

@@ -3,6 +3,17 @@
 use crate::function::{RejectedCall, SdkFunctionCall};
 
 /// A piece of a reply.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// let mut found = Vec::new();
+/// parser.push(Piece::Text("Hello"), &mut |parsed| found.push(parsed));
+/// parser.push(Piece::Control("<|tool_call_start|>"), &mut |parsed| found.push(parsed));
+/// parser.finish(ReplyEnd::Ended, &mut |parsed| found.push(parsed));
+/// assert_eq!(found[0], Parsed::Text("Hello".into()));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
     /// Text, in whole characters.
@@ -12,6 +23,19 @@ pub enum Piece<'a> {
 }
 
 /// What a reply consists of.
+///
+/// ```
+/// use causerie::Parsed;
+///
+/// fn show(parsed: &Parsed) {
+///     match parsed {
+///         Parsed::Text(text) | Parsed::Reasoning(text) => print!("{text}"),
+///         Parsed::Calls(calls) => println!("{} calls", calls.len()),
+///         Parsed::Rejected(rejected) => rejected.iter().for_each(|call| println!("{}", call.message)),
+///         Parsed::Note(note) => println!("({})", note.code()),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parsed {
     /// Text.
@@ -27,6 +51,16 @@ pub enum Parsed {
 }
 
 /// Something about a reply that changes neither its text nor its calls.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser, Note};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// let mut found = Vec::new();
+/// parser.push(Piece::Control("<|tool_call_end|>"), &mut |parsed| found.push(parsed));
+/// parser.finish(ReplyEnd::Ended, &mut |parsed| found.push(parsed));
+/// assert_eq!(found, [Parsed::Note(Note::StrayMarker)]);
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
@@ -43,6 +77,14 @@ pub enum Note {
 }
 
 /// Where in a reply a parser stands.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Piece, Place, ReplyParser};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// parser.push(Piece::Control("<|tool_call_start|>"), &mut |_| {});
+/// assert_eq!(parser.place(), Place::Calls);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In text.
@@ -54,6 +96,18 @@ pub enum Place {
 }
 
 /// How a reply ended.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser, RejectionReason};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// let mut found = Vec::new();
+/// parser.push(Piece::Control("<|tool_call_start|>"), &mut |parsed| found.push(parsed));
+/// parser.push(Piece::Text("[timer(minutes=1"), &mut |parsed| found.push(parsed));
+/// parser.finish(ReplyEnd::Interrupted, &mut |parsed| found.push(parsed)); // or was it to be 12?
+/// let Parsed::Rejected(rejected) = &found[0] else { panic!("it is not whole") };
+/// assert_eq!(rejected[0].reason, RejectionReason::IncompleteBlock);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {
     /// The model stopped, or met a stop sequence or a limit of tokens.

@@ -75,6 +75,11 @@ enum Step {
 
 impl ScriptedModel {
     /// A model without replies.
+    ///
+    /// ```
+    /// let runner = causerie::testing::ScriptedModel::new().reply("Hello.").load()?;
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
@@ -146,6 +151,11 @@ impl ScriptedModel {
 
 impl ScriptedReply {
     /// A reply of nothing.
+    ///
+    /// ```
+    /// use causerie::testing::ScriptedReply;
+    /// assert_eq!(ScriptedReply::new().text("Hello."), ScriptedReply::from("Hello."));
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
