@@ -378,6 +378,7 @@ impl From<LoadOptions> for core::LoadOptions {
                 min_p: sampling.min_p,
                 repetition_penalty: sampling.repetition_penalty,
             },
+            look_ahead: defaults.look_ahead,
             random_seed: options.random_seed.map(|seed| seed.0),
             cache_bytes: options.cache_bytes.map_or(defaults.cache_bytes, SdkLong::size),
             cache_entries: options.cache_entries.map_or(defaults.cache_entries, SdkCount::size),

@@ -119,6 +119,11 @@ pub struct GenerationStats {
     pub call_tokens: SdkCount,
     /// Those of them that were the only ones possible, so that the model was not asked for them.
     pub forced_tokens: SdkCount,
+    /// Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
+    /// right.
+    pub drafted_tokens: SdkCount,
+    /// Those of them that were right.
+    pub accepted_draft_tokens: SdkCount,
     /// Spent finding out which tokens are possible; a part of the other times.
     pub constraint_time: f64,
     /// Tokens of prompt and reply together.
@@ -192,6 +197,8 @@ impl From<core::GenerationStats> for GenerationStats {
             reasoning_tokens: count(stats.reasoning_tokens),
             call_tokens: count(stats.call_tokens),
             forced_tokens: count(stats.forced_tokens),
+            drafted_tokens: count(stats.drafted_tokens),
+            accepted_draft_tokens: count(stats.accepted_draft_tokens),
             constraint_time: stats.constraint_time.as_secs_f64(),
             total_tokens: count(stats.total_tokens()),
             queue_time: stats.queue_time.as_secs_f64(),

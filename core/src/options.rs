@@ -153,6 +153,9 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
     pub cache_type: CacheType,
+    /// Whether tokens that are the only ones possible, and guesses at what calls and quotes repeat, are read along with the
+    /// token before them. Where our kernels compute, no reply depends on it, only its speed. Default: true.
+    pub look_ahead: bool,
     /// A chat template in place of the model's own.
     pub chat_template: Option<String>,
     /// The form in which the chat template is handed functions. Default: what its family is used to.
@@ -180,6 +183,7 @@ impl Default for LoadOptions {
             device: Device::default(),
             threads: None,
             cache_type: CacheType::default(),
+            look_ahead: true,
             chat_template: None,
             tool_list_form: None,
             function_names: FunctionNames::default(),

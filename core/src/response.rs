@@ -168,6 +168,11 @@ pub struct GenerationStats {
     pub call_tokens: usize,
     /// Those of them that were the only ones possible, so that the model was not asked for them.
     pub forced_tokens: usize,
+    /// Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
+    /// right: in calls and quotes, as long as enough of them are.
+    pub drafted_tokens: usize,
+    /// Those of them that were right.
+    pub accepted_draft_tokens: usize,
     /// Spent finding out which tokens are possible; a part of the other times.
     pub constraint_time: Duration,
     /// From the request to its turn: other replies of the same conversation come first.
@@ -190,6 +195,29 @@ pub struct GenerationStats {
 }
 
 impl GenerationStats {
+    /// Those of a reply that has not begun.
+    pub(crate) fn new(seed: u64, sampling: Sampling, context_size: usize) -> Self {
+        Self {
+            prompt_tokens: 0,
+            cached_prompt_tokens: 0,
+            completion_tokens: 0,
+            reasoning_tokens: 0,
+            call_tokens: 0,
+            forced_tokens: 0,
+            drafted_tokens: 0,
+            accepted_draft_tokens: 0,
+            constraint_time: Duration::ZERO,
+            queue_time: Duration::ZERO,
+            time_to_first_token: Duration::ZERO,
+            prefill_time: Duration::ZERO,
+            decode_time: Duration::ZERO,
+            seed,
+            sampling,
+            context_size,
+            peak_memory: None,
+        }
+    }
+
     /// Tokens of prompt and reply together.
     ///
     /// ```

@@ -161,6 +161,7 @@ impl ModelRunner {
 
     pub(crate) fn start(mut loaded: LoadedModel, options: &LoadOptions, info: ModelInfo) -> Result<Self> {
         loaded.function_names = options.function_names;
+        loaded.looks_ahead = options.look_ahead;
         let inner = Inner {
             function_names: options.function_names,
             control: loaded.tokenizer.control_tokens()?,

@@ -59,6 +59,10 @@ class GenerationStats:
     call_tokens: int
     forced_tokens: int
     """Tokens that were the only ones possible, so that the model was not asked for them."""
+    drafted_tokens: int
+    """Tokens that were guessed, by where the text before them stood already, and read along to see whether they are right."""
+    accepted_draft_tokens: int
+    """Those of them that were right."""
     constraint_time: float
     """Spent finding out which tokens are possible; a part of the other times."""
     total_tokens: int

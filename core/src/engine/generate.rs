@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::engine::cache::PrefixCache;
+use crate::engine::draft::Drafter;
 use crate::engine::guide::Guide;
+use crate::engine::reading::Reading;
 use crate::engine::reply::Reply;
 use crate::engine::stream::Outlet;
 use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request};
@@ -17,9 +19,6 @@ use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::{TokenText, Tokenizer, Utf8Pieces};
-
-/// Prompt tokens read in one step; a cancel waits for one step at most.
-pub(crate) const PREFILL_CHUNK: usize = 128;
 
 /// What a turn of work brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +52,8 @@ pub(crate) struct Generation {
     reading: Option<Reading>,
     /// What may be written.
     guide: Guide,
+    /// What may be guessed of it.
+    drafter: Drafter,
     sampler: Sampler,
     pieces: Utf8Pieces,
     parser: ReplyParser,
@@ -67,13 +68,6 @@ pub(crate) struct Generation {
     has_ended: bool,
     clock: Clock,
     stats: GenerationStats,
-}
-
-/// Tokens that the model reads next.
-struct Reading {
-    begun: Instant,
-    /// Where they end; they begin behind what the state has read.
-    end: usize,
 }
 
 /// When the phases of a reply began.
@@ -100,6 +94,7 @@ impl Generation {
             state: None,
             reading: None,
             guide: Guide::default(),
+            drafter: Drafter::new(),
             sampler: Sampler::new(request.sampling, seed),
             pieces: loaded.tokenizer.pieces(),
             parser: ReplyParser::new(options.function_call_parser)
@@ -112,23 +107,7 @@ impl Generation {
             terminal: None,
             has_ended: false,
             clock: Clock { requested, deadline },
-            stats: GenerationStats {
-                prompt_tokens: 0,
-                cached_prompt_tokens: 0,
-                completion_tokens: 0,
-                reasoning_tokens: 0,
-                call_tokens: 0,
-                forced_tokens: 0,
-                constraint_time: Duration::ZERO,
-                queue_time: Duration::ZERO,
-                time_to_first_token: Duration::ZERO,
-                prefill_time: Duration::ZERO,
-                decode_time: Duration::ZERO,
-                seed,
-                sampling: request.sampling,
-                context_size: loaded.context_size,
-                peak_memory: None,
-            },
+            stats: GenerationStats::new(seed, request.sampling, loaded.context_size),
         }
     }
 
@@ -155,16 +134,19 @@ impl Generation {
 
     /// What the model is to read for this reply, if anything is planned.
     pub(crate) fn reading(&mut self) -> Option<Step<'_>> {
-        let Reading { end, .. } = self.reading.as_ref()?;
-        let (state, tokens) = (self.state.as_mut()?, &self.tokens);
-        Some(Step { ids: tokens.get(state.n_tokens()..*end)?, wants_logits: *end == tokens.len(), state })
+        let reading = self.reading.as_ref()?;
+        let n_logits = if reading.end == self.tokens.len() { 1 + reading.draft().len() } else { 0 };
+        Some(Step { ids: &reading.ids, state: self.state.as_mut()?, n_logits })
     }
 
     /// Leaves a stretch of a prompt for later when no room is left for it among those that are read now.
     pub(crate) fn postpone_beyond(&mut self, n_left: &mut usize) {
-        let n_tokens = self.reading().map_or(0, |step| step.ids.len());
-        match n_left.checked_sub(n_tokens) {
-            _ if n_tokens <= 1 => {}
+        let Some(reading) = &mut self.reading else { return };
+        if *n_left < reading.ids.len() {
+            reading.drop_draft();
+        }
+        match n_left.checked_sub(reading.ids.len()) {
+            _ if reading.ids.len() <= 1 => {}
             Some(left) => *n_left = left,
             None => {
                 self.reading = None;
@@ -247,19 +229,24 @@ impl Generation {
                 empty.insert(state)
             }
         };
-        let end = stretch_end(&self.tokens, state.n_tokens(), |token| loaded.tokenizer.is_end(*token));
-        self.reading = Some(Reading { begun: Instant::now(), end });
+        let mut reading = Reading::behind(state.n_tokens(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
+        if reading.end == self.tokens.len() && loaded.looks_ahead && loaded.model.shares_passes() {
+            let draft = self.drafter.guess(self.parser.place(), &self.tokens, &loaded.tokenizer);
+            reading.guess(self.guide.possible(draft));
+        }
+        self.reading = Some(reading);
         Ok(Progress::Reading)
     }
 
     /// Keeps states for later prompts, and behind the last token picks another. False when there is nothing to do yet.
     fn read(
         &mut self,
-        Reading { begun, end }: Reading,
+        reading: Reading,
         logits: Option<Vec<f32>>,
         loaded: &LoadedModel,
         cache: &mut PrefixCache,
     ) -> Result<bool> {
+        let Reading { begun, end, .. } = reading;
         if logits.is_none() && end == self.tokens.len() {
             return Ok(false);
         }
@@ -280,7 +267,7 @@ impl Generation {
             self.stats.time_to_first_token = self.clock.requested.elapsed();
         }
         let n_calls = self.reply.n_calls();
-        self.pick(logits, loaded)?;
+        self.write_behind(logits, reading.draft(), loaded)?;
         // The result of a call is often sent before the reply has ended.
         if n_calls < self.reply.n_calls()
             && let Some(state) = &self.state
@@ -319,17 +306,38 @@ impl Generation {
         }
     }
 
+    /// Writes what follows from the logits behind the last token, and from those behind each guess that comes true.
+    fn write_behind(&mut self, mut logits: Vec<f32>, draft: &[u32], loaded: &LoadedModel) -> Result<()> {
+        let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.tokens.len());
+        let mut n_right = 0;
+        loop {
+            self.pick(&mut logits[n_right * n_logits..][..n_logits], loaded)?;
+            let written = &self.tokens[n_before..];
+            n_right = written.iter().zip(draft).take_while(|(written, guessed)| written == guessed).count();
+            if self.has_ended || n_right < written.len() {
+                break;
+            }
+        }
+        if !draft.is_empty() {
+            self.drafter.settle(draft.len(), n_right);
+            self.stats.drafted_tokens += draft.len();
+            self.stats.accepted_draft_tokens += n_right;
+            self.state = self.state.as_ref().and_then(|state| state.cut(n_before + n_right));
+        }
+        Ok(())
+    }
+
     /// Writes the next token, and those behind it that are the only ones possible: the model reads them in one step.
-    fn pick(&mut self, mut logits: Vec<f32>, loaded: &LoadedModel) -> Result<()> {
+    fn pick(&mut self, logits: &mut [f32], loaded: &LoadedModel) -> Result<()> {
         let tokenizer = &loaded.tokenizer;
-        logits.truncate(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
+        let n_known = logits.len().min(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
         let mut forced = self.guide.forced(self.parser.place());
         if forced.is_empty() {
-            match self.choose(&mut logits, tokenizer)? {
+            match self.choose(&mut logits[..n_known], tokenizer)? {
                 Some(token) => self.write(token, tokenizer),
                 None => self.end(FinishReason::Constraint),
             }
-            if loaded.reads_forced_together {
+            if loaded.looks_ahead {
                 forced = self.forced_behind();
             }
         }
@@ -341,7 +349,7 @@ impl Generation {
                 self.sampler.note(token);
                 self.stats.forced_tokens += 1;
                 self.write(token, tokenizer);
-                if !loaded.reads_forced_together {
+                if !loaded.looks_ahead {
                     return Ok(());
                 }
             }
@@ -405,6 +413,7 @@ impl Generation {
             self.parser.push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
         }
         let now = self.parser.place();
+        self.drafter.follow(now, &text);
         self.guide.follow(before, now, || self.parser.open_block(), reply.n_calls());
         // The markers around a part belong to it.
         match (before, now) {
@@ -476,16 +485,6 @@ fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// Where the next step ends: behind the first message, which holds the functions, or behind the last one in reach, for
-/// the snapshots that are kept there; else as far as a step goes.
-fn stretch_end(tokens: &[u32], start: usize, is_end: impl Fn(&u32) -> bool) -> usize {
-    let reach = tokens.len().min(start + PREFILL_CHUNK);
-    let is_first = !tokens[..start].iter().any(&is_end);
-    let stretch = &tokens[start..reach];
-    let end = if is_first { stretch.iter().position(is_end) } else { stretch.iter().rposition(is_end) };
-    end.map_or(reach, |at| start + at + 1)
 }
 
 /// The end of a reply that is dropped unfinished, with its engine, is told as well.

@@ -115,6 +115,21 @@ impl Guide {
         forced
     }
 
+    /// As many of these guesses, from the first on, as could come next.
+    pub(crate) fn possible<'a>(&mut self, draft: &'a [u32]) -> &'a [u32] {
+        let begun = Instant::now();
+        let n_possible = match &self.active {
+            Some(constraint) if !draft.is_empty() => {
+                // A copy, since what it explores counts against limits.
+                let mut constraint = constraint.clone();
+                draft.iter().take_while(|token| constraint.take(**token)).count()
+            }
+            _ => draft.len(),
+        };
+        self.time += begun.elapsed();
+        &draft[..n_possible]
+    }
+
     /// Excludes tokens that may not come next.
     pub(crate) fn mask(&mut self, place: Place, logits: &mut [f32]) {
         let begun = Instant::now();

@@ -5,8 +5,10 @@
 //! it is woken by a new request, a pull, a cancel, a deadline, and the last handle's end.
 
 mod cache;
+mod draft;
 mod generate;
 mod guide;
+mod reading;
 mod reply;
 mod stop;
 mod stream;
@@ -34,8 +36,8 @@ use crate::tokenizer::Tokenizer;
 use generate::{Generation, Progress};
 
 pub(crate) use cache::PrefixCache;
-pub(crate) use generate::PREFILL_CHUNK;
 pub(crate) use guide::Guide;
+pub(crate) use reading::PREFILL_CHUNK;
 pub(crate) use stream::Outlet;
 pub use stream::{CancelHandle, ResponseStream};
 
@@ -49,8 +51,8 @@ pub(crate) struct LoadedModel {
     /// Which names functions in prompts may have.
     pub(crate) function_names: FunctionNames,
     pub(crate) constrainer: Constrainer,
-    /// Whether tokens that are the only ones possible are read in one step, which changes no reply. False in tests alone.
-    pub(crate) reads_forced_together: bool,
+    /// Whether tokens that are the only ones possible, and guesses, are read along with the token before them.
+    pub(crate) looks_ahead: bool,
 }
 
 impl LoadedModel {
@@ -69,7 +71,7 @@ impl LoadedModel {
             context_size,
             function_names: FunctionNames::default(),
             constrainer: Constrainer::new(vocabulary),
-            reads_forced_together: true,
+            looks_ahead: true,
         }
     }
 

@@ -13,16 +13,17 @@ use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse
 use crate::weights::Weights;
 
 fn engine() -> Engine {
-    engine_that(true)
+    engine_of("lfm2", true)
 }
 
-fn engine_that(reads_forced_together: bool) -> Engine {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
+fn engine_of(family: &str, looks_ahead: bool) -> Engine {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models");
+    let model = models.join(format!("{family}-f32.gguf"));
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let (tokenizer, _) = Tokenizer::load(&weights).unwrap();
     let model =
         Model::load(&weights, Compute::new(&Default::default()).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap();
-    let loaded = LoadedModel { reads_forced_together, ..LoadedModel::new(model, tokenizer, None, 4096) };
+    let loaded = LoadedModel { looks_ahead, ..LoadedModel::new(model, tokenizer, None, 4096) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }
 
@@ -98,18 +99,24 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
 /// A reply of nothing but calls of a function with long names.
 fn required_call(engine: &Arc<Engine>, temperature: f32, seed: u64) -> Box<Completion> {
     let names = ["a_first_name", "a_second_name", "another"];
-    let parameters = names.map(|name| SdkFunctionParameter::new(name, SdkFunctionParameterType::integer(), ""));
+    let mut parameters = names.map(|name| SdkFunctionParameter::new(name, SdkFunctionParameterType::integer(), ""));
+    parameters[2].parameter_type = SdkFunctionParameterType::string();
     let functions = vec![SdkFunction::new("a_function_of_a_long_name", "", parameters.into())];
     let options = GenerationOptions {
         tool_choice: ToolChoice::Required,
         temperature: Some(temperature),
         seed: Some(seed),
-        max_tokens: Some(300),
+        max_tokens: Some(200),
+        repetition_penalty: Some(REPEATING),
         ..Default::default()
     };
+    reply(engine, options, functions)
+}
+
+fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFunction>) -> Box<Completion> {
     let sampling = options.sampling(&Default::default());
     let loaded = engine.loaded().unwrap();
-    let tokens = loaded.tokenizer.encode_with_bos(&[]).unwrap();
+    let tokens = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call it with \"another\".".to_owned())]).unwrap();
     let mut guide = Some(Guide::new(&loaded, &options, &functions, false).unwrap());
     let prepare: Prepare = Box::new(move |_| {
         let guide = guide.take()?;
@@ -128,15 +135,56 @@ fn required_call(engine: &Arc<Engine>, temperature: f32, seed: u64) -> Box<Compl
     }
 }
 
+fn ahead_and_not(family: &str) -> [Arc<Engine>; 2] {
+    [true, false].map(|looks_ahead| Arc::new(engine_of(family, looks_ahead)))
+}
+
+/// Checks that a reply is the same, however many of its tokens are read together; says what was guessed and right.
+#[track_caller]
+fn check_same([ahead, not]: [Box<Completion>; 2], about: &str) -> [usize; 2] {
+    assert_eq!(ahead.full_message, not.full_message, "{about}");
+    assert_eq!(ahead.finish_reason, not.finish_reason, "{about}");
+    let counts = |stats: &GenerationStats| (stats.completion_tokens, stats.forced_tokens, stats.call_tokens);
+    assert_eq!(counts(&ahead.stats), counts(&not.stats), "{about}");
+    assert_eq!((not.stats.drafted_tokens, not.stats.accepted_draft_tokens), (0, 0));
+    [ahead.stats.drafted_tokens, ahead.stats.accepted_draft_tokens]
+}
+
+/// What makes random weights say again what was said, so that some guesses are right.
+const REPEATING: f32 = 0.1;
+
+/// With convolutions and without.
+const FAMILIES: [&str; 2] = ["lfm2", "mistral"];
+
 #[test]
-fn what_is_forced_is_the_same_read_together_or_one_by_one() {
-    let [together, one_by_one] = [true, false].map(|together| Arc::new(engine_that(together)));
-    for seed in 0..12 {
-        let temperature = if seed == 0 { 0.0 } else { 1.0 };
-        let [a, b] = [&together, &one_by_one].map(|engine| required_call(engine, temperature, seed));
-        assert_eq!(a.full_message, b.full_message, "seed {seed}");
-        let counts = |stats: &GenerationStats| (stats.completion_tokens, stats.forced_tokens, stats.call_tokens);
-        assert_eq!(counts(&a.stats), counts(&b.stats), "seed {seed}");
-        assert!(a.stats.call_tokens / 4 < a.stats.forced_tokens, "{:?}", a.stats);
+fn calls_are_the_same_whether_what_is_certain_and_what_is_guessed_is_read_ahead() {
+    for family in FAMILIES {
+        let engines = ahead_and_not(family);
+        let mut n_right = 0;
+        for seed in 0..10 {
+            let temperature = [0.0, 0.1, 1.0][seed as usize % 3];
+            let calls = engines.each_ref().map(|engine| required_call(engine, temperature, seed));
+            let stats = calls[0].stats;
+            assert!(family != "lfm2" || stats.call_tokens / 10 < stats.forced_tokens, "{stats:?}");
+            n_right += check_same(calls, &format!("{family}, seed {seed}"))[1];
+        }
+        assert!(0 < n_right, "{family}: no guess was right, so nothing was tested");
+    }
+}
+
+#[test]
+fn quotes_are_the_same_whether_guesses_are_read_ahead() {
+    for family in FAMILIES {
+        let engines = ahead_and_not(family);
+        let [mut n_guessed, mut n_right] = [0, 0];
+        for seed in 0..10 {
+            let temperature = Some([0.0, 0.3, 1.0][seed as usize % 3]);
+            let sampling = GenerationOptions { temperature, seed: Some(seed), ..Default::default() };
+            let options = GenerationOptions { max_tokens: Some(200), repetition_penalty: Some(REPEATING), ..sampling };
+            let replies = engines.each_ref().map(|engine| reply(engine, options.clone(), Vec::new()));
+            let [guessed, right] = check_same(replies, &format!("{family}, seed {seed}"));
+            (n_guessed, n_right) = (n_guessed + guessed, n_right + right);
+        }
+        assert!(0 < n_right && n_right < n_guessed, "{family}: {n_right} of {n_guessed}");
     }
 }

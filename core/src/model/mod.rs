@@ -50,8 +50,9 @@ pub(crate) struct Step<'a> {
     /// The tokens to read, at least one.
     pub(crate) ids: &'a [u32],
     pub(crate) state: &'a mut State,
-    /// Whether the logits after the last token are wanted.
-    pub(crate) wants_logits: bool,
+    /// After how many tokens, counted from the last, logits are wanted. Where it is several, and
+    /// [passes are shared](Model::shares_passes), the state can be cut back to any of these tokens.
+    pub(crate) n_logits: usize,
 }
 
 /// A model in memory.
@@ -142,7 +143,7 @@ impl Model {
     /// Reads tokens, at least one, and returns the logits after the last of them; `None`, with nothing read, while there
     /// is nothing to say yet, as scripts can have it.
     pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Option<Vec<f32>>> {
-        let outcome = self.forward_all(&mut [Step { ids, state, wants_logits: true }]).pop();
+        let outcome = self.forward_all(&mut [Step { ids, state, n_logits: 1 }]).pop();
         outcome.unwrap_or_else(|| Err(SdkError::new(ErrorKind::Internal, "a step without an outcome")))
     }
 
@@ -151,28 +152,28 @@ impl Model {
         matches!(self.network, Network::Native(_))
     }
 
-    /// Reads the tokens of several sequences in one pass over the weights, and returns the logits of those that want them.
-    /// What comes of a sequence does not depend on the others.
+    /// Reads the tokens of several sequences in one pass over the weights, and returns the logits of those that want them,
+    /// those of one token behind the other. What comes of a sequence does not depend on the others.
     pub(crate) fn forward_all(&self, steps: &mut [Step<'_>]) -> Vec<Result<Option<Vec<f32>>>> {
         match &self.network {
             Network::Native(decoder) => {
                 let mut logits = decoder.forward(steps).into_iter();
-                steps.iter().map(|step| Ok(if step.wants_logits { logits.next() } else { None })).collect()
+                steps.iter().map(|step| Ok(if 0 < step.n_logits { logits.next() } else { None })).collect()
             }
             Network::Candle(decoder) => {
-                let one = |step: &mut Step<'_>| match step.wants_logits {
-                    true => decoder.forward(step.ids, step.state).map(Some),
-                    false => decoder.read(step.ids, step.state).map(|_| None),
+                let one = |step: &mut Step<'_>| match step.n_logits {
+                    0 => decoder.read(step.ids, step.state).map(|_| None),
+                    n_logits => decoder.forward(step.ids, step.state, n_logits).map(Some),
                 };
                 steps.iter_mut().map(|step| one(step).map_err(failed)).collect()
             }
             Network::Script(script) => {
-                let one = |step: &mut Step<'_>| match step.wants_logits {
-                    true => script.forward(step.ids, step.state),
-                    false => {
+                let one = |step: &mut Step<'_>| match step.n_logits {
+                    0 => {
                         script.read(step.ids, step.state);
                         Ok(None)
                     }
+                    _ => script.forward(step.ids, step.state),
                 };
                 // A script that panics ends its own reply alone.
                 let guarded = |step| catch_unwind(AssertUnwindSafe(|| one(step)));

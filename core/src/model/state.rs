@@ -29,11 +29,42 @@ pub(crate) enum LayerState {
     Script(Option<usize>),
 }
 
-/// A convolution's last inputs, `(window - 1, hidden)`, oldest first.
+/// A convolution's last inputs.
 #[derive(Clone)]
 pub(crate) struct Window {
+    /// `(window - 1, hidden)`, oldest first.
     pub(crate) inputs: Vec<f32>,
     pub(crate) hidden: usize,
+    /// Those before the last step, and those of it, where the state may be cut back into it.
+    last_step: Option<Vec<f32>>,
+}
+
+impl Window {
+    pub(crate) fn new(inputs: Vec<f32>, hidden: usize) -> Self {
+        Self { inputs, hidden, last_step: None }
+    }
+
+    /// Takes note of a step before it is made: `projected` is its `[B; C; X]`, whose inputs are `B * X`.
+    pub(crate) fn note(&mut self, projected: &[f32]) {
+        let (hidden, Some(last_step)) = (self.hidden, &mut self.last_step) else { return };
+        last_step.extend_from_slice(&self.inputs);
+        for row in projected.chunks_exact(3 * hidden) {
+            last_step.extend(row[..hidden].iter().zip(&row[2 * hidden..]).map(|(b, x)| b * x));
+        }
+    }
+
+    /// The inputs as they were before the last `n_tokens` of the last step.
+    fn back(&self, n_tokens: usize) -> Option<Self> {
+        let inputs = match &self.last_step {
+            _ if n_tokens == 0 => self.inputs.clone(),
+            None => return None,
+            Some(last_step) => {
+                let end = last_step.len().checked_sub(n_tokens * self.hidden)?;
+                last_step[end.checked_sub(self.inputs.len())?..end].to_vec()
+            }
+        };
+        Some(Self::new(inputs, self.hidden))
+    }
 }
 
 impl State {
@@ -57,22 +88,30 @@ impl State {
     }
 
     /// Whether [`cut`](Self::cut) can go back to any token. A convolution keeps only its last inputs, so a state with
-    /// one serves from the place where it was taken, and from no other.
+    /// one serves from the place where it was taken, and from no other but those of a step that was to be cut.
     pub(crate) fn can_be_cut(&self) -> bool {
         self.layers.iter().all(|layer| matches!(layer, LayerState::KeyValues(_) | LayerState::Pages(_)))
     }
 
     /// The state as it was after the first `n_tokens`, where it can be had.
     pub(crate) fn cut(&self, n_tokens: usize) -> Option<Self> {
-        if n_tokens == self.n_tokens {
-            return Some(self.clone());
-        }
+        let n_back = self.n_tokens.checked_sub(n_tokens)?;
         let cut = |layer: &LayerState| match layer {
             LayerState::Pages(past) => past.cut(n_tokens).map(LayerState::Pages),
             LayerState::KeyValues(past) => past.cut(n_tokens).map(LayerState::KeyValues),
-            LayerState::Window(_) | LayerState::Inputs(_) | LayerState::Script(_) => None,
+            LayerState::Window(window) => window.back(n_back).map(LayerState::Window),
+            LayerState::Inputs(_) | LayerState::Script(_) => (n_back == 0).then(|| layer.clone()),
         };
         Some(Self { layers: self.layers.iter().map(cut).collect::<Option<_>>()?, n_tokens })
+    }
+
+    /// Says whether the next step is to be one that [`cut`](Self::cut) can go back into.
+    pub(super) fn expect_cut(&mut self, is_expected: bool) {
+        for layer in &mut self.layers {
+            if let LayerState::Window(window) = layer {
+                window.last_step = is_expected.then(Vec::new);
+            }
+        }
     }
 
     /// Bytes that these states hold in memory together; what they share counts once.

@@ -62,10 +62,10 @@ impl Decoder<Candle> {
         Ok(x)
     }
 
-    /// Reads tokens and returns the logits after the last one.
-    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> TensorResult<Vec<f32>> {
+    /// Reads tokens and returns the logits after the last ones.
+    pub(crate) fn forward(&self, ids: &[u32], state: &mut State, n_logits: usize) -> TensorResult<Vec<f32>> {
         let x = self.read(ids, state)?;
-        let last = x.narrow(0, ids.len() - 1, 1)?.contiguous()?;
+        let last = x.narrow(0, ids.len() - n_logits, n_logits)?.contiguous()?;
         let last = rms_norm(&last, &self.output_norm, self.norm_eps)?;
         self.head().forward(&last)?.flatten_all()?.to_vec1()
     }

@@ -74,7 +74,7 @@ impl Decoder<Native> {
     pub(crate) fn start(&self) -> State {
         let layers = self.layers.iter().map(|layer| match &layer.operator {
             Operator::ShortConvolution(ShortConvolution { window, hidden, .. }) => {
-                LayerState::Window(Window { inputs: vec![0.0; (window - 1) * hidden], hidden: *hidden })
+                LayerState::Window(Window::new(vec![0.0; (window - 1) * hidden], *hidden))
             }
             Operator::Attention(attention) => {
                 let Heads { n_keys: n_heads, head_dim, .. } = attention.heads;
@@ -95,6 +95,7 @@ impl Decoder<Native> {
         let ropes = self.ropes();
         buffers.turn_to(steps, &ropes);
         resize(&mut buffers.stream, ids.len() * hidden);
+        steps.iter_mut().for_each(|step| step.state.expect_cut(1 < step.n_logits));
         cpu.for_rows(&mut buffers.stream, hidden, |row, x| self.embedding.read_row(ids[row] as usize, x));
 
         for (at, layer) in self.layers.iter().enumerate() {
@@ -129,11 +130,11 @@ impl Decoder<Native> {
         self.logits(steps, &rows, buffers)
     }
 
-    /// The logits after the last row of each step that wants them.
+    /// The logits after the last rows of each step that wants them.
     fn logits(&self, steps: &[Step<'_>], rows: &[Range<usize>], buffers: &mut Buffers) -> Vec<Vec<f32>> {
         let (cpu, hidden) = (&self.backend.cpu, self.hidden);
-        let wanted = steps.iter().zip(rows).filter(|(step, _)| step.wants_logits);
-        let last: Vec<usize> = wanted.map(|(_, rows)| rows.end - 1).collect();
+        let wanted = steps.iter().zip(rows);
+        let last: Vec<usize> = wanted.flat_map(|(step, rows)| rows.end - step.n_logits..rows.end).collect();
         if last.is_empty() {
             return Vec::new();
         }
@@ -144,10 +145,17 @@ impl Decoder<Native> {
         cpu.norm(&buffers.mixed, &self.output_norm, self.norm_eps, quantises, &mut buffers.inputs);
         let mut logits = vec![0.0; last.len() * self.n_vocabulary];
         cpu.product(&buffers.inputs, &mut [Product { matrix: head, out: &mut logits, adds: false }]);
-        if last.len() == 1 {
+        let lengths = steps.iter().map(|step| step.n_logits * self.n_vocabulary).filter(|length| 0 < *length);
+        if lengths.clone().count() == 1 {
             return vec![logits];
         }
-        logits.chunks_exact(self.n_vocabulary).map(<[f32]>::to_vec).collect()
+        let mut rest = logits.as_slice();
+        let next = |length| {
+            let (these, later) = rest.split_at(length);
+            rest = later;
+            these.to_vec()
+        };
+        lengths.map(next).collect()
     }
 
     /// The kinds of rotary positions that layers have.
@@ -230,6 +238,7 @@ impl ShortConvolution<Native> {
         self.in_proj.add_bias(cpu, projected);
         let step = |(state, rows): (_, &Range<usize>)| match state {
             &mut LayerState::Window(ref mut window) => {
+                window.note(&projected[3 * self.hidden * rows.start..3 * self.hidden * rows.end]);
                 Some(ConvolutionStep { rows: rows.clone(), past: &mut window.inputs })
             }
             _ => None,

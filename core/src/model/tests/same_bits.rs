@@ -50,7 +50,7 @@ fn other_sequences_make_no_difference() {
         let alone: Vec<_> = alone.collect();
         let mut states: Vec<State> = prompts.iter().map(|_| model.start().unwrap()).collect();
         let steps = prompts.iter().zip(&mut states);
-        let mut steps: Vec<Step<'_>> = steps.map(|(ids, state)| Step { ids, state, wants_logits: true }).collect();
+        let mut steps: Vec<Step<'_>> = steps.map(|(ids, state)| Step { ids, state, n_logits: 1 }).collect();
         let forward = |steps: &mut [Step<'_>]| -> Vec<_> {
             let outcomes = model.forward_all(steps).into_iter();
             outcomes.filter_map(|outcome| outcome.unwrap()).map(|logits| bits(&logits)).collect()
@@ -62,8 +62,8 @@ fn other_sequences_make_no_difference() {
         let expect = then(&mut states[0].clone());
         let (first, rest) = states.split_at_mut(1);
         let mut steps = [
-            Step { ids: &prompts[2], state: &mut rest[0], wants_logits: false },
-            Step { ids: &[5], state: &mut first[0], wants_logits: true },
+            Step { ids: &prompts[2], state: &mut rest[0], n_logits: 0 },
+            Step { ids: &[5], state: &mut first[0], n_logits: 1 },
         ];
         assert_eq!(forward(&mut steps), [expect], "{file}");
     }
@@ -79,4 +79,44 @@ fn a_state_that_was_saved_goes_on_as_before() {
         let then = |state: &mut State| bits(&model.forward(&[5, 6], state).unwrap().unwrap());
         assert_eq!(then(&mut restored), then(&mut state), "{file}");
     }
+}
+
+#[test]
+fn a_step_gives_the_logits_of_several_tokens_and_can_be_taken_back() {
+    for file in FILES {
+        let model = load_with(file, native(CacheType::F16));
+        let (mut before, guesses) = (model.start().unwrap(), ids(9, 7));
+        model.forward(&ids(61, 6), &mut before).unwrap();
+        let mut one_by_one = before.clone();
+        let next = |state: &mut State, id: u32| bits(&model.forward(&[id], state).unwrap().unwrap());
+        let expect: Vec<_> = guesses.iter().map(|id| next(&mut one_by_one, *id)).collect();
+        let (mut state, mut other) = (before.clone(), model.start().unwrap());
+        let mut steps = [
+            Step { ids: &guesses, state: &mut state, n_logits: 6 },
+            Step { ids: &[1, 2], state: &mut other, n_logits: 1 },
+        ];
+        let logits = model.forward_all(&mut steps).swap_remove(0).unwrap().unwrap();
+        let rows: Vec<_> = logits.chunks_exact(model.n_vocabulary()).map(bits).collect();
+        assert_eq!(rows, expect[3..], "{file}");
+        for n_right in 3..=9 {
+            let (mut cut, mut right) = (state.cut(61 + n_right).unwrap(), before.clone());
+            guesses[..n_right].iter().for_each(|id| drop(next(&mut right, *id)));
+            assert_eq!(next(&mut cut, 5), next(&mut right, 5), "{file}, {n_right} right");
+        }
+        assert!(state.cut(60).is_none() || state.can_be_cut(), "{file}");
+    }
+}
+
+#[test]
+fn the_reference_gives_the_logits_of_several_tokens() {
+    let (native, candle) = (load("lfm2-f32.gguf"), load_with("lfm2-f32.gguf", candle()));
+    let rows = |model: &Model| {
+        let mut state = model.start().unwrap();
+        let step = Step { ids: &ids(20, 8), state: &mut state, n_logits: 4 };
+        model.forward_all(&mut [step]).swap_remove(0).unwrap().unwrap()
+    };
+    let (ours, theirs) = (rows(&native), rows(&candle));
+    assert_eq!((ours.len(), theirs.len()), (4 * native.n_vocabulary(), 4 * native.n_vocabulary()));
+    // The same arithmetic in another order.
+    assert!(ours.iter().zip(&theirs).all(|(ours, theirs)| (ours - theirs).abs() <= 1e-4));
 }

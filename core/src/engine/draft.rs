@@ -1,0 +1,148 @@
+//! Guesses at what comes next, by looking up where the same was said before.
+//!
+//! Arguments of calls and quotes mostly repeat the prompt. The model reads guesses along with the token before them and says
+//! of each whether it would have written it, so they change no reply, only how many passes over the weights it takes.
+
+use crate::parse::Place;
+use crate::tokenizer::{TokenText, Tokenizer};
+
+/// Guesses for one reply.
+pub(super) struct Drafter {
+    /// Whether a quote is open in the text.
+    is_quoting: bool,
+    /// Tokens that may yet be guessed in vain.
+    credit: usize,
+}
+
+/// Tokens guessed at once.
+const MOST: usize = 8;
+/// Letters that must be the same, or too much is alike by chance.
+const FEWEST_LETTERS: usize = 3;
+/// Tokens that are compared with the end, and those that are searched.
+const LONGEST: usize = 8;
+const REACH: usize = 4096;
+/// What a right guess saves, in the cost of a guess: a pass over the weights takes as long as some more tokens in one.
+const WORTH: usize = 4;
+const FIRST_CREDIT: usize = 16;
+const MOST_CREDIT: usize = 48;
+
+impl Drafter {
+    pub(super) fn new() -> Self {
+        Self { is_quoting: false, credit: FIRST_CREDIT }
+    }
+
+    /// Follows what is written at a place.
+    pub(super) fn follow(&mut self, place: Place, text: &str) {
+        let n_quotes = text.matches('"').count();
+        self.is_quoting = place != Place::Calls && self.is_quoting != (n_quotes % 2 == 1);
+    }
+
+    /// What may come behind the tokens; nothing where they are unlikely to repeat anything, or where too many guesses
+    /// were wrong.
+    pub(super) fn guess<'a>(&self, place: Place, tokens: &'a [u32], tokenizer: &Tokenizer) -> &'a [u32] {
+        if place != Place::Calls && !self.is_quoting {
+            return &[];
+        }
+        let behind = &tokens[most_alike(tokens, tokenizer)..];
+        let is_text = |id: &&u32| matches!(tokenizer.text(**id), Some(TokenText::Bytes(_)));
+        let n_guessed = behind.iter().take(MOST.min(self.credit)).take_while(is_text).count();
+        &behind[..n_guessed]
+    }
+
+    /// Hears how many of the guesses were right.
+    pub(super) fn settle(&mut self, n_guessed: usize, n_right: usize) {
+        self.credit = (self.credit + WORTH * n_right).saturating_sub(n_guessed).min(MOST_CREDIT);
+    }
+}
+
+/// The place before which the tokens are most like their end, the last of several; the end where nothing is like it.
+fn most_alike(tokens: &[u32], tokenizer: &Tokenizer) -> usize {
+    let (mut most, mut place) = (FEWEST_LETTERS - 1, tokens.len());
+    for at in (tokens.len().saturating_sub(REACH)..tokens.len()).rev() {
+        let n_letters = letters_alike(&tokens[..at], tokens, tokenizer);
+        if most < n_letters {
+            (most, place) = (n_letters, at);
+        }
+    }
+    place
+}
+
+/// The letters that two sequences have in common at their ends.
+fn letters_alike(these: &[u32], those: &[u32], tokenizer: &Tokenizer) -> usize {
+    let pairs = these.iter().rev().zip(those.iter().rev()).take(LONGEST);
+    let alike = pairs.map_while(|(this, that)| {
+        let this_word = word(*this, tokenizer)?;
+        (this == that || word(*that, tokenizer)? == this_word).then_some(this_word)
+    });
+    alike.map(|word| word.iter().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()).count()).sum()
+}
+
+/// A token's text without the space before it: behind a quote a word stands without one.
+fn word(id: u32, tokenizer: &Tokenizer) -> Option<&[u8]> {
+    match tokenizer.text(id)? {
+        TokenText::Bytes(bytes) => Some(bytes.strip_prefix(b" ").unwrap_or(bytes)),
+        TokenText::Control(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::Segment;
+    use crate::weights::Weights;
+
+    fn tokenizer() -> Tokenizer {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+        Tokenizer::load(&Weights::open(model).unwrap()).unwrap().0
+    }
+
+    /// The text that is guessed behind a text.
+    fn guess(drafter: &Drafter, place: Place, text: &str) -> String {
+        let tokenizer = tokenizer();
+        let tokens = tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
+        let mut pieces = tokenizer.pieces();
+        let text = |id: &u32| match tokenizer.text(*id) {
+            Some(TokenText::Bytes(bytes)) => pieces.push(bytes),
+            other => panic!("{other:?} is guessed"),
+        };
+        drafter.guess(place, &tokens, &tokenizer).iter().map(text).collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let guessed = guess(&Drafter::new(), Place::Calls, text);
+        assert!(guessed.starts_with(expect) && guessed.is_empty() == expect.is_empty(), "{guessed:?}");
+    }
+
+    #[test]
+    fn what_stood_before_is_guessed() {
+        check("set the timer for the pasta, please. label='the timer for", " the pasta");
+        check("one two three, one two four. one two", " four");
+        check("one two three, and two four. one two", " three");
+        check("a timer. label='timer", ".");
+        check("set a timer. note(text='list", "");
+        check("f(a, f(b, f(", "");
+    }
+
+    #[test]
+    fn guesses_are_for_calls_and_quotes() {
+        let text = "set the timer for the pasta. set the timer";
+        let mut drafter = Drafter::new();
+        assert_eq!(guess(&drafter, Place::Text, text), "");
+        drafter.follow(Place::Text, "it says \"");
+        assert!(guess(&drafter, Place::Text, text).starts_with(" for the pasta"));
+        drafter.follow(Place::Text, "set the timer\"");
+        assert_eq!(guess(&drafter, Place::Text, text), "");
+    }
+
+    #[test]
+    fn guessing_ends_where_too_little_is_right() {
+        let text = "set the timer for the pasta. set the timer";
+        let mut drafter = Drafter::new();
+        drafter.settle(8, 1);
+        drafter.settle(8, 1);
+        assert!(!guess(&drafter, Place::Calls, text).is_empty());
+        drafter.settle(8, 0);
+        assert_eq!(guess(&drafter, Place::Calls, text), "");
+    }
+}

@@ -1,0 +1,89 @@
+//! Replies are the same whether what is certain or guessed is read along with the token before it: alone and beside
+//! others, with calls that are constrained and that are not, greedy and seeded.
+
+use std::thread;
+
+use causerie::{
+    ChatMessage, Completion, Conversation, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
+    ToolCallConstraint, functions_from_json,
+};
+
+use crate::repository;
+
+const QUESTIONS: [&str; 4] = [
+    "Set a timer for 12 minutes for the pasta with tomato sauce",
+    "Write down that the blue bicycle stands in the garden of my brother",
+    "Check the weather in Oslo and set a timer for 3 hours for the long way home",
+    "Who are you?",
+];
+
+fn runner(look_ahead: bool) -> ModelRunner {
+    let options = LoadOptions { look_ahead, ..Default::default() };
+    ModelRunner::load_with(&repository("models/demo.gguf"), options).unwrap()
+}
+
+fn chat(runner: &ModelRunner) -> Conversation {
+    let conversation = runner.create_conversation("You are causerie, a small assistant on this device.");
+    let functions = std::fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
+    conversation.register_functions(functions_from_json(&functions).unwrap()).unwrap();
+    conversation
+}
+
+/// Every question, greedy and seeded, with and without a constraint.
+fn cases() -> Vec<(&'static str, GenerationOptions)> {
+    let mut cases = Vec::new();
+    for question in QUESTIONS {
+        for (tool_call_constraint, temperature) in [
+            (ToolCallConstraint::Off, 0.0),
+            (ToolCallConstraint::Typed, 0.0),
+            (ToolCallConstraint::Off, 1.0),
+            (ToolCallConstraint::Typed, 1.0),
+        ] {
+            let temperature = Some(temperature);
+            let (seed, max_tokens) = (Some(cases.len() as u64), Some(120));
+            let options =
+                GenerationOptions { tool_call_constraint, temperature, seed, max_tokens, ..Default::default() };
+            cases.push((question, options));
+        }
+    }
+    cases
+}
+
+/// A reply, and what follows on a result, or on another question where nothing was called.
+fn replies(runner: &ModelRunner, (question, options): (&str, GenerationOptions)) -> [Completion; 2] {
+    let conversation = chat(runner);
+    let reply = |message| match conversation.generate_response(message, options.clone()).last() {
+        Some(Ok(MessageResponse::Complete(completion))) => *completion,
+        other => panic!("{other:?}"),
+    };
+    let first = reply(ChatMessage::user(question));
+    let next = match first.full_message.function_calls {
+        Some(_) => ChatMessage::tool(r#"{"saved": "the blue bicycle stands in the garden"}"#),
+        None => ChatMessage::user(QUESTIONS[0]),
+    };
+    [first, reply(next)]
+}
+
+#[test]
+fn replies_do_not_depend_on_what_is_read_ahead_alone_nor_beside_others() {
+    let (ahead, not) = (runner(true), runner(false));
+    let expect: Vec<_> = cases().into_iter().map(|case| replies(&not, case)).collect();
+    let alone: Vec<_> = cases().into_iter().map(|case| replies(&ahead, case)).collect();
+    let together: Vec<_> = thread::scope(|scope| {
+        let begun: Vec<_> = cases().into_iter().map(|case| scope.spawn(|| replies(&ahead, case))).collect();
+        begun.into_iter().map(|reply| reply.join().unwrap()).collect()
+    });
+    let mut n_right = 0;
+    for (case, expect) in expect.iter().flatten().enumerate() {
+        assert_eq!((expect.stats.drafted_tokens, expect.stats.accepted_draft_tokens), (0, 0));
+        for ahead in [&alone, &together].map(|replies| &replies[case / 2][case % 2]) {
+            assert_eq!(ahead.full_message, expect.full_message, "reply {case}");
+            assert_eq!(ahead.finish_reason, expect.finish_reason, "reply {case}");
+            assert_eq!(ahead.stats.completion_tokens, expect.stats.completion_tokens, "reply {case}");
+            assert_eq!(ahead.stats.forced_tokens, expect.stats.forced_tokens, "reply {case}");
+            assert!(ahead.stats.accepted_draft_tokens <= ahead.stats.drafted_tokens, "reply {case}");
+            n_right += ahead.stats.accepted_draft_tokens;
+        }
+    }
+    assert!(100 < n_right, "{n_right} guesses were right, too few for a test");
+}
