@@ -4456,13 +4456,15 @@ class GenerationStats:
     """
     Counts and times of one generation. Times are in seconds.
 """
-    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
+    def __init__(self, *, prompt_tokens:SdkCount, cached_prompt_tokens:SdkCount, completion_tokens:SdkCount, reasoning_tokens:SdkCount, call_tokens:SdkCount, forced_tokens:SdkCount, drafted_tokens:SdkCount, accepted_draft_tokens:SdkCount, constraint_time:float, total_tokens:SdkCount, queue_time:float, time_to_first_token:float, prefill_time:float, decode_time:float, tokens_per_second:float, seed:SdkLong, sampling:Sampling, context_size:SdkCount, peak_memory:typing.Optional[SdkLong]):
         self.prompt_tokens = prompt_tokens
         self.cached_prompt_tokens = cached_prompt_tokens
         self.completion_tokens = completion_tokens
         self.reasoning_tokens = reasoning_tokens
         self.call_tokens = call_tokens
         self.forced_tokens = forced_tokens
+        self.drafted_tokens = drafted_tokens
+        self.accepted_draft_tokens = accepted_draft_tokens
         self.constraint_time = constraint_time
         self.total_tokens = total_tokens
         self.queue_time = queue_time
@@ -4479,7 +4481,7 @@ class GenerationStats:
 
 
     def __str__(self):
-        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
+        return "GenerationStats(prompt_tokens={}, cached_prompt_tokens={}, completion_tokens={}, reasoning_tokens={}, call_tokens={}, forced_tokens={}, drafted_tokens={}, accepted_draft_tokens={}, constraint_time={}, total_tokens={}, queue_time={}, time_to_first_token={}, prefill_time={}, decode_time={}, tokens_per_second={}, seed={}, sampling={}, context_size={}, peak_memory={})".format(self.prompt_tokens, self.cached_prompt_tokens, self.completion_tokens, self.reasoning_tokens, self.call_tokens, self.forced_tokens, self.drafted_tokens, self.accepted_draft_tokens, self.constraint_time, self.total_tokens, self.queue_time, self.time_to_first_token, self.prefill_time, self.decode_time, self.tokens_per_second, self.seed, self.sampling, self.context_size, self.peak_memory)
     def __eq__(self, other):
         if self.prompt_tokens != other.prompt_tokens:
             return False
@@ -4492,6 +4494,10 @@ class GenerationStats:
         if self.call_tokens != other.call_tokens:
             return False
         if self.forced_tokens != other.forced_tokens:
+            return False
+        if self.drafted_tokens != other.drafted_tokens:
+            return False
+        if self.accepted_draft_tokens != other.accepted_draft_tokens:
             return False
         if self.constraint_time != other.constraint_time:
             return False
@@ -4527,6 +4533,8 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
             reasoning_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             call_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             forced_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            drafted_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
+            accepted_draft_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             constraint_time=_UniffiFfiConverterFloat64.read(buf),
             total_tokens=_UniffiFfiConverterTypeSdkCount.read(buf),
             queue_time=_UniffiFfiConverterFloat64.read(buf),
@@ -4548,6 +4556,8 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.check_lower(value.reasoning_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.call_tokens)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.forced_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.drafted_tokens)
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.accepted_draft_tokens)
         _UniffiFfiConverterFloat64.check_lower(value.constraint_time)
         _UniffiFfiConverterTypeSdkCount.check_lower(value.total_tokens)
         _UniffiFfiConverterFloat64.check_lower(value.queue_time)
@@ -4568,6 +4578,8 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.write(value.reasoning_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.call_tokens, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.forced_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.drafted_tokens, buf)
+        _UniffiFfiConverterTypeSdkCount.write(value.accepted_draft_tokens, buf)
         _UniffiFfiConverterFloat64.write(value.constraint_time, buf)
         _UniffiFfiConverterTypeSdkCount.write(value.total_tokens, buf)
         _UniffiFfiConverterFloat64.write(value.queue_time, buf)

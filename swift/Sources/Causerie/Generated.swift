@@ -2657,6 +2657,15 @@ public struct GenerationStats: Equatable, Hashable {
      */
     public var forcedTokens: SdkCount
     /**
+     * Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
+     * right.
+     */
+    public var draftedTokens: SdkCount
+    /**
+     * Those of them that were right.
+     */
+    public var acceptedDraftTokens: SdkCount
+    /**
      * Spent finding out which tokens are possible; a part of the other times.
      */
     public var constraintTime: Double
@@ -2723,6 +2732,13 @@ public struct GenerationStats: Equatable, Hashable {
          * Those of them that were the only ones possible, so that the model was not asked for them.
          */forcedTokens: SdkCount,
         /**
+         * Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
+         * right.
+         */draftedTokens: SdkCount,
+        /**
+         * Those of them that were right.
+         */acceptedDraftTokens: SdkCount,
+        /**
          * Spent finding out which tokens are possible; a part of the other times.
          */constraintTime: Double,
         /**
@@ -2761,6 +2777,8 @@ public struct GenerationStats: Equatable, Hashable {
         self.reasoningTokens = reasoningTokens
         self.callTokens = callTokens
         self.forcedTokens = forcedTokens
+        self.draftedTokens = draftedTokens
+        self.acceptedDraftTokens = acceptedDraftTokens
         self.constraintTime = constraintTime
         self.totalTokens = totalTokens
         self.queueTime = queueTime
@@ -2796,6 +2814,8 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
                 reasoningTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 callTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 forcedTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                draftedTokens: FfiConverterTypeSdkCount.read(from: &buf),
+                acceptedDraftTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 constraintTime: FfiConverterDouble.read(from: &buf),
                 totalTokens: FfiConverterTypeSdkCount.read(from: &buf),
                 queueTime: FfiConverterDouble.read(from: &buf),
@@ -2817,6 +2837,8 @@ public struct FfiConverterTypeGenerationStats: FfiConverterRustBuffer {
         FfiConverterTypeSdkCount.write(value.reasoningTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.callTokens, into: &buf)
         FfiConverterTypeSdkCount.write(value.forcedTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.draftedTokens, into: &buf)
+        FfiConverterTypeSdkCount.write(value.acceptedDraftTokens, into: &buf)
         FfiConverterDouble.write(value.constraintTime, into: &buf)
         FfiConverterTypeSdkCount.write(value.totalTokens, into: &buf)
         FfiConverterDouble.write(value.queueTime, into: &buf)

@@ -4323,6 +4323,17 @@ data class GenerationStats (
     val `forcedTokens`: SdkCount
     ,
     /**
+     * Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
+     * right.
+     */
+    val `draftedTokens`: SdkCount
+    ,
+    /**
+     * Those of them that were right.
+     */
+    val `acceptedDraftTokens`: SdkCount
+    ,
+    /**
      * Spent finding out which tokens are possible; a part of the other times.
      */
     val `constraintTime`: kotlin.Double
@@ -4398,6 +4409,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterDouble.read(buf),
@@ -4419,6 +4432,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.allocationSize(value.`reasoningTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`callTokens`) +
             FfiConverterTypeSdkCount.allocationSize(value.`forcedTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`draftedTokens`) +
+            FfiConverterTypeSdkCount.allocationSize(value.`acceptedDraftTokens`) +
             FfiConverterDouble.allocationSize(value.`constraintTime`) +
             FfiConverterTypeSdkCount.allocationSize(value.`totalTokens`) +
             FfiConverterDouble.allocationSize(value.`queueTime`) +
@@ -4439,6 +4454,8 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
             FfiConverterTypeSdkCount.write(value.`reasoningTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`callTokens`, buf)
             FfiConverterTypeSdkCount.write(value.`forcedTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`draftedTokens`, buf)
+            FfiConverterTypeSdkCount.write(value.`acceptedDraftTokens`, buf)
             FfiConverterDouble.write(value.`constraintTime`, buf)
             FfiConverterTypeSdkCount.write(value.`totalTokens`, buf)
             FfiConverterDouble.write(value.`queueTime`, buf)
