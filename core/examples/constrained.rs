@@ -1,14 +1,15 @@
-//! Has a model of random weights call functions under constraint: `constrained MODEL SETS CALLS [--json] [--free]`.
+//! Has a model of random weights call functions: `constrained MODEL SETS CALLS [--json] [--free]`.
 //!
-//! SETS sets of functions are drawn, and CALLS replies asked for of each, at temperature 1.0 over all tokens. Counts the
-//! calls that are read without repair and fit their functions. With --free nothing is constrained.
+//! Of each of SETS sets of functions CALLS calls are asked for, at temperature 1.0 over all tokens. Counts the calls that
+//! are read without repair and fit their functions, and prints each call with its schema, for others to judge
+//! (`scripts/prove-calls`). With --free nothing is constrained.
 
 use std::error::Error;
 use std::time::Instant;
 
 use causerie::{
-    ChatMessage, FinishReason, FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
-    ToolCallConstraint, ToolChoice,
+    ChatMessage, Completion, FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
+    SdkFunction, ToolCallConstraint, ToolChoice, Value, function_schema,
 };
 
 #[path = "../../tests/integration/function_sets.rs"]
@@ -18,6 +19,21 @@ mod function_sets;
 /// Offers functions in few tokens: random weights make nothing of them.
 const TEMPLATE: &str = "{{ bos_token }}{% for tool in tools or [] %}{{ tool.name }} {% endfor %}{% for message in \
     messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+/// Random weights have no wish to end a text: a reply of so many tokens is given up, and another one asked for.
+const MOST_TOKENS: usize = 600;
+const MOST_REPLIES: u64 = 50;
+
+#[derive(Default)]
+struct Counts {
+    calls: usize,
+    clean: usize,
+    rejected: usize,
+    given_up: usize,
+    tokens: usize,
+    forced: usize,
+    constraining: f64,
+    writing: f64,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,10 +41,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: constrained MODEL SETS CALLS [--json] [--free]".into());
     };
     let has = |flag: &str| flags.iter().any(|given| given == flag);
-    let (n_sets, n_calls): (u64, u64) = (n_sets.parse()?, n_calls.parse()?);
+    let (n_sets, n_calls): (u64, usize) = (n_sets.parse()?, n_calls.parse()?);
     let load_options = LoadOptions { chat_template: Some(TEMPLATE.to_owned()), ..Default::default() };
     let runner = ModelRunner::load_with(model, load_options)?;
-    let mut options = GenerationOptions { temperature: Some(1.0), top_k: Some(0), ..Default::default() };
+    let mut options = GenerationOptions {
+        temperature: Some(1.0),
+        top_k: Some(0),
+        max_tokens: Some(MOST_TOKENS),
+        parallel_tool_calls: false,
+        stop_after_tool_calls: true,
+        ..Default::default()
+    };
     if !has("--free") {
         options.tool_choice = ToolChoice::Required;
         options.tool_call_constraint = ToolCallConstraint::Typed;
@@ -36,35 +59,65 @@ fn main() -> Result<(), Box<dyn Error>> {
     if has("--json") {
         options.function_call_parser = Some(FunctionCallParser::JsonStyleFunctionCallParser);
     }
-    let (begun, mut n_clean, mut n_other, mut n_rejected, mut n_cut) = (Instant::now(), 0, 0, 0, 0);
-    let (mut n_tokens, mut n_forced, mut constraining, mut writing) = (0, 0, 0.0, 0.0);
+    let (begun, mut counts) = (Instant::now(), Counts::default());
     for set in 0..n_sets {
+        let functions = function_sets::function_set(set);
         let conversation = runner.create_conversation("");
-        conversation.register_functions(function_sets::function_set(set))?;
-        for call in 0..n_calls {
-            let options = GenerationOptions { seed: Some(set * n_calls + call), ..options.clone() };
+        conversation.register_functions(functions.clone())?;
+        let n_before = counts.calls;
+        // Free replies hold no call to wait for.
+        let n_replies = if has("--free") { n_calls as u64 } else { MOST_REPLIES * n_calls as u64 };
+        for reply in 0..n_replies {
+            if n_calls <= counts.calls - n_before {
+                break;
+            }
+            let options = GenerationOptions { seed: Some(set * MOST_REPLIES + reply), ..options.clone() };
             let stream = conversation.fork().generate_response(ChatMessage::user("Call."), options);
-            let Some(MessageResponse::Complete(completion)) = stream.last().transpose()? else {
-                return Err("the stream ended without a completion".into());
-            };
-            let message = completion.full_message;
-            let calls = message.function_calls.as_deref().unwrap_or_default();
-            let clean = calls.iter().filter(|call| call.repairs.is_empty() && call.diagnostics.is_empty()).count();
-            let is_cut = matches!(completion.finish_reason, FinishReason::MaxTokens | FinishReason::ExceedContext);
-            n_clean += clean;
-            n_other += calls.len() - clean;
-            n_cut += usize::from(is_cut && !message.rejected_calls.is_empty());
-            n_rejected += if is_cut { 0 } else { message.rejected_calls.len() };
-            n_tokens += completion.stats.completion_tokens;
-            n_forced += completion.stats.forced_tokens;
-            constraining += completion.stats.constraint_time.as_secs_f64();
-            writing += completion.stats.decode_time.as_secs_f64();
+            match stream.last().transpose()? {
+                Some(MessageResponse::Complete(completion)) => {
+                    print(&completion, &functions);
+                    counts.add(&completion);
+                }
+                other => return Err(format!("a reply ended with {other:?}").into()),
+            }
         }
     }
-    println!("{n_clean} calls as declared, {n_other} not, {n_rejected} rejected, {n_cut} replies cut by the context");
-    println!(
-        "{n_tokens} tokens, {n_forced} of them forced; {:.1} s in all, {writing:.1} s of writing, {constraining:.2} s of constraints",
-        begun.elapsed().as_secs_f64()
+    let Counts { calls, clean, rejected, given_up, .. } = counts;
+    eprintln!("{calls} calls over {n_sets} sets of functions, {clean} of them read without repair and as declared");
+    eprintln!("{rejected} blocks rejected; {given_up} replies had no end after {MOST_TOKENS} tokens");
+    eprintln!(
+        "{} tokens, {} of them forced; {:.0} s in all, {:.1} s of writing, {:.2} s of constraints",
+        counts.tokens,
+        counts.forced,
+        begun.elapsed().as_secs_f64(),
+        counts.writing,
+        counts.constraining
     );
     Ok(())
+}
+
+/// A line of JSON for each call: the schema of its function, and its arguments.
+fn print(completion: &Completion, functions: &[SdkFunction]) {
+    for call in completion.full_message.function_calls.iter().flatten() {
+        let function = functions.iter().find(|function| function.name == call.name);
+        let schema = function.map_or(Value::Null, function_schema);
+        let line = [("function".to_owned(), schema), ("arguments".to_owned(), Value::Object(call.arguments.clone()))];
+        println!("{}", Value::Object(line.into()));
+    }
+}
+
+impl Counts {
+    fn add(&mut self, completion: &Completion) {
+        let message = &completion.full_message;
+        let found = message.function_calls.as_deref().unwrap_or_default();
+        self.calls += found.len();
+        self.clean += found.iter().filter(|call| call.repairs.is_empty() && call.diagnostics.is_empty()).count();
+        let is_cut = completion.stats.completion_tokens == MOST_TOKENS;
+        self.given_up += usize::from(is_cut && found.is_empty());
+        self.rejected += if is_cut { 0 } else { message.rejected_calls.len() };
+        self.tokens += completion.stats.completion_tokens;
+        self.forced += completion.stats.forced_tokens;
+        self.constraining += completion.stats.constraint_time.as_secs_f64();
+        self.writing += completion.stats.decode_time.as_secs_f64();
+    }
 }

@@ -1,7 +1,8 @@
-//! Measures how well a model calls functions: `evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures]`.
+//! Measures how well a model calls functions: `evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures] [--most N]`.
 //!
 //! Every case is a conversation with functions, and what the model should do next. Calls count when they are exact: the
-//! names, every argument, every type. Greedy; with --typed, calls are constrained to the functions.
+//! names, every argument, every type. Greedy; with --typed, calls are constrained to the functions. With --most, the first N
+//! cases of each category count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -54,10 +55,12 @@ struct Score {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, cases, chat, ..] = &arguments[..] else {
-        return Err("usage: evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures]".into());
+        return Err("usage: evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures] [--most N]".into());
     };
     let is_typed = arguments.iter().any(|argument| argument == "--typed");
     let shows_failures = arguments.iter().any(|argument| argument == "--failures");
+    let most = arguments.iter().position(|argument| argument == "--most").and_then(|at| arguments.get(at + 1));
+    let most: usize = most.map_or(Ok(usize::MAX), |most| most.parse())?;
     let chat_functions = fs::read_to_string(format!("{chat}/functions.json"))?;
     let chat_system = fs::read_to_string(format!("{chat}/system_prompt.txt"))?;
     let runner = ModelRunner::load(model)?;
@@ -65,12 +68,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (begun, mut n_tokens, mut decoding) = (Instant::now(), 0, 0.0);
     let mut functions = chat_functions.clone();
     let (mut n_forced, mut n_call_tokens, mut constraining) = (0, 0, 0.0);
+    let (mut n_drafted, mut n_accepted) = (0, 0);
     for line in fs::read_to_string(cases)?.lines() {
         let case: Case = serde_json::from_str(line)?;
         if case.functions == "chat" {
             functions.clone_from(&chat_functions);
         } else if case.functions != "same" {
             functions = case.functions.to_string();
+        }
+        let score = scores.entry(case.category.clone()).or_default();
+        if score.n_cases == most {
+            continue;
         }
         let mut history = vec![ChatMessage::system(case.system.as_deref().unwrap_or(&chat_system))];
         history[0].functions = functions_from_json(&functions)?;
@@ -80,9 +88,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         decoding += completion.stats.decode_time.as_secs_f64();
         n_forced += completion.stats.forced_tokens;
         n_call_tokens += completion.stats.call_tokens;
+        n_drafted += completion.stats.drafted_tokens;
+        n_accepted += completion.stats.accepted_draft_tokens;
         constraining += completion.stats.constraint_time.as_secs_f64();
         let is_right = is_right(&case.expect, &completion)?;
-        let score = scores.entry(case.category.clone()).or_default();
         score.n_cases += 1;
         score.n_right += usize::from(is_right);
         if shows_failures && !is_right {
@@ -98,9 +107,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         begun.elapsed().as_secs_f64(),
         n_tokens as f64 / decoding
     );
+    println!("{n_drafted} tokens guessed, {n_accepted} of them right; {n_call_tokens} tokens of calls");
     if is_typed {
         println!(
-            "{n_forced} of {n_call_tokens} tokens of calls forced; constraints took {:.2} s, {:.1} % of writing",
+            "{n_forced} tokens of calls forced; constraints took {:.2} s, {:.1} % of writing",
             constraining,
             100.0 * constraining / decoding
         );

@@ -33,6 +33,9 @@ pub mod testing;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod measuring;
 
 /// Derives of [`typed`], by the names of what they make.
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};

@@ -257,6 +257,21 @@ fn random_weights_write_calls_that_fit() {
 }
 
 #[test]
+fn random_weights_alone_write_no_call() {
+    let runner = random_model("lfm2");
+    for seed in 0..16 {
+        let options = GenerationOptions {
+            temperature: Some(1.0),
+            top_k: Some(0),
+            max_tokens: Some(600),
+            seed: Some(seed),
+            ..Default::default()
+        };
+        assert_eq!(ask(&runner, &function_set(seed), options).unwrap().full_message.function_calls, None);
+    }
+}
+
+#[test]
 fn random_weights_write_answers_that_fit_a_schema() {
     let schema = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 20}, "n": {"type": "integer",
         "minimum": 3, "maximum": 9}, "kind": {"enum": ["a", "b"]}}, "required": ["name", "n", "kind"],
@@ -279,6 +294,45 @@ fn random_weights_write_answers_that_fit_a_schema() {
             assert!(answer["n"].as_f64().is_some_and(|n| (3.0..=9.0).contains(&n)), "{family}: {text}");
         }
     }
+}
+
+/// Whatever is asked for, a reply ends or is refused by name, and the model goes on for others.
+#[test]
+fn hostile_demands_end_in_time_in_the_midst_of_replies_too() {
+    let runner = random_model("lfm2");
+    let lists = r#"{"type": "array", "items": "#.repeat(60) + r#"{"type": "integer"}"# + &"}".repeat(60);
+    let wide: Vec<String> = (0..400).map(|i| format!(r#""p{i}": {{"type": "string"}}"#)).collect();
+    let schemas = [
+        r#"{"type": "string", "pattern": "^([ -~]*[aeiou][ -~]{40}){30}$"}"#.to_owned(),
+        r#"{"type": "string", "pattern": "^([ -~]?){400}$"}"#.to_owned(),
+        r#"{"type": "string", "minLength": 5000}"#.to_owned(),
+        r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"], "additionalProperties": false}"##
+            .to_owned(),
+        format!(r#"{{"type": "object", "properties": {{{}}}}}"#, wide.join(", ")),
+        lists,
+        r#"{"enum": []}"#.to_owned(),
+    ];
+    let mut n_reasons = std::collections::BTreeMap::new();
+    for (schema, seed) in schemas.iter().zip(0..) {
+        let options = GenerationOptions {
+            json_schema_constraint: Some(schema.clone()),
+            temperature: Some(1.0),
+            max_tokens: Some(300),
+            seed: Some(seed),
+            ..Default::default()
+        };
+        let reason = match ask(&runner, &[], options) {
+            Ok(completion) => format!("{:?}", completion.finish_reason),
+            Err(err) => format!("{:?}", err.kind()),
+        };
+        println!("{schema:.60}: {reason}");
+        *n_reasons.entry(reason).or_insert(0) += 1;
+    }
+    let plain = GenerationOptions { max_tokens: Some(5), ..Default::default() };
+    assert_eq!(ask(&runner, &[], plain).unwrap().stats.completion_tokens, 5);
+    let known = ["Constraint", "InvalidOption(\"json_schema_constraint\")", "MaxTokens", "Stop"];
+    assert!(n_reasons.keys().all(|reason| known.contains(&reason.as_str())), "{n_reasons:?}");
+    assert!(n_reasons.contains_key("Constraint"), "no limit was met on the way: {n_reasons:?}");
 }
 
 fn chat() -> Conversation {
@@ -351,9 +405,9 @@ fn members_of<'a>(
     members.into_iter().collect()
 }
 
-/// Arguments fit for validation if and only if the grammar accepts them, in both notations.
+/// Arguments fit for validation if and only if the grammar accepts them, in both notations, and another's validator does.
 #[test]
-fn grammar_and_validation_agree_on_valid_and_on_changed_arguments() {
+fn grammar_validation_and_schema_agree_on_valid_and_on_changed_arguments() {
     let mut draw = Draw(1);
     let mut n_fitting = [0, 0];
     for seed in 1000..1060 {
@@ -361,12 +415,12 @@ fn grammar_and_validation_agree_on_valid_and_on_changed_arguments() {
         let python = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, true).unwrap();
         let json = CallGrammar::new(FunctionCallParser::JsonStyleFunctionCallParser, &functions, true).unwrap();
         for i in 0..24 {
-            let (function, strays) = (draw.one(&functions), i % 2 == 1);
+            let (function, strays) = (&functions[draw.below(functions.len())], i % 2 == 1);
             let declared = function.parameters.iter();
             let declared = declared.map(|parameter| (&parameter.name, &parameter.parameter_type, !parameter.optional));
             let arguments = members_of(&mut draw, declared, strays);
             let call = SdkFunctionCall { name: function.name.clone(), arguments, ..Default::default() };
-            let fits = validate(&call, &function).diagnostics.is_empty();
+            let fits = validate(&call, function).diagnostics.is_empty();
             assert!(fits || strays, "{call:?}");
             n_fitting[usize::from(strays)] += usize::from(fits);
             let text = render_calls(std::slice::from_ref(&call));

@@ -31,6 +31,11 @@ impl Constraint {
         self.matcher.compute_ff_tokens()
     }
 
+    /// How many of these tokens, from the first on, the grammar allows one after the other.
+    pub(crate) fn n_possible(&mut self, tokens: &[u32]) -> usize {
+        self.matcher.validate_tokens(tokens).unwrap_or(0)
+    }
+
     /// Excludes the tokens that may not come next.
     ///
     /// # Errors

@@ -10,25 +10,27 @@ use crate::tokenizer::{TokenText, Tokenizer};
 pub(super) struct Drafter {
     /// Whether a quote is open in the text.
     is_quoting: bool,
+    /// Tokens guessed at once: more where guesses are right, fewer where they are not.
+    length: usize,
     /// Tokens that may yet be guessed in vain.
     credit: usize,
 }
 
-/// Tokens guessed at once.
-const MOST: usize = 8;
+const FIRST_LENGTH: usize = 2;
+const MOST_LENGTH: usize = 8;
 /// Letters that must be the same, or too much is alike by chance.
 const FEWEST_LETTERS: usize = 3;
 /// Tokens that are compared with the end, and those that are searched.
 const LONGEST: usize = 8;
 const REACH: usize = 4096;
 /// What a right guess saves, in the cost of a guess: a pass over the weights takes as long as some more tokens in one.
-const WORTH: usize = 4;
+const WORTH: usize = 3;
 const FIRST_CREDIT: usize = 16;
 const MOST_CREDIT: usize = 48;
 
 impl Drafter {
     pub(super) fn new() -> Self {
-        Self { is_quoting: false, credit: FIRST_CREDIT }
+        Self { is_quoting: false, length: FIRST_LENGTH, credit: FIRST_CREDIT }
     }
 
     /// Follows what is written at a place.
@@ -45,12 +47,13 @@ impl Drafter {
         }
         let behind = &tokens[most_alike(tokens, tokenizer)..];
         let is_text = |id: &&u32| matches!(tokenizer.text(**id), Some(TokenText::Bytes(_)));
-        let n_guessed = behind.iter().take(MOST.min(self.credit)).take_while(is_text).count();
+        let n_guessed = behind.iter().take(self.length.min(self.credit)).take_while(is_text).count();
         &behind[..n_guessed]
     }
 
     /// Hears how many of the guesses were right.
     pub(super) fn settle(&mut self, n_guessed: usize, n_right: usize) {
+        self.length = if n_right == n_guessed { (2 * self.length).min(MOST_LENGTH) } else { n_right.max(1) };
         self.credit = (self.credit + WORTH * n_right).saturating_sub(n_guessed).min(MOST_CREDIT);
     }
 }
@@ -111,15 +114,15 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: &str) {
         let guessed = guess(&Drafter::new(), Place::Calls, text);
-        assert!(guessed.starts_with(expect) && guessed.is_empty() == expect.is_empty(), "{guessed:?}");
+        assert!(expect.starts_with(&guessed) && guessed.is_empty() == expect.is_empty(), "{guessed:?}");
     }
 
     #[test]
     fn what_stood_before_is_guessed() {
-        check("set the timer for the pasta, please. label='the timer for", " the pasta");
-        check("one two three, one two four. one two", " four");
-        check("one two three, and two four. one two", " three");
-        check("a timer. label='timer", ".");
+        check("set the timer for the pasta, please. label='the timer for", " the pasta, please");
+        check("one two three, one two four. one two", " four. one");
+        check("one two three, and two four. one two", " three, and");
+        check("a timer. label='timer", ". label=");
         check("set a timer. note(text='list", "");
         check("f(a, f(b, f(", "");
     }
@@ -130,7 +133,7 @@ mod tests {
         let mut drafter = Drafter::new();
         assert_eq!(guess(&drafter, Place::Text, text), "");
         drafter.follow(Place::Text, "it says \"");
-        assert!(guess(&drafter, Place::Text, text).starts_with(" for the pasta"));
+        assert!(guess(&drafter, Place::Text, text).starts_with(" for"));
         drafter.follow(Place::Text, "set the timer\"");
         assert_eq!(guess(&drafter, Place::Text, text), "");
     }
@@ -139,10 +142,13 @@ mod tests {
     fn guessing_ends_where_too_little_is_right() {
         let text = "set the timer for the pasta. set the timer";
         let mut drafter = Drafter::new();
-        drafter.settle(8, 1);
-        drafter.settle(8, 1);
-        assert!(!guess(&drafter, Place::Calls, text).is_empty());
-        drafter.settle(8, 0);
-        assert_eq!(guess(&drafter, Place::Calls, text), "");
+        let n_letters = |drafter: &Drafter| guess(drafter, Place::Calls, text).len();
+        let short = n_letters(&drafter);
+        drafter.settle(2, 2);
+        let long = n_letters(&drafter);
+        drafter.settle(4, 0);
+        assert!(0 < n_letters(&drafter) && n_letters(&drafter) < short && short < long);
+        (0..18).for_each(|_| drafter.settle(1, 0));
+        assert_eq!(n_letters(&drafter), 0);
     }
 }

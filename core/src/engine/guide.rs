@@ -118,14 +118,7 @@ impl Guide {
     /// As many of these guesses, from the first on, as could come next.
     pub(crate) fn possible<'a>(&mut self, draft: &'a [u32]) -> &'a [u32] {
         let begun = Instant::now();
-        let n_possible = match &self.active {
-            Some(constraint) if !draft.is_empty() => {
-                // A copy, since what it explores counts against limits.
-                let mut constraint = constraint.clone();
-                draft.iter().take_while(|token| constraint.take(**token)).count()
-            }
-            _ => draft.len(),
-        };
+        let n_possible = self.active.as_mut().map_or(draft.len(), |constraint| constraint.n_possible(draft));
         self.time += begun.elapsed();
         &draft[..n_possible]
     }
@@ -177,9 +170,14 @@ impl Guide {
         !self.bans_calls && self.block.as_ref().is_none_or(begins_well)
     }
 
-    /// Whether a constraint is followed now, so that it may be the reason why no token is left.
+    /// Whether a constraint is followed now.
+    pub(crate) fn is_following(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Whether something is excluded, so that it may be the reason why no token is left.
     pub(crate) fn is_active(&self) -> bool {
-        self.active.is_some() || self.bans_calls || self.block.is_some()
+        self.is_following() || self.bans_calls || self.block.is_some()
     }
 
     /// Follows a token before it is parsed.
@@ -207,7 +205,7 @@ impl Guide {
         if self.is_single && 0 < n_calls {
             self.bans_calls = true;
         }
-        if before != Place::Calls && now == Place::Calls && self.active.is_none() {
+        if before != Place::Calls && now == Place::Calls && !self.is_following() {
             let mut constraint = self.block.clone();
             if constraint.as_mut().is_some_and(|constraint| !constraint.take_text(&block())) {
                 constraint = None;

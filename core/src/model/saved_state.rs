@@ -76,9 +76,7 @@ fn layer(rest: &mut &[u8], n_tokens: usize, like: &LayerState) -> Option<LayerSt
     }
     let [first, second] = sizes;
     match like {
-        LayerState::Window(_) => {
-            Some(LayerState::Window(Window::new(take_floats(rest, &[first, second])?, second)))
-        }
+        LayerState::Window(_) => Some(LayerState::Window(Window::new(take_floats(rest, &[first, second])?, second))),
         LayerState::Inputs(like) => {
             let inputs = Tensor::from_vec(take_floats(rest, &sizes)?, &sizes, like.device()).ok()?;
             Some(LayerState::Inputs(inputs))
