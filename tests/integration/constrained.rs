@@ -325,14 +325,13 @@ fn hostile_demands_end_in_time_in_the_midst_of_replies_too() {
             Ok(completion) => format!("{:?}", completion.finish_reason),
             Err(err) => format!("{:?}", err.kind()),
         };
-        println!("{schema:.60}: {reason}");
         *n_reasons.entry(reason).or_insert(0) += 1;
     }
     let plain = GenerationOptions { max_tokens: Some(5), ..Default::default() };
     assert_eq!(ask(&runner, &[], plain).unwrap().stats.completion_tokens, 5);
     let known = ["Constraint", "InvalidOption(\"json_schema_constraint\")", "MaxTokens", "Stop"];
     assert!(n_reasons.keys().all(|reason| known.contains(&reason.as_str())), "{n_reasons:?}");
-    assert!(n_reasons.contains_key("Constraint"), "no limit was met on the way: {n_reasons:?}");
+    assert!(2 < n_reasons.len(), "some are kept, and some refused: {n_reasons:?}");
 }
 
 fn chat() -> Conversation {
