@@ -31,7 +31,7 @@ struct Measurement {
     replies: Vec<Reply>,
 }
 
-/// One reply that counts.
+/// One reply that counts, or several at once.
 #[derive(Serialize, Deserialize)]
 struct Reply {
     prefill_tokens_per_second: f64,
@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
             "quantisation": info.quantisation.first().map(|part| &part.name),
             "prompt_tokens": arguments.prompt_tokens,
             "reply_tokens": arguments.reply_tokens,
+            "at_once": arguments.at_once,
             "repeats": arguments.repeats,
             "seed": arguments.seed,
             "runs": runs,
@@ -94,6 +95,7 @@ fn measure_apart(arguments: &Bench, threads: usize) -> Result<Measurement, Failu
         ("--prompt-tokens", arguments.prompt_tokens as u64),
         ("--reply-tokens", arguments.reply_tokens as u64),
         ("--threads", threads as u64),
+        ("--at-once", arguments.at_once as u64),
         ("--repeats", arguments.repeats as u64),
         ("--seed", arguments.seed),
     ] {
@@ -111,17 +113,21 @@ fn measure_apart(arguments: &Bench, threads: usize) -> Result<Measurement, Failu
 fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
     let before = Instant::now();
     let threads = arguments.threads.first().copied();
-    let options = LoadOptions { threads, ..Default::default() };
+    let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
+    let options = LoadOptions { threads, context_size: Some(needed), ..Default::default() };
     let runner = model::load_with(arguments.model.name.as_deref(), options)?;
     let load_time = before.elapsed();
-    let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
     if runner.context_size() < needed {
         return Err(Failure(format!("{needed} tokens, and the context holds {}", runner.context_size())));
     }
     // Every reply has a prompt of its own: the beginning of one that was read before would not be read again.
     let mut random = Random(arguments.seed);
-    reply(&runner, &mut random, WARM_UP.0.min(arguments.prompt_tokens), WARM_UP.1.min(arguments.reply_tokens))?;
-    let one = |_| reply(&runner, &mut random, arguments.prompt_tokens, arguments.reply_tokens);
+    let (n_prompt, n_reply) = (arguments.prompt_tokens, arguments.reply_tokens);
+    reply(&runner, prompt(&runner, &mut random, WARM_UP.0.min(n_prompt)), WARM_UP.1.min(n_reply))?;
+    let one = |_| match arguments.at_once {
+        0 | 1 => told(&reply(&runner, prompt(&runner, &mut random, n_prompt), n_reply)?.0, n_reply),
+        n => together(&runner, (0..n).map(|_| prompt(&runner, &mut random, n_prompt)).collect(), n_reply),
+    };
     Ok(Measurement {
         threads: threads.unwrap_or(1),
         load_seconds: load_time.as_secs_f64(),
@@ -131,11 +137,19 @@ fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
     })
 }
 
-fn reply(runner: &ModelRunner, random: &mut Random, n_prompt: usize, n_reply: usize) -> Result<Reply, Failure> {
+/// Tokens drawn at random. Ids without a token, of a padded vocabulary, are drawn anew.
+fn prompt(runner: &ModelRunner, random: &mut Random, n_tokens: usize) -> Vec<u32> {
     let n_vocabulary = runner.info().n_vocabulary as u64;
-    // Ids without a token, of a padded vocabulary, are drawn anew.
     let ids = std::iter::repeat_with(|| (random.next() % n_vocabulary) as u32); // below the vocabulary, so it fits
-    let prompt: Vec<u32> = ids.filter(|id| runner.token_text(*id).is_some()).take(n_prompt).collect();
+    ids.filter(|id| runner.token_text(*id).is_some()).take(n_tokens).collect()
+}
+
+/// Writes a reply; tells when it had its first token and its last.
+fn reply(
+    runner: &ModelRunner,
+    prompt: Vec<u32>,
+    n_reply: usize,
+) -> Result<(Completion, std::ops::Range<Instant>), Failure> {
     let options = GenerationOptions {
         temperature: Some(0.0),
         seed: Some(0),
@@ -144,14 +158,44 @@ fn reply(runner: &ModelRunner, random: &mut Random, n_prompt: usize, n_reply: us
         function_call_parser: None,
         ..Default::default()
     };
+    let start = Instant::now();
     let mut stream = runner.complete(Prompt::Tokens(prompt), options);
     interrupt::cancels(&stream);
     while let Some(event) = Iterator::next(&mut stream) {
         if let MessageResponse::Complete(completion) = event? {
-            return told(&completion, n_reply);
+            let first = start + completion.stats.time_to_first_token;
+            return Ok((*completion, first..Instant::now()));
         }
     }
     Err(Failure("the reply ended without its end".to_owned()))
+}
+
+/// Writes several replies at once.
+fn together(runner: &ModelRunner, prompts: Vec<Vec<u32>>, n_reply: usize) -> Result<Reply, Failure> {
+    let start = Instant::now();
+    let replies = std::thread::scope(|scope| {
+        let write = |prompt| scope.spawn(move || reply(runner, prompt, n_reply));
+        let threads: Vec<_> = prompts.into_iter().map(write).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure("a reply's thread panicked".to_owned()))))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    for (completion, _) in &replies {
+        told(completion, n_reply)?;
+    }
+    let firsts = || replies.iter().map(|(_, time)| time.start);
+    let (Some(first), Some(last_first)) = (firsts().min(), firsts().max()) else {
+        return Err(Failure("there are no replies".to_owned()));
+    };
+    let last = replies.iter().map(|(_, time)| time.end).max().unwrap_or(first);
+    let n_read: usize = replies.iter().map(|(completion, _)| completion.stats.prompt_tokens).sum();
+    let speed = |n_tokens: usize, time: Duration| n_tokens as f64 / time.max(Duration::from_nanos(1)).as_secs_f64();
+    Ok(Reply {
+        prefill_tokens_per_second: speed(n_read, last_first - start),
+        decode_tokens_per_second: speed(replies.len() * (n_reply - 1), last - first),
+        time_to_first_token_seconds: (last_first - start).as_secs_f64(),
+    })
 }
 
 fn told(completion: &Completion, n_reply: usize) -> Result<Reply, Failure> {
@@ -212,9 +256,10 @@ fn print_head(arguments: &Bench) -> Result<(), Failure> {
     let info = model::info(arguments.model.name.as_deref())?;
     let kinds = info.quantisation.iter().map(|part| format!("{} {:.0} %", part.name, part.share * 100.0));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let Bench { prompt_tokens, reply_tokens, repeats, .. } = arguments;
+    let Bench { prompt_tokens, reply_tokens, at_once, repeats, .. } = arguments;
     anstream::println!("{}, {:.1} million parameters, {kinds}", info.architecture, info.n_parameters as f64 / 1e6);
-    anstream::println!("{prompt_tokens} tokens read, {reply_tokens} written, median of {repeats}");
+    let at_once = if 1 < *at_once { format!(", {at_once} at once") } else { String::new() };
+    anstream::println!("{prompt_tokens} tokens read, {reply_tokens} written{at_once}, median of {repeats}");
     anstream::println!("threads   prefill/s    decode/s   first token        load      memory        peak");
     Ok(())
 }

@@ -126,7 +126,11 @@ pub(crate) struct Bench {
     /// Threads to compute with; several numbers are measured one after the other [default: one for each core].
     #[arg(short, long, value_name = "N", value_delimiter = ',', value_parser = threads)]
     pub(crate) threads: Vec<usize>,
-    /// Replies that are measured; their median is told.
+    /// Replies that are written at the same time, all with prompts of their own. What they do together is told, from the
+    /// first token of the first to the last of the last.
+    #[arg(short = 'b', long, value_name = "N", default_value_t = 1, value_parser = threads)]
+    pub(crate) at_once: usize,
+    /// Measurements; their median is told.
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = count)]
     pub(crate) repeats: usize,
     /// Seed of the prompts.
@@ -154,6 +158,7 @@ fn count(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "expected a number from 1 to 16777216".to_owned())
 }
 
+/// Of threads, or of replies at once.
 fn threads(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
     number.ok_or_else(|| "expected a number from 1 to 1024".to_owned())

@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     let number = |at: usize| arguments[at].parse::<usize>().map_err(candle_core::Error::wrap);
     let (n_prompt, n_reply, n_repeats) = (number(2)?, number(3)?, number(4)?);
     let before = Instant::now();
-    let mut load = || {
+    let load = || {
         let mut file = std::fs::File::open(&arguments[1])?;
         let content = gguf_file::Content::read(&mut file)?;
         ModelWeights::from_gguf(content, &mut file, &Device::Cpu)

@@ -5,8 +5,8 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::avx2::add;
 use crate::kernels::avx2::layouts::Layout;
+use crate::kernels::avx2::{add, ask_ahead};
 
 /// Groups of a tile that are unpacked at a time: what the nearest cache holds beside activations.
 const GROUPS_AT_ONCE: usize = 8;
@@ -57,6 +57,7 @@ unsafe fn unpack<L: Layout>(to: &mut MaybeUninit<Group>, block: *const u8, group
     let to = to.as_mut_ptr();
     // SAFETY: the caller's block has the group; all that the layout's products read is written.
     unsafe {
+        ask_ahead::<L>(block, group);
         for half in 0..2 {
             let bytes = L::bytes(block, group, half);
             for at in 0..8 {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::activations::{GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
 use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
-use crate::matrix::{Format, Matrix, TILE};
+use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx2;
 
 /// Rows of activations that meet a stretch of unpacked weights: what the nearest cache holds.
@@ -90,6 +90,18 @@ fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &[__m256; 2]) {
         unsafe { _mm256_storeu_ps(y.as_mut_ptr(), *sums) };
     }
     out.put(row, tile, &y);
+}
+
+/// Asks memory for what lies some way behind a group of a block.
+#[inline(always)]
+unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
+    const AHEAD: usize = 2048;
+    let layout = L::FORMAT.layout();
+    let start = block.wrapping_add(layout.head + group * layout.group + AHEAD);
+    for line in (0..layout.group).step_by(VECTOR) {
+        // SAFETY: the caller has AVX2; an address that is not there does no harm.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
+    }
 }
 
 /// Adds what a group gives to the sum of a row of activations and eight rows of weights: the exact sums of each half of the

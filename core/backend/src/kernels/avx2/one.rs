@@ -3,12 +3,8 @@
 use std::arch::x86_64::*;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::avx2::add;
 use crate::kernels::avx2::layouts::Layout;
-use crate::matrix::VECTOR;
-
-/// Bytes ahead of the computing that memory is asked for.
-const AHEAD: usize = 2048;
+use crate::kernels::avx2::{add, ask_ahead};
 
 /// A row times a tile: the sums of each half of the tile.
 ///
@@ -24,10 +20,7 @@ pub(super) unsafe fn row<L: Layout>(tile: &[u8], x: &Quantised, row: usize) -> [
         let mut block = tile.as_ptr();
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
-                let start = block.wrapping_add(layout.head + group * layout.group + AHEAD);
-                for line in (0..layout.group).step_by(VECTOR) {
-                    _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast());
-                }
+                ask_ahead::<L>(block, group);
                 let place = x.at(row, first + group);
                 for (half, sum) in sums.iter_mut().enumerate() {
                     let exact = dot::<L>(L::bytes(block, group, half), x, place);
