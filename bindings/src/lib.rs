@@ -32,7 +32,9 @@ pub use options::{
     OnCancel, PositionalArguments, RejectedCallText, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
     ToolListForm,
 };
-pub use response::{FinishReason, GenerationStats, MessageResponse, PromptReport, Sampling};
+pub use response::{
+    FinishReason, GenerationStats, MessageResponse, Place, PromptReport, Sampling, ScoredToken, TokenLogprob,
+};
 pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model};
 pub use stream::ResponseStream;

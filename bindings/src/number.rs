@@ -2,7 +2,7 @@
 //! numbers can take them as those (`uniffi.toml`).
 
 /// How many there are: tokens, messages, layers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SdkCount(pub u32);
 
 uniffi::custom_newtype!(SdkCount, u32);

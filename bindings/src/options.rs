@@ -1,5 +1,6 @@
 //! Options of loading and of one generation.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use causerie as core;
@@ -39,6 +40,18 @@ pub struct GenerationOptions {
     /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
     #[uniffi(default)]
     pub repetition_penalty: Option<f32>,
+    /// Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+    #[uniffi(default)]
+    pub presence_penalty: Option<f32>,
+    /// Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+    #[uniffi(default)]
+    pub frequency_penalty: Option<f32>,
+    /// Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+    #[uniffi(default)]
+    pub logit_bias: Option<HashMap<SdkCount, f32>>,
+    /// Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+    #[uniffi(default)]
+    pub logprobs: Option<SdkCount>,
     /// Fixes the draws. Default: drawn anew, and reported with the reply.
     #[uniffi(default)]
     pub rng_seed: Option<SdkLong>,
@@ -287,6 +300,10 @@ impl From<GenerationOptions> for core::GenerationOptions {
             top_k: options.top_k.map(SdkCount::size),
             min_p: options.min_p,
             repetition_penalty: options.repetition_penalty,
+            presence_penalty: options.presence_penalty,
+            frequency_penalty: options.frequency_penalty,
+            logit_bias: options.logit_bias.into_iter().flatten().map(|(id, bias)| (id.0, bias)).collect(),
+            logprobs: options.logprobs.map(SdkCount::size),
             seed: options.rng_seed.map(|seed| seed.0),
             max_tokens: options.max_tokens.map(SdkCount::size),
             stop_sequences: options.stop_sequences,

@@ -37,6 +37,12 @@ pub enum MessageResponse {
         /// What was refused, in order.
         rejected_calls: Vec<RejectedCall>,
     },
+    /// Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
+    /// became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+    Logprobs {
+        /// The tokens.
+        tokens: Vec<TokenLogprob>,
+    },
     /// What came of a call, where functions are run along with the reply.
     FunctionResult {
         /// The call's id; none for a call that was rejected.
@@ -54,6 +60,8 @@ pub enum MessageResponse {
         full_message: ChatMessage,
         /// Why it ended.
         finish_reason: FinishReason,
+        /// The stop sequence that was met, if one was.
+        stop_sequence: Option<String>,
         /// Counts and times.
         stats: GenerationStats,
         /// Those of the replies before it whose calls were run along the way, in order; else empty.
@@ -63,6 +71,41 @@ pub enum MessageResponse {
         /// Why calls were not constrained, or from some token on no longer, where that was asked for.
         unconstrained: Option<String>,
     },
+}
+
+/// A token of a reply, and how likely it was.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct TokenLogprob {
+    /// The token that was written.
+    pub token: ScoredToken,
+    /// What it belongs to. Markers around reasoning and calls belong to those.
+    pub place: Place,
+    /// The most probable tokens in its place, the best first, as many as were asked for.
+    pub alternatives: Vec<ScoredToken>,
+}
+
+/// A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+pub struct ScoredToken {
+    /// Its id.
+    pub id: SdkCount,
+    /// Its bytes as text; for a control token, its spelling.
+    pub text: String,
+    /// What it adds to the reply; empty for a control token.
+    pub bytes: Vec<u8>,
+    /// The natural logarithm of its probability.
+    pub logprob: f64,
+}
+
+/// Where in a reply something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Place {
+    /// In text.
+    Text,
+    /// In reasoning.
+    Reasoning,
+    /// In a block of calls.
+    Calls,
 }
 
 /// Why a reply ended.
@@ -102,6 +145,8 @@ pub struct Sampling {
     pub top_k: SdkCount,
     pub min_p: f32,
     pub repetition_penalty: f32,
+    pub presence_penalty: f32,
+    pub frequency_penalty: f32,
 }
 
 /// Counts and times of one generation. Times are in seconds.
@@ -162,6 +207,9 @@ impl From<core::MessageResponse> for MessageResponse {
             core::MessageResponse::FunctionCallsRejected(rejected) => {
                 Self::FunctionCallsRejected { rejected_calls: rejected.into_iter().map(Into::into).collect() }
             }
+            core::MessageResponse::Logprobs(tokens) => {
+                Self::Logprobs { tokens: tokens.into_iter().map(Into::into).collect() }
+            }
             core::MessageResponse::FunctionResult(core::FunctionResult { call_id, name, text, is_error }) => {
                 Self::FunctionResult { call_id, name, text, is_error }
             }
@@ -175,6 +223,7 @@ impl From<core::MessageResponse> for MessageResponse {
                     core::FinishReason::Constraint => FinishReason::Constraint,
                     _ => FinishReason::Interrupted,
                 },
+                stop_sequence: completion.stop_sequence,
                 stats: completion.stats.into(),
                 earlier_rounds: completion.earlier_rounds.into_iter().map(Into::into).collect(),
                 prompt: PromptReport {
@@ -185,6 +234,26 @@ impl From<core::MessageResponse> for MessageResponse {
                 unconstrained: completion.unconstrained,
             },
         }
+    }
+}
+
+impl From<core::TokenLogprob> for TokenLogprob {
+    fn from(logprob: core::TokenLogprob) -> Self {
+        Self {
+            token: logprob.token.into(),
+            place: match logprob.place {
+                core::Place::Text => Place::Text,
+                core::Place::Reasoning => Place::Reasoning,
+                core::Place::Calls => Place::Calls,
+            },
+            alternatives: logprob.alternatives.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<core::ScoredToken> for ScoredToken {
+    fn from(token: core::ScoredToken) -> Self {
+        Self { id: SdkCount(token.id), text: token.text, bytes: token.bytes, logprob: token.logprob }
     }
 }
 
@@ -213,6 +282,8 @@ impl From<core::GenerationStats> for GenerationStats {
                 top_k: count(stats.sampling.top_k),
                 min_p: stats.sampling.min_p,
                 repetition_penalty: stats.sampling.repetition_penalty,
+                presence_penalty: stats.sampling.presence_penalty,
+                frequency_penalty: stats.sampling.frequency_penalty,
             },
             context_size: count(stats.context_size),
             peak_memory: stats.peak_memory.map(SdkLong),

@@ -59,8 +59,11 @@ pub use options::{
     PositionalArguments, RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
     ToolListForm,
 };
-pub use parse::{Note, Parsed, Piece, Place, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
-pub use response::{Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, PromptReport};
+pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
+pub use response::{
+    Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, Place, PromptReport, ScoredToken,
+    TokenLogprob,
+};
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};
 pub use validate::{Validation, validate, validate_among};

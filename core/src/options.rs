@@ -1,5 +1,6 @@
 //! Options of one generation, and the values used where none are given.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -8,6 +9,9 @@ use crate::function::{Arguments, FunctionNames};
 /// Variables of chat templates that are set from messages and other options.
 const TEMPLATE_VARIABLES: [&str; 7] =
     ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "enable_thinking", "strftime_now"];
+
+/// Alternatives of a token that can be asked for.
+const MOST_ALTERNATIVES: usize = 20;
 
 /// How one reply is generated. A field left `None` takes the model's own default, else the one named here.
 ///
@@ -28,6 +32,15 @@ pub struct GenerationOptions {
     pub min_p: Option<f32>,
     /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
     pub repetition_penalty: Option<f32>,
+    /// Taken off the logit of a token once the reply has it, from -2 to 2: above 0, topics change sooner. Default 0.
+    pub presence_penalty: Option<f32>,
+    /// Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+    pub frequency_penalty: Option<f32>,
+    /// Added to the logits of tokens, by id, from -100, which all but excludes one, to 100. Default: nothing.
+    pub logit_bias: BTreeMap<u32, f32>,
+    /// Tells the log-probability of each token, in [`Logprobs`](crate::MessageResponse::Logprobs) events, beside so many
+    /// of the most probable ones, 0 to 20. Default: `None`, and nothing is told.
+    pub logprobs: Option<usize>,
     /// The same seed, model, build and prompt give the same draws, and so the same reply, where the model computes the
     /// same. Whether a prompt was read whole or in part taken from the cache may still change the last bits of logits;
     /// see docs/adr/0005. Default: drawn anew, and reported with the reply.
@@ -328,6 +341,10 @@ pub struct Sampling {
     pub min_p: f32,
     /// See [`GenerationOptions::repetition_penalty`].
     pub repetition_penalty: f32,
+    /// See [`GenerationOptions::presence_penalty`].
+    pub presence_penalty: f32,
+    /// See [`GenerationOptions::frequency_penalty`].
+    pub frequency_penalty: f32,
 }
 
 /// Sampling values that a model's own files recommend.
@@ -378,6 +395,10 @@ impl Default for GenerationOptions {
             top_k: None,
             min_p: None,
             repetition_penalty: None,
+            presence_penalty: None,
+            frequency_penalty: None,
+            logit_bias: BTreeMap::new(),
+            logprobs: None,
             seed: None,
             max_tokens: None,
             ignore_end: false,
@@ -419,6 +440,14 @@ impl GenerationOptions {
         in_range("top_p", self.top_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
         in_range("min_p", self.min_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
         in_range("repetition_penalty", self.repetition_penalty, |x| x.is_finite() && 0.0 < x, "above 0")?;
+        in_range("presence_penalty", self.presence_penalty, |x| (-2.0..=2.0).contains(&x), "from -2 to 2")?;
+        in_range("frequency_penalty", self.frequency_penalty, |x| (-2.0..=2.0).contains(&x), "from -2 to 2")?;
+        for bias in self.logit_bias.values() {
+            in_range("logit_bias", Some(*bias), |x| (-100.0..=100.0).contains(&x), "from -100 to 100")?;
+        }
+        if let Some(logprobs) = self.logprobs.filter(|logprobs| MOST_ALTERNATIVES < *logprobs) {
+            return Err(out_of_range("logprobs", logprobs, "0 to 20"));
+        }
         if self.max_tokens == Some(0) {
             return Err(out_of_range("max_tokens", 0, "1 or more"));
         }
@@ -439,6 +468,8 @@ impl GenerationOptions {
             top_k: self.top_k.or(model.top_k).unwrap_or(50),
             min_p: self.min_p.or(model.min_p).unwrap_or(0.0),
             repetition_penalty: self.repetition_penalty.or(model.repetition_penalty).unwrap_or(1.0),
+            presence_penalty: self.presence_penalty.unwrap_or(0.0),
+            frequency_penalty: self.frequency_penalty.unwrap_or(0.0),
         }
     }
 }
@@ -455,7 +486,15 @@ mod tests {
     fn options_come_before_the_model_and_the_model_before_the_table() {
         let options = GenerationOptions { top_k: Some(7), ..Default::default() };
         let model = SamplingDefaults { top_k: Some(3), temperature: Some(0.3), ..Default::default() };
-        let expect = Sampling { temperature: 0.3, top_p: 1.0, top_k: 7, min_p: 0.0, repetition_penalty: 1.0 };
+        let expect = Sampling {
+            temperature: 0.3,
+            top_p: 1.0,
+            top_k: 7,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+        };
         assert_eq!(options.sampling(&model), expect);
     }
 
@@ -468,6 +507,10 @@ mod tests {
             (GenerationOptions { top_p: Some(1.1), ..base() }, "top_p"),
             (GenerationOptions { min_p: Some(-0.1), ..base() }, "min_p"),
             (GenerationOptions { repetition_penalty: Some(0.0), ..base() }, "repetition_penalty"),
+            (GenerationOptions { presence_penalty: Some(2.1), ..base() }, "presence_penalty"),
+            (GenerationOptions { frequency_penalty: Some(f32::NAN), ..base() }, "frequency_penalty"),
+            (GenerationOptions { logit_bias: [(7, -100.1)].into(), ..base() }, "logit_bias"),
+            (GenerationOptions { logprobs: Some(21), ..base() }, "logprobs"),
             (GenerationOptions { max_tokens: Some(0), ..base() }, "max_tokens"),
             (GenerationOptions { stop_sequences: vec![String::new()], ..base() }, "stop_sequences"),
             (

@@ -37,10 +37,51 @@ pub enum MessageResponse {
     FunctionCalls(Vec<SdkFunctionCall>),
     /// Call text that could not be delivered as calls.
     FunctionCallsRejected(Vec<RejectedCall>),
+    /// Log-probabilities of tokens, where [`logprobs`](crate::GenerationOptions::logprobs) asks for them: of each token
+    /// once, in order, no later than what its text became. The token that ends the reply, and those that a stop sequence
+    /// cuts off, are left out.
+    Logprobs(Vec<TokenLogprob>),
     /// What came of a call, where [functions are run along with the reply](crate::Conversation::respond_with_functions).
     FunctionResult(FunctionResult),
     /// The end.
     Complete(Box<Completion>),
+}
+
+/// A token of a reply, and how likely it was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenLogprob {
+    /// The token that was written.
+    pub token: ScoredToken,
+    /// What it belongs to. Markers around reasoning and calls belong to those.
+    pub place: Place,
+    /// The most probable tokens in its place, the best first, as many as were asked for. Some may be more probable than the
+    /// one that was written, which may be among them.
+    pub alternatives: Vec<ScoredToken>,
+}
+
+/// A token, with the natural logarithm of its probability: of the softmax over what the model computed, before temperature,
+/// penalties, biases, constraints and the limits of sampling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScoredToken {
+    /// Its id.
+    pub id: u32,
+    /// Its bytes as text, where a part of a character is U+FFFD; for a control token, its spelling.
+    pub text: String,
+    /// What it adds to the reply; empty for a control token.
+    pub bytes: Vec<u8>,
+    /// The natural logarithm of its probability.
+    pub logprob: f64,
+}
+
+/// Where in a reply something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In text.
+    Text,
+    /// In reasoning.
+    Reasoning,
+    /// In a block of calls.
+    Calls,
 }
 
 /// What came of a call, as the model reads it.
@@ -83,6 +124,8 @@ pub struct Completion {
     pub full_message: ChatMessage,
     /// Why it ended.
     pub finish_reason: FinishReason,
+    /// The stop sequence that was met, if one was.
+    pub stop_sequence: Option<String>,
     /// Counts and times.
     pub stats: GenerationStats,
     /// Those of the replies before it whose calls were run

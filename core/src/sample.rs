@@ -1,9 +1,10 @@
 //! From logits to the next token.
 //!
-//! The order is fixed, and that of transformers: repetition penalty, temperature, top-k, top-p, min-p, then one draw.
+//! The order is fixed: biases, repetition penalty, penalties of frequency and presence, temperature, top-k, top-p, min-p,
+//! then one draw. Where transformers has a step, it stands there in the same place.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::Sampling;
@@ -12,8 +13,12 @@ use crate::options::Sampling;
 pub(crate) struct Sampler {
     sampling: Sampling,
     random: Random,
+    /// Added to logits.
+    bias: BTreeMap<u32, f32>,
     /// Tokens of the prompt and of the reply; kept only when a penalty needs them.
     seen: HashSet<u32>,
+    /// How often tokens stand in the reply; kept only when a penalty needs it.
+    counts: HashMap<u32, u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -23,13 +28,26 @@ struct Candidate {
 }
 
 impl Sampler {
-    pub(crate) fn new(sampling: Sampling, seed: u64) -> Self {
-        Self { sampling, random: Random::new(seed), seen: HashSet::new() }
+    pub(crate) fn new(sampling: Sampling, bias: BTreeMap<u32, f32>, seed: u64) -> Self {
+        Self { sampling, random: Random::new(seed), bias, seen: HashSet::new(), counts: HashMap::new() }
     }
 
-    /// Takes note of a prompt, whose tokens are penalised as those of the reply are.
+    /// Refuses a bias for a token that the vocabulary of this size does not have.
+    pub(crate) fn check(&self, n_tokens: usize) -> Result<()> {
+        match self.bias.keys().find(|id| n_tokens <= **id as usize) {
+            Some(id) => Err(SdkError::new(
+                ErrorKind::InvalidOption("logit_bias"),
+                format!("logit_bias names token id {id}, and the model has {n_tokens} tokens"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note of a prompt, in which the repetition penalty sees repetition as well.
     pub(crate) fn read(&mut self, prompt: &[u32]) {
-        prompt.iter().for_each(|id| self.note(*id));
+        if self.sampling.repetition_penalty != 1.0 {
+            self.seen.extend(prompt);
+        }
     }
 
     /// The next token, among those that are not excluded by a logit of minus infinity and that `is_allowed` takes; `None`
@@ -65,18 +83,31 @@ impl Sampler {
 
     /// Takes note of a token of the reply that was not picked here.
     pub(crate) fn note(&mut self, id: u32) {
-        if self.sampling.repetition_penalty != 1.0 {
+        let Sampling { repetition_penalty, presence_penalty, frequency_penalty, .. } = self.sampling;
+        if repetition_penalty != 1.0 {
             self.seen.insert(id);
+        }
+        if presence_penalty != 0.0 || frequency_penalty != 0.0 {
+            *self.counts.entry(id).or_default() += 1;
         }
     }
 
-    /// Keskar et al. 2019, <https://arxiv.org/abs/1909.05858>: positive logits are divided, negative ones multiplied.
     fn penalise(&self, logits: &mut [f32]) {
-        let penalty = self.sampling.repetition_penalty;
+        let Sampling { repetition_penalty, presence_penalty, frequency_penalty, .. } = self.sampling;
+        for (id, bias) in &self.bias {
+            change(logits, *id, |logit| logit + bias);
+        }
+        // Keskar et al. 2019, <https://arxiv.org/abs/1909.05858>.
         for id in &self.seen {
-            if let Some(logit) = logits.get_mut(*id as usize) {
-                *logit = if *logit < 0.0 { *logit * penalty } else { *logit / penalty };
-            }
+            change(
+                logits,
+                *id,
+                |logit| if logit < 0.0 { logit * repetition_penalty } else { logit / repetition_penalty },
+            );
+        }
+        // As OpenAI defines them: once for each time, and once for all.
+        for (id, count) in &self.counts {
+            change(logits, *id, |logit| logit - *count as f32 * frequency_penalty - presence_penalty);
         }
     }
 
@@ -100,6 +131,12 @@ impl Sampler {
             left < 0.0
         });
         candidates.get(drawn.unwrap_or(weights.len() - 1)).copied()
+    }
+}
+
+fn change(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {
+    if let Some(logit) = logits.get_mut(id as usize) {
+        *logit = change(*logit);
     }
 }
 
@@ -157,9 +194,22 @@ impl Random {
 mod tests {
     use super::*;
 
-    const PLAIN: Sampling = Sampling { temperature: 1.0, top_p: 1.0, top_k: 0, min_p: 0.0, repetition_penalty: 1.0 };
+    const PLAIN: Sampling = Sampling {
+        temperature: 1.0,
+        top_p: 1.0,
+        top_k: 0,
+        min_p: 0.0,
+        repetition_penalty: 1.0,
+        presence_penalty: 0.0,
+        frequency_penalty: 0.0,
+    };
+    const GREEDY: Sampling = Sampling { temperature: 0.0, ..PLAIN };
 
     impl Sampler {
+        fn of(sampling: Sampling, seed: u64) -> Self {
+            Self::new(sampling, BTreeMap::new(), seed)
+        }
+
         fn next(&mut self, logits: &mut [f32]) -> u32 {
             self.pick(logits, |_| true).unwrap().unwrap()
         }
@@ -168,14 +218,14 @@ mod tests {
     /// The tokens that 1,000 draws choose.
     #[track_caller]
     fn check(sampling: Sampling, logits: &[f32], expect: &[u32]) {
-        let mut sampler = Sampler::new(sampling, 7);
+        let mut sampler = Sampler::of(sampling, 7);
         let drawn: HashSet<u32> = (0..1000).map(|_| sampler.next(&mut logits.to_vec())).collect();
         assert_eq!(drawn, expect.iter().copied().collect());
     }
 
     #[test]
     fn temperature_0_takes_the_best_and_of_equals_the_first() {
-        check(Sampling { temperature: 0.0, ..PLAIN }, &[1.0, 3.0, 3.0], &[1]);
+        check(GREEDY, &[1.0, 3.0, 3.0], &[1]);
     }
 
     #[test]
@@ -206,16 +256,54 @@ mod tests {
 
     #[test]
     fn a_penalty_holds_for_prompt_and_reply_on_both_sides_of_zero() {
-        let sampling = Sampling { temperature: 0.0, repetition_penalty: 2.0, ..PLAIN };
-        let mut sampler = Sampler::new(sampling, 0);
+        let mut sampler = Sampler::of(Sampling { repetition_penalty: 2.0, ..GREEDY }, 0);
         sampler.read(&[0]);
         assert_eq!(sampler.next(&mut [1.0, 0.6, -1.0]), 1);
         assert_eq!(sampler.next(&mut [-1.0, -1.1, -1.5]), 2);
     }
 
+    /// The tokens that are written one after the other over the same logits, and the logits that the next one is picked from.
+    #[track_caller]
+    fn check_penalties(sampling: Sampling, logits: [f32; 3], expect: &[u32], expect_logits: [f32; 3]) {
+        let mut sampler = Sampler::of(sampling, 0);
+        sampler.read(&[0, 0, 1]); // a prompt does not count
+        let written: Vec<u32> = expect.iter().map(|_| sampler.next(&mut logits.clone())).collect();
+        let mut penalised = logits;
+        sampler.penalise(&mut penalised);
+        assert_eq!((written.as_slice(), penalised), (expect, expect_logits));
+    }
+
+    #[test]
+    fn presence_counts_once_and_frequency_each_time() {
+        let logits = [1.0, 0.75, -2.0];
+        check_penalties(Sampling { presence_penalty: 0.5, ..GREEDY }, logits, &[0, 1, 0, 0], [0.5, 0.25, -2.0]);
+        check_penalties(Sampling { frequency_penalty: 0.5, ..GREEDY }, logits, &[0, 1, 0, 1, 0], [-0.5, -0.25, -2.0]);
+        let both = Sampling { presence_penalty: 0.25, frequency_penalty: 0.5, ..GREEDY };
+        check_penalties(both, logits, &[0, 1, 0], [-0.25, 0.0, -2.0]);
+        check_penalties(Sampling { presence_penalty: -2.0, ..GREEDY }, logits, &[0, 0], [3.0, 0.75, -2.0]);
+    }
+
+    #[test]
+    fn penalties_come_in_their_order() {
+        let sampling = Sampling { repetition_penalty: 2.0, frequency_penalty: 1.0, ..GREEDY };
+        let mut sampler = Sampler::new(sampling, BTreeMap::from([(0, -3.0)]), 0);
+        sampler.note(0);
+        let mut logits = [1.0, 0.0];
+        sampler.penalise(&mut logits);
+        assert_eq!(logits, [(1.0 - 3.0) * 2.0 - 1.0, 0.0]);
+    }
+
+    #[test]
+    fn biases_are_added_and_name_tokens_that_there_are() {
+        let mut sampler = Sampler::new(GREEDY, BTreeMap::from([(0, -100.0), (2, 3.5)]), 0);
+        assert_eq!(sampler.next(&mut [9.0, 1.0, -2.0]), 2);
+        assert!(sampler.check(3).is_ok());
+        assert_eq!(sampler.check(2).unwrap_err().kind(), ErrorKind::InvalidOption("logit_bias"));
+    }
+
     #[test]
     fn draws_follow_the_probabilities() {
-        let mut sampler = Sampler::new(PLAIN, 1);
+        let mut sampler = Sampler::of(PLAIN, 1);
         let n = 20_000;
         let ones = (0..n).filter(|_| sampler.next(&mut [0.25f32.ln(), 0.75f32.ln()]) == 1).count();
         // Five standard deviations of a binomial distribution of n draws: 0.0153.
@@ -225,7 +313,7 @@ mod tests {
     #[test]
     fn a_seed_repeats_its_draws() {
         let draws = |seed| {
-            let mut sampler = Sampler::new(PLAIN, seed);
+            let mut sampler = Sampler::of(PLAIN, seed);
             (0..50).map(|_| sampler.next(&mut [0.0; 100])).collect::<Vec<_>>()
         };
         assert_eq!(draws(3), draws(3));
@@ -235,7 +323,7 @@ mod tests {
     #[test]
     fn logits_that_are_no_numbers_are_errors() {
         for mut logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2]] {
-            let err = Sampler::new(PLAIN, 0).pick(&mut logits, |_| true).unwrap_err();
+            let err = Sampler::of(PLAIN, 0).pick(&mut logits, |_| true).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::Generation);
         }
     }
@@ -244,7 +332,7 @@ mod tests {
     fn what_is_not_allowed_is_not_picked() {
         let logits = [3.0, 2.0, f32::NEG_INFINITY, 1.0];
         for temperature in [0.0, 1.0] {
-            let mut sampler = Sampler::new(Sampling { temperature, ..PLAIN }, 0);
+            let mut sampler = Sampler::of(Sampling { temperature, ..PLAIN }, 0);
             assert_eq!(sampler.pick(&mut logits.to_vec(), |id| id == 3).unwrap(), Some(3));
             assert_eq!(sampler.pick(&mut logits.to_vec(), |id| id == 2).unwrap(), None);
             assert_eq!(sampler.pick(&mut [], |_| true).unwrap(), None);

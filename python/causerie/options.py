@@ -80,6 +80,12 @@ def _entries(value: Any) -> dict[str, Any]:
     return entries
 
 
+def _biases(value: Any) -> dict[int, float]:
+    if not isinstance(value, Mapping):
+        raise TypeError("a dict of token ids and numbers")
+    return {_whole(32)(token): _number(bias) for token, bias in value.items()}
+
+
 def _names(value: Any) -> list[str]:
     return _texts(value)
 
@@ -161,6 +167,10 @@ class GenerationOptions(CheckedOptions):
         "top_k": _whole(32),
         "min_p": _number,
         "repetition_penalty": _number,
+        "presence_penalty": _number,
+        "frequency_penalty": _number,
+        "logit_bias": _biases,
+        "logprobs": _whole(32),
         "rng_seed": _whole(64),
         "max_tokens": _whole(32),
         "stop_sequences": _texts,
@@ -200,6 +210,14 @@ class GenerationOptions(CheckedOptions):
     """Keeps tokens of at least this share of the best one's probability. Default 0."""
     repetition_penalty: float | None = None
     """Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0."""
+    presence_penalty: float | None = None
+    """Taken off the logit of a token once the reply has it, from -2 to 2. Default 0."""
+    frequency_penalty: float | None = None
+    """Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0."""
+    logit_bias: dict[int, float] | None = None
+    """Added to the logits of tokens, by id, from -100 to 100. Default: nothing."""
+    logprobs: int | None = None
+    """Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told."""
     rng_seed: int | None = None
     """Fixes the draws. Default: drawn anew, and reported with the reply."""
     max_tokens: int | None = None
@@ -249,6 +267,10 @@ class GenerationKeywords(TypedDict, total=False):
     top_k: int | None
     min_p: float | None
     repetition_penalty: float | None
+    presence_penalty: float | None
+    frequency_penalty: float | None
+    logit_bias: dict[int, float] | None
+    logprobs: int | None
     rng_seed: int | None
     max_tokens: int | None
     stop_sequences: list[str]

@@ -43,6 +43,8 @@ class Sampling:
     top_k: int
     min_p: float
     repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
 
 
 @adopted
@@ -142,6 +144,51 @@ class FunctionCallsRejected:
     rejected_calls: list[RejectedCall]
 
 
+@adopted
+class Place(str, Enum):
+    """Where in a reply something stands."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+    CALLS = "calls"
+
+
+@adopted
+@dataclass(frozen=True)
+class ScoredToken:
+    """A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it."""
+
+    id: int
+    text: str
+    """Its bytes as text; for a control token, its spelling."""
+    bytes: bytes
+    """What it adds to the reply; empty for a control token."""
+    logprob: float
+
+
+@adopted
+@dataclass(frozen=True)
+class TokenLogprob:
+    """A token of a reply, and how likely it was."""
+
+    token: ScoredToken
+    place: Place
+    """What it belongs to. Markers around reasoning and calls belong to those."""
+    alternatives: list[ScoredToken]
+    """The most probable tokens in its place, the best first, as many as were asked for."""
+
+
+@variant(ffi.MessageResponse, "LOGPROBS")
+@dataclass(frozen=True)
+class Logprobs:
+    """Log-probabilities of tokens, where `logprobs` asks for them: of each once, in order, no later than its text.
+
+    The token that ends the reply, and those that a stop sequence cuts off, are left out.
+    """
+
+    tokens: list[TokenLogprob]
+
+
 @variant(ffi.MessageResponse, "FUNCTION_RESULT")
 @dataclass(frozen=True)
 class FunctionResult:
@@ -165,6 +212,8 @@ class Complete:
     full_message: ChatMessage
     """The assembled reply, as it stands in the history."""
     finish_reason: FinishReason
+    stop_sequence: str | None
+    """The stop sequence that was met, if one was."""
     stats: GenerationStats
     earlier_rounds: list[GenerationStats]
     """Those of the replies before it whose calls were run along the way; else empty."""
@@ -175,7 +224,7 @@ class Complete:
 
 
 MessageResponse: TypeAlias = Union[
-    Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, FunctionResult, Complete
+    Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, Logprobs, FunctionResult, Complete
 ]
 """One event of a reply. After `Complete`, or after one error, nothing follows."""
 

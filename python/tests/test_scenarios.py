@@ -190,11 +190,15 @@ class Trace:
                 self.events.append({"calls": [call_entry(call) for call in calls]})
             case causerie.FunctionCallsRejected(rejected):
                 self.events.append({"rejected": [rejected_entry(call) for call in rejected]})
+            case causerie.Logprobs(tokens):
+                self.events.append({"logprobs": [logprob_entry(told) for told in tokens]})
             case causerie.FunctionResult(call_id, name, text, is_error):
                 result = {"result": text, "name": name, "call_id": call_id, "is_error": is_error or None}
                 self.events.append({key: value for key, value in result.items() if value is not None})
-            case causerie.Complete(message, reason, stats):
+            case causerie.Complete(message, reason, stop_sequence, stats):
                 end: dict[str, Any] = {"complete": reason.value, "message": message.to_dict()}
+                if stop_sequence is not None:
+                    end["stop_sequence"] = stop_sequence
                 for count in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens"):
                     if self.has_counts:
                         end[count] = getattr(stats, count)
@@ -216,6 +220,13 @@ def call_entry(call: causerie.SdkFunctionCall) -> dict[str, Any]:
     if call.diagnostics:
         entry["diagnostics"] = [diagnostic.code for diagnostic in call.diagnostics]
     return entry
+
+
+def logprob_entry(told: causerie.TokenLogprob) -> dict[str, Any]:
+    alternatives = [token.text for token in told.alternatives]
+    place, logprob = told.place.value, told.token.logprob
+    entry = {"token": told.token.text, "n_bytes": len(told.token.bytes), "logprob": logprob, "place": place}
+    return entry | {"alternatives": alternatives}
 
 
 def rejected_entry(call: causerie.RejectedCall) -> dict[str, Any]:

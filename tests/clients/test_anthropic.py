@@ -57,6 +57,14 @@ class Anthropic(unittest.TestCase):
             self.assertEqual(final.usage.output_tokens, whole.usage.output_tokens)
             self.assertGreater(final.usage.input_tokens + final.usage.cache_read_input_tokens, 0)
 
+    def test_a_stop_sequence_is_told(self):
+        hello = [{"role": "user", "content": "Hello!"}]
+        text = self.client.messages.create(**self.fields(messages=hello)).content[0].text
+        stop = text[len(text) // 2 :][:3]
+        message = self.client.messages.create(**self.fields(messages=hello, stop_sequences=["§", stop]))
+        self.assertEqual((message.stop_reason, message.stop_sequence), ("stop_sequence", stop))
+        self.assertEqual(message.content[0].text, text[: text.index(stop)])
+
     def test_tokens_are_counted(self):
         count = self.client.messages.count_tokens(model=MODEL, messages=TIMER).input_tokens
         usage = self.client.messages.create(**self.fields()).usage

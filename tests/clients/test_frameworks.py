@@ -70,6 +70,9 @@ class Frameworks(unittest.TestCase):
             text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
             self.assertEqual(stream.get_final_response().output_text, text)
         self.assertEqual(text, second.output_text)
+        asked = {**fields, "include": ["message.output_text.logprobs"], "top_logprobs": 1}
+        told = client.responses.create(input=history, **asked).output[-1].content[0].logprobs
+        self.assertEqual("".join(token.token for token in told), text)
         with self.assertRaises(openai.BadRequestError) as caught:
             client.responses.create(input=ASK, model=MODEL, previous_response_id=first.id)
         self.assertEqual(caught.exception.param, "previous_response_id")

@@ -83,6 +83,28 @@ class OpenAi(unittest.TestCase):
         }
         self.assertEqual(len(texts), 1, "the same seed gives the same reply")
 
+    def test_tokens_are_told_with_their_log_probabilities(self):
+        choice = self.chat(logprobs=True, top_logprobs=2).choices[0]
+        tokens = choice.logprobs.content
+        self.assertEqual(b"".join(bytes(token.bytes) for token in tokens).decode(), choice.message.content)
+        for token in tokens:  # at temperature 0 the best one is taken
+            self.assertEqual((token.token, token.logprob), (token.top_logprobs[0].token, token.top_logprobs[0].logprob))
+            self.assertEqual(len(token.top_logprobs), 2)
+        with self.chat(logprobs=True, top_logprobs=2, stream=True) as stream:
+            choices = [chunk.choices[0] for chunk in stream]
+        streamed = [token for choice in choices if choice.logprobs for token in choice.logprobs.content]
+        self.assertEqual(streamed, tokens)
+        fields = {"model": MODEL, "prompt": "Once", "temperature": 0, "max_tokens": 8, "logprobs": 1}
+        legacy = self.client.completions.create(**fields).choices[0]
+        offsets = [legacy.text[start:] for start in legacy.logprobs.text_offset]
+        self.assertTrue(all(rest.startswith(token) for rest, token in zip(offsets, legacy.logprobs.tokens)))
+        self.assertEqual(len(legacy.logprobs.tokens), len(legacy.logprobs.top_logprobs))
+
+    def test_penalties_and_biases_pass(self):
+        plain = self.chat(logprobs=True).choices[0]
+        self.assertTrue(self.chat(presence_penalty=1.5, frequency_penalty=1.5).choices[0].message.content)
+        self.assertNotEqual(self.chat(logit_bias={"300": 100}).choices[0].message.content, plain.message.content)
+
     def test_several_choices_and_stops(self):
         reply = self.chat(n=2, temperature=1.0, seed=1)
         self.assertEqual([choice.index for choice in reply.choices], [0, 1])

@@ -13,6 +13,7 @@ mod floors;
 mod function_sets;
 mod functions;
 mod loading;
+mod logprobs;
 mod mutations;
 mod scenarios;
 mod scripted;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use causerie::testing::ScriptedModel;
 use causerie::{
     CancelHandle, ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser,
-    FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall,
-    RejectedCallText, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, Value, functions_from_json,
-    messages_from_json, messages_to_json, read_json,
+    FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, Place,
+    RejectedCall, RejectedCallText, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, TokenLogprob,
+    Value, functions_from_json, messages_from_json, messages_to_json, read_json,
 };
 
 use serde_json::Value as Json;
@@ -227,6 +227,7 @@ impl Trace {
             MessageResponse::ReasoningChunk(text) => self.add("reasoning", text),
             MessageResponse::FunctionCalls(calls) => self.list("calls", calls.iter().map(call)),
             MessageResponse::FunctionCallsRejected(calls) => self.list("rejected", calls.iter().map(rejected)),
+            MessageResponse::Logprobs(tokens) => self.list("logprobs", tokens.iter().map(logprob)),
             MessageResponse::FunctionResult(result) => self.events.push(function_result(result)),
             MessageResponse::Complete(completion) => self.complete(&completion),
             MessageResponse::AudioSample { .. } => panic!("no scenario has sound"),
@@ -250,7 +251,7 @@ impl Trace {
     }
 
     fn complete(&mut self, completion: &Completion) {
-        let Completion { full_message, finish_reason, stats, .. } = completion;
+        let Completion { full_message, finish_reason, stop_sequence, stats, .. } = completion;
         let reason = match finish_reason {
             FinishReason::Stop => "stop",
             FinishReason::ToolCalls => "tool_calls",
@@ -262,6 +263,7 @@ impl Trace {
         let message = read_json(&messages_to_json(std::slice::from_ref(full_message))).unwrap();
         let Value::Array(messages) = message else { panic!("messages are an array") };
         let mut event = vec![("complete", reason.into()), ("message", messages[0].clone())];
+        event.extend(stop_sequence.clone().map(|sequence| ("stop_sequence", sequence.into())));
         if self.counts {
             let count = |number: usize| Value::Integer(number as i64);
             event.push(("prompt_tokens", count(stats.prompt_tokens)));
@@ -300,6 +302,22 @@ fn rejected(rejected: &RejectedCall) -> Value {
     object(fields)
 }
 
+fn logprob(told: &TokenLogprob) -> Value {
+    let place = match told.place {
+        Place::Text => "text",
+        Place::Reasoning => "reasoning",
+        Place::Calls => "calls",
+    };
+    let alternatives = told.alternatives.iter().map(|token| token.text.clone().into()).collect();
+    object([
+        ("token", told.token.text.clone().into()),
+        ("n_bytes", Value::Integer(told.token.bytes.len() as i64)),
+        ("logprob", Value::Number(told.token.logprob)),
+        ("place", place.into()),
+        ("alternatives", Value::Array(alternatives)),
+    ])
+}
+
 fn function_result(result: FunctionResult) -> Value {
     let mut fields = vec![("result", result.text.into())];
     fields.extend(result.name.map(|name| ("name", name.into())));
@@ -326,6 +344,9 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
             "top_k" => options.top_k = Some(count()),
             "min_p" => options.min_p = Some(float()),
             "repetition_penalty" => options.repetition_penalty = Some(float()),
+            "presence_penalty" => options.presence_penalty = Some(float()),
+            "frequency_penalty" => options.frequency_penalty = Some(float()),
+            "logprobs" => options.logprobs = Some(count()),
             "rng_seed" => options.seed = Some(count() as u64),
             "max_tokens" => options.max_tokens = Some(count()),
             "stop_sequences" => {

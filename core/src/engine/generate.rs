@@ -8,17 +8,16 @@ use crate::engine::cache::PrefixCache;
 use crate::engine::draft::Drafter;
 use crate::engine::guide::Guide;
 use crate::engine::reading::Reading;
-use crate::engine::reply::Reply;
 use crate::engine::stream::Outlet;
+use crate::engine::transcript::Transcript;
 use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{State, Step};
-use crate::options::{PositionalArguments, ToolChoice};
-use crate::parse::{Piece, Place, ReplyEnd, ReplyParser};
-use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
+use crate::parse::ReplyEnd;
+use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, Place, PromptReport};
 use crate::sample::{Sampler, random_seed};
-use crate::tokenizer::{TokenText, Tokenizer, Utf8Pieces};
+use crate::tokenizer::Tokenizer;
 
 /// What a turn of work brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +41,6 @@ pub(crate) struct Generation {
     tokens: Vec<u32>,
     max_tokens: usize,
     ignores_end: bool,
-    /// Whether arguments without names are taken.
-    maps_positional: bool,
-    /// Whether calls count without markers.
-    takes_bare: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
     state: Option<State>,
     /// What the model reads next.
@@ -55,9 +50,7 @@ pub(crate) struct Generation {
     /// What may be guessed of it.
     drafter: Drafter,
     sampler: Sampler,
-    pieces: Utf8Pieces,
-    parser: ReplyParser,
-    reply: Reply,
+    transcript: Transcript,
     outlet: Outlet,
     /// Taken at the end, which it hears once.
     listener: Option<Listener>,
@@ -89,19 +82,13 @@ impl Generation {
             tokens: Vec::new(),
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
-            takes_bare: options.bare_calls && options.tool_choice != ToolChoice::None,
-            maps_positional: options.positional_arguments == PositionalArguments::MapByOrder,
             state: None,
             reading: None,
             guide: Guide::default(),
             drafter: Drafter::new(),
-            sampler: Sampler::new(request.sampling, seed),
-            pieces: loaded.tokenizer.pieces(),
-            parser: ReplyParser::new(options.function_call_parser)
-                .strictness(options.parser_strictness)
-                .rejected_call_text(options.rejected_call_text),
+            sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
             partial: outlet.partial(),
-            reply: Reply::new(options),
+            transcript: Transcript::new(options, &loaded.tokenizer),
             outlet,
             listener: Some(request.listener),
             terminal: None,
@@ -203,9 +190,10 @@ impl Generation {
 
     /// Sends events in order; false when the reader must pull before all are sent.
     pub(crate) fn send(&mut self) -> bool {
-        while let Some(event) = self.reply.events.pop_front() {
+        let events = &mut self.transcript.reply.events;
+        while let Some(event) = events.pop_front() {
             if let Some(Ok(event)) = self.outlet.send(Ok(event)) {
-                self.reply.events.push_front(event);
+                events.push_front(event);
                 return false;
             }
         }
@@ -218,7 +206,7 @@ impl Generation {
         if let Some(prepare) = &mut self.prepare {
             let Some(prepared) = prepare(loaded) else { return Ok(Progress::Waiting) };
             self.prepare = None;
-            self.begin(prepared?);
+            self.begin(prepared?, loaded)?;
             return Ok(Progress::Worked);
         }
         let state = match &mut self.state {
@@ -266,10 +254,10 @@ impl Generation {
         } else {
             self.stats.time_to_first_token = self.clock.requested.elapsed();
         }
-        let n_calls = self.reply.n_calls();
+        let n_calls = self.transcript.reply.n_calls();
         self.write_behind(logits, reading.draft(), loaded)?;
         // The result of a call is often sent before the reply has ended.
-        if n_calls < self.reply.n_calls()
+        if n_calls < self.transcript.reply.n_calls()
             && let Some(state) = &self.state
         {
             cache.keep(&self.tokens[..state.n_tokens()], state.clone());
@@ -277,26 +265,16 @@ impl Generation {
         Ok(true)
     }
 
-    fn begin(&mut self, prepared: Prepared) {
+    fn begin(&mut self, prepared: Prepared, loaded: &LoadedModel) -> Result<()> {
+        self.sampler.check(loaded.tokenizer.n_tokens())?;
         self.stats.queue_time = self.clock.requested.elapsed();
         self.stats.prompt_tokens = prepared.tokens.len();
         self.sampler.read(&prepared.tokens);
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
         self.guide = prepared.guide;
-        if self.takes_bare {
-            let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
-            self.parser = parser.bare_calls_of(&prepared.functions);
-        }
-        if self.maps_positional {
-            let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
-            self.parser = parser.positional_arguments_of(prepared.functions.clone());
-        }
-        self.reply.compare_with(prepared.functions);
-        if prepared.in_reasoning {
-            let parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
-            self.parser = parser.starting_in_reasoning();
-        }
+        self.transcript.begin(prepared.functions, prepared.in_reasoning);
+        Ok(())
     }
 
     /// Leaves the state to prompts that go on from here.
@@ -331,13 +309,16 @@ impl Generation {
     fn pick(&mut self, logits: &mut [f32], loaded: &LoadedModel) -> Result<()> {
         let tokenizer = &loaded.tokenizer;
         let n_known = logits.len().min(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
-        let mut forced = self.guide.forced(self.parser.place());
+        self.transcript.compare_with(&logits[..n_known]);
+        // How likely a token was is known behind the one before it, and nowhere else.
+        let reads_together = loaded.looks_ahead && !self.transcript.is_logged();
+        let mut forced = self.guide.forced(self.transcript.place());
         if forced.is_empty() {
             match self.choose(&mut logits[..n_known], tokenizer)? {
                 Some(token) => self.write(token, tokenizer),
                 None => self.end(FinishReason::Constraint),
             }
-            if loaded.looks_ahead {
+            if reads_together {
                 forced = self.forced_behind();
             }
         }
@@ -349,7 +330,7 @@ impl Generation {
                 self.sampler.note(token);
                 self.stats.forced_tokens += 1;
                 self.write(token, tokenizer);
-                if !loaded.looks_ahead {
+                if !reads_together {
                     return Ok(());
                 }
             }
@@ -359,12 +340,12 @@ impl Generation {
     }
 
     fn forced_behind(&mut self) -> Vec<u32> {
-        if self.has_ended { Vec::new() } else { self.guide.forced(self.parser.place()) }
+        if self.has_ended { Vec::new() } else { self.guide.forced(self.transcript.place()) }
     }
 
     /// The token that the model wants, among those that are allowed; `None` when there is none.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<Option<u32>> {
-        let (guide, place, held) = (&mut self.guide, self.parser.place(), self.parser.held());
+        let (guide, place, held) = (&mut self.guide, self.transcript.place(), self.transcript.held());
         guide.mask(place, logits);
         if guide.has_failed() {
             return Ok(None);
@@ -389,7 +370,7 @@ impl Generation {
         }
         if self.guide.has_failed() {
             self.end(FinishReason::Constraint);
-        } else if self.reply.has_stopped() || self.guide.is_done() && !self.ignores_end {
+        } else if self.transcript.reply.has_stopped() || self.guide.is_done() && !self.ignores_end {
             self.end(FinishReason::Stop);
         } else if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);
@@ -399,22 +380,12 @@ impl Generation {
     }
 
     fn parse(&mut self, token: u32, tokenizer: &Tokenizer) {
-        let (text, control) = match tokenizer.text(token) {
-            Some(TokenText::Bytes(bytes)) => (self.pieces.push(bytes), None),
-            Some(TokenText::Control(spelling)) => (self.pieces.finish(), Some(spelling)),
-            None => return,
-        };
-        let reply = &mut self.reply;
-        let (n_calls, before) = (reply.n_calls(), self.parser.place());
-        if !text.is_empty() {
-            self.parser.push(Piece::Text(&text), &mut |parsed| reply.push(parsed));
-        }
-        if let Some(spelling) = control {
-            self.parser.push(Piece::Control(spelling), &mut |parsed| reply.push(parsed));
-        }
-        let now = self.parser.place();
+        let transcript = &mut self.transcript;
+        let (n_calls, before) = (transcript.reply.n_calls(), transcript.place());
+        let text = transcript.push(token, tokenizer);
+        let (reply, now) = (&transcript.reply, transcript.place());
         self.drafter.follow(now, &text);
-        self.guide.follow(before, now, || self.parser.open_block(), reply.n_calls());
+        self.guide.follow(before, now, || transcript.open_block(), reply.n_calls());
         // The markers around a part belong to it.
         match (before, now) {
             (Place::Calls, _) | (_, Place::Calls) => self.stats.call_tokens += 1,
@@ -431,8 +402,10 @@ impl Generation {
     fn end(&mut self, reason: FinishReason) {
         let is_interrupted = reason == FinishReason::Interrupted;
         let is_cut = is_interrupted || reason == FinishReason::Constraint;
-        self.finish_parsing(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
-        let (full_message, has_calls) = (self.reply.message(is_interrupted), 0 < self.reply.n_calls());
+        self.transcript.finish(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
+        let reply = &self.transcript.reply;
+        let stop_sequence = reply.stop_sequence().map(str::to_owned);
+        let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
         self.tell_end(Some(&full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
         let prompt = std::mem::take(&mut self.prompt_report);
@@ -440,28 +413,18 @@ impl Generation {
         self.stats.peak_memory = peak_memory();
         let unconstrained = self.guide.fault().map(str::to_owned);
         let (stats, earlier_rounds) = (self.stats, Vec::new());
-        let completion = Completion { full_message, finish_reason, stats, earlier_rounds, prompt, unconstrained };
+        let completion =
+            Completion { full_message, finish_reason, stop_sequence, stats, earlier_rounds, prompt, unconstrained };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;
-    }
-
-    /// Gives out what the stages hold back.
-    fn finish_parsing(&mut self, end: ReplyEnd) {
-        let reply = &mut self.reply;
-        let rest = self.pieces.finish();
-        if !rest.is_empty() {
-            self.parser.push(Piece::Text(&rest), &mut |parsed| reply.push(parsed));
-        }
-        self.parser.finish(end, &mut |parsed| reply.push(parsed));
-        reply.finish();
     }
 
     /// Ends with an error; what was parsed before it is still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
         self.state = None; // it may have read half a step
         if 0 < self.stats.prompt_tokens {
-            self.finish_parsing(ReplyEnd::Interrupted);
-            let _ = self.partial.set(self.reply.message(true)); // set once: a reply ends once
+            self.transcript.finish(ReplyEnd::Interrupted);
+            let _ = self.partial.set(self.transcript.reply.message(true)); // set once: a reply ends once
         }
         self.tell_end(None);
         self.terminal = Some(Err(err));

@@ -10,7 +10,7 @@ use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};
-use crate::parse::Place;
+use crate::response::Place;
 use crate::tokenizer::{TokenText, Tokenizer};
 
 /// What may be written next.

@@ -12,6 +12,8 @@ mod reading;
 mod reply;
 mod stop;
 mod stream;
+mod token_log;
+mod transcript;
 #[cfg(test)]
 mod tests;
 

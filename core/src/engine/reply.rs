@@ -6,7 +6,7 @@ use crate::engine::stop::StopFinder;
 use crate::function::{Diagnostic, DiagnosticCode, RejectedCall, SdkFunction, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
-use crate::parse::Parsed;
+use crate::parse::{Note, Parsed};
 use crate::response::MessageResponse;
 use crate::validate::validate_among;
 
@@ -24,6 +24,12 @@ pub(crate) struct Reply {
     is_parallel: bool,
     stop: StopFinder,
     has_stopped: bool,
+    /// Bytes of text that came behind a stop.
+    n_ignored: usize,
+    /// Whether the parser left text out: the echo of a block, or a marker without its partner.
+    has_left_out: bool,
+    /// Whether each chunk is told apart.
+    keeps_chunks: bool,
     stops_after_calls: bool,
     shown_reasoning: ShownReasoning,
     /// Whether a `<think>` among the chunks has not been closed.
@@ -62,6 +68,9 @@ impl Reply {
             is_parallel: options.parallel_tool_calls,
             stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
+            n_ignored: 0,
+            has_left_out: false,
+            keeps_chunks: options.logprobs.is_some(),
             stops_after_calls: options.stop_after_tool_calls,
             shown_reasoning,
             is_tag_open: false,
@@ -77,12 +86,15 @@ impl Reply {
     /// Takes what the parser found. Behind a stop nothing counts.
     pub(crate) fn push(&mut self, parsed: Parsed) {
         if self.has_stopped {
+            if let Parsed::Text(text) = parsed {
+                self.n_ignored += text.len();
+            }
             return;
         }
         match parsed {
             Parsed::Text(text) => {
-                let (safe, found) = self.stop.push(&text);
-                self.has_stopped = found;
+                let safe = self.stop.push(&text);
+                self.has_stopped = self.stop.met().is_some();
                 self.chunk(safe);
             }
             Parsed::Reasoning(text) => self.reason(text),
@@ -106,6 +118,7 @@ impl Reply {
                 self.rejected.extend_from_slice(&rejected);
                 self.events.push_back(MessageResponse::FunctionCallsRejected(rejected));
             }
+            Parsed::Note(Note::EchoRemoved | Note::StrayMarker) => self.has_left_out = true,
             Parsed::Note(_) => {}
         }
     }
@@ -164,7 +177,7 @@ impl Reply {
     /// Neighbouring chunks that wait together are sent together.
     fn show(&mut self, text: String) {
         match self.events.back_mut() {
-            Some(MessageResponse::Chunk(waiting)) => waiting.push_str(&text),
+            Some(MessageResponse::Chunk(waiting)) if !self.keeps_chunks => waiting.push_str(&text),
             _ => self.events.push_back(MessageResponse::Chunk(text)),
         }
     }
@@ -172,6 +185,26 @@ impl Reply {
     /// Whether a stop sequence was met, or calls after which the reply is to end.
     pub(crate) fn has_stopped(&self) -> bool {
         self.has_stopped
+    }
+
+    /// The stop sequence that was met.
+    pub(crate) fn stop_sequence(&self) -> Option<&str> {
+        self.stop.met()
+    }
+
+    /// Bytes of text that are held back for a stop sequence, or cut off by one.
+    pub(crate) fn n_undecided(&self) -> usize {
+        self.stop.n_held() + self.n_ignored
+    }
+
+    /// Whether text was left out since this was asked last.
+    pub(crate) fn take_left_out(&mut self) -> bool {
+        std::mem::take(&mut self.has_left_out)
+    }
+
+    /// Bytes of text so far.
+    pub(crate) fn n_text(&self) -> usize {
+        self.text.len()
     }
 
     /// Calls delivered so far.

@@ -3,27 +3,48 @@
 /// Looks for the first of several texts.
 pub(crate) struct StopFinder {
     sequences: Vec<String>,
+    /// What may be the beginning of one; once one was met, all from it on.
     held: String,
+    met: Option<usize>,
 }
 
 impl StopFinder {
     pub(crate) fn new(sequences: Vec<String>) -> Self {
-        Self { sequences, held: String::new() }
+        Self { sequences, held: String::new(), met: None }
     }
 
-    /// The text that is certainly no part of a stop sequence, and whether a whole one was found behind it.
-    pub(crate) fn push(&mut self, piece: &str) -> (String, bool) {
+    /// The text that is certainly no part of a stop sequence. Behind one that was met, nothing is.
+    pub(crate) fn push(&mut self, piece: &str) -> String {
         if self.sequences.is_empty() {
-            return (piece.to_owned(), false);
+            return piece.to_owned();
         }
         self.held.push_str(piece);
-        if let Some(at) = self.sequences.iter().filter_map(|sequence| self.held.find(sequence.as_str())).min() {
-            self.held.truncate(at);
-            return (std::mem::take(&mut self.held), true);
+        if self.met.is_some() {
+            return String::new();
         }
-        let keep = self.sequences.iter().map(|sequence| overlap(&self.held, sequence)).max().unwrap_or(0);
-        let kept = self.held.split_off(self.held.len() - keep);
-        (std::mem::replace(&mut self.held, kept), false)
+        let found = self.sequences.iter().enumerate().filter_map(|(i, sequence)| Some((self.held.find(sequence)?, i)));
+        let kept_from = match found.min() {
+            Some((at, sequence)) => {
+                self.met = Some(sequence);
+                at
+            }
+            None => {
+                let keep = self.sequences.iter().map(|sequence| overlap(&self.held, sequence)).max().unwrap_or(0);
+                self.held.len() - keep
+            }
+        };
+        let kept = self.held.split_off(kept_from);
+        std::mem::replace(&mut self.held, kept)
+    }
+
+    /// The sequence that was met: of several, the one that begins first, and of those the one that was given first.
+    pub(crate) fn met(&self) -> Option<&str> {
+        self.sequences.get(self.met?).map(String::as_str)
+    }
+
+    /// Bytes that were pushed and not given out.
+    pub(crate) fn n_held(&self) -> usize {
+        self.held.len()
     }
 
     /// Text that was held back in vain.
@@ -46,31 +67,27 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(pieces: &[&str], expect: &str, stopped: bool) {
-        let mut finder = StopFinder::new(vec!["STOP".into(), "né👍".into()]);
-        let (mut text, mut has_stopped) = (String::new(), false);
-        for piece in pieces {
-            let (safe, found) = finder.push(piece);
-            text += &safe;
-            has_stopped |= found;
-            if found {
-                break;
-            }
+    fn check(pieces: &[&str], expect: &str, stopped: Option<&str>) {
+        let mut finder = StopFinder::new(vec!["STOP".into(), "né👍".into(), "STO".into()]);
+        let mut text: String = pieces.iter().map(|piece| finder.push(piece)).collect();
+        let n_pushed: usize = pieces.iter().map(|piece| piece.len()).sum();
+        assert_eq!(text.len() + finder.n_held(), n_pushed);
+        if finder.met().is_none() {
+            text += &finder.finish();
         }
-        text += &finder.finish();
-        assert_eq!((text.as_str(), has_stopped), (expect, stopped));
+        assert_eq!((text.as_str(), finder.met()), (expect, stopped));
     }
 
     #[test]
     fn a_stop_is_found_however_it_is_split() {
-        check(&["a STOP b"], "a ", true);
-        check(&["a S", "TO", "P b"], "a ", true);
-        check(&["a né", "👍"], "a ", true);
+        check(&["a STOP b"], "a ", Some("STOP"));
+        check(&["a S", "TO", "P b"], "a ", Some("STO"));
+        check(&["a né", "👍", "STOP"], "a ", Some("né👍"));
     }
 
     #[test]
     fn a_false_start_is_given_back() {
-        check(&["a ST", "x"], "a STx", false);
-        check(&["a né"], "a né", false);
+        check(&["a ST", "x"], "a STx", None);
+        check(&["a né"], "a né", None);
     }
 }

@@ -141,6 +141,11 @@ impl BareList {
         Compared::Held
     }
 
+    /// Bytes that may still be a list.
+    pub(super) fn n_held(&self) -> usize {
+        self.text.len()
+    }
+
     pub(super) fn take_held(&mut self) -> String {
         std::mem::take(&mut self.text)
     }

@@ -56,6 +56,11 @@ impl Echo {
         is_whole
     }
 
+    /// Bytes that may still be an echo.
+    pub(super) fn n_held(&self) -> usize {
+        self.held.len()
+    }
+
     pub(super) fn take_held(&mut self) -> String {
         std::mem::take(&mut self.held)
     }

@@ -76,25 +76,6 @@ pub enum Note {
     TrailingText,
 }
 
-/// Where in a reply a parser stands.
-///
-/// ```
-/// use causerie::{FunctionCallParser, Piece, Place, ReplyParser};
-///
-/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
-/// parser.push(Piece::Control("<|tool_call_start|>"), &mut |_| {});
-/// assert_eq!(parser.place(), Place::Calls);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In text.
-    Text,
-    /// In reasoning.
-    Reasoning,
-    /// In a block of calls.
-    Calls,
-}
-
 /// How a reply ended.
 ///
 /// ```

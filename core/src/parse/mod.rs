@@ -26,6 +26,7 @@ mod work;
 
 use crate::function::{Arguments, SdkFunction, Value};
 use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
+use crate::response::Place;
 use bare::BareList;
 use block::Block;
 use call_ids::CallIds;
@@ -34,7 +35,7 @@ use marker::{JSON_END, Marker, Start};
 use reading::{Ending, Reading};
 use repairs::Repairs;
 
-pub use event::{Note, Parsed, Piece, Place, ReplyEnd};
+pub use event::{Note, Parsed, Piece, ReplyEnd};
 pub use json::read_json;
 pub(crate) use python::is_word;
 pub use render::{render_calls, render_json_calls};
@@ -158,6 +159,22 @@ impl ReplyParser {
     /// What is held back because it may be the beginning of a marker.
     pub(crate) fn held(&self) -> &str {
         &self.held
+    }
+
+    /// Whether everything is text.
+    pub(crate) fn is_off(&self) -> bool {
+        self.parser.is_none()
+    }
+
+    /// Bytes of what was pushed that may still become text.
+    pub(crate) fn n_undecided(&self) -> usize {
+        let collected = match &self.state {
+            State::Text | State::Reasoning => 0,
+            State::Block(block) => block.body.len(),
+            State::Echo(echo) => echo.n_held(),
+            State::Bare(list) => list.n_held(),
+        };
+        self.held.len() + collected
     }
 
     /// What stands in the block that is open now.

@@ -90,11 +90,16 @@ impl Utf8Pieces {
         Self { held: Vec::new(), drops_space }
     }
 
+    /// Those of the bytes that come next which are part of the text.
+    pub(crate) fn kept<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.strip_prefix(b" ").filter(|_| self.drops_space).unwrap_or(bytes)
+    }
+
     /// The text that is complete with these bytes. Bytes that can begin no character become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
-        let is_dropped = self.drops_space && bytes.first() == Some(&b' ');
+        let kept = self.kept(bytes);
         self.drops_space &= bytes.is_empty();
-        self.held.extend_from_slice(if is_dropped { &bytes[1..] } else { bytes });
+        self.held.extend_from_slice(kept);
         let mut text = String::new();
         loop {
             match std::str::from_utf8(&self.held) {

@@ -11,7 +11,7 @@ use crate::serve::demands;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
-use crate::serve::options::{Delivery, read_delivery, read_options};
+use crate::serve::options::{Delivery, MOST_LOGPROBS, read_delivery, read_options};
 
 const MOST_MESSAGES: usize = 10_000;
 
@@ -27,7 +27,7 @@ pub(super) struct Chat {
 pub(super) fn read(service: &Arc<Service>, fields: Fields) -> Result<Answer, Fault> {
     let chat = read_chat(service, fields)?;
     let form = Form::Chat { has_functions: chat.has_functions };
-    let writer = Choices::new(form, &service.model_id, chat.delivery.include_usage);
+    let writer = Choices::new(form, &service.model_id, chat.delivery.include_usage, &chat.options);
     Ok(chat.answer(service, writer))
 }
 
@@ -37,6 +37,7 @@ pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Ch
     let history = read_messages(&fields.require("messages")?)?;
     let mut options = read_options(&mut fields)?;
     let functions = demands::read(&mut fields, &mut options)?;
+    options.logprobs = read_logprobs(&mut fields)?;
     options.enable_thinking = read_thinking(&mut fields)?;
     let runner = service.runner()?;
     options.function_call_parser = Some(runner.info().function_call_parser);
@@ -101,6 +102,16 @@ fn order_results(history: &mut [ChatMessage]) {
 
 fn place_of(calls: &[SdkFunctionCall], result: &ChatMessage) -> Option<usize> {
     calls.iter().position(|call| Some(&call.call_id) == result.tool_call_id.as_ref())
+}
+
+/// How many alternatives of each token are to be told, if it is to be told how likely tokens were.
+fn read_logprobs(fields: &mut Fields) -> Result<Option<usize>, Fault> {
+    let is_wanted = fields.flag("logprobs")?.unwrap_or(false);
+    let n_alternatives = fields.integer("top_logprobs", 0, MOST_LOGPROBS)?.unwrap_or(0);
+    if 0 < n_alternatives && !is_wanted {
+        return Err(Fault::value("top_logprobs", "top_logprobs are asked for, and logprobs is not true"));
+    }
+    Ok(usize::try_from(n_alternatives).ok().filter(|_| is_wanted))
 }
 
 /// `chat_template_kwargs`, of which one name has a meaning here.

@@ -10,7 +10,7 @@ use crate::serve::answer::{Answer, Choices, Form, PendingReply};
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
-use crate::serve::options::{read_delivery, read_options};
+use crate::serve::options::{MOST_LOGPROBS, read_delivery, read_options};
 
 /// Prompts times choices of one request.
 const MOST_REPLIES: usize = 64;
@@ -18,8 +18,13 @@ const MOST_REPLIES: usize = 64;
 pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
     models::require(service, &mut fields)?;
     let prompts = read_prompts(fields.require("prompt")?)?;
-    let options = GenerationOptions { function_call_parser: None, ..read_options(&mut fields)? };
+    let logprobs = fields.integer("logprobs", 0, MOST_LOGPROBS)?.and_then(|n| usize::try_from(n).ok());
+    let options = GenerationOptions { function_call_parser: None, logprobs, ..read_options(&mut fields)? };
     let echo = fields.flag("echo")?.unwrap_or(false);
+    if echo && logprobs.is_some() {
+        let message = "logprobs are those of the reply's tokens, and echo would ask for the prompt's as well";
+        return Err(Fault::unsupported("logprobs", message));
+    }
     let delivery = read_delivery(fields, service.settings.strict_fields)?;
     if MOST_REPLIES < prompts.len() * delivery.n {
         return Err(Fault::value("prompt", format!("expected at most {MOST_REPLIES} replies to one request")));
@@ -34,7 +39,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
             replies.push(PendingReply { stream, echo: text.clone() });
         }
     }
-    let writer = Choices::new(Form::Text, &service.model_id, delivery.include_usage);
+    let writer = Choices::new(Form::Text, &service.model_id, delivery.include_usage, &options);
     Ok(Answer::new(service, writer, replies, delivery))
 }
 

@@ -12,7 +12,7 @@ use crate::serve::fields::{Fields, expected};
 use crate::serve::options::passed;
 
 /// Fields that mean the same in both forms.
-const ALIKE: [&str; 11] = [
+const ALIKE: [&str; 14] = [
     "model",
     "max_tokens",
     "temperature",
@@ -20,6 +20,9 @@ const ALIKE: [&str; 11] = [
     "top_k",
     "min_p",
     "repetition_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
     "seed",
     "stream",
     "ignore_eos",

@@ -1,5 +1,7 @@
 //! The fields that say how a reply is generated. Their ranges are checked where the library checks them.
 
+use std::collections::BTreeMap;
+
 use causerie::GenerationOptions;
 use hyper::StatusCode;
 use serde_json::Value as Json;
@@ -9,6 +11,8 @@ use crate::serve::fields::{Fields, expected};
 
 const MOST_TOKENS: i64 = i32::MAX as i64;
 const MOST_STOPS: usize = 16;
+/// Alternatives of each token.
+pub(super) const MOST_LOGPROBS: i64 = 20;
 const LONGEST_STOP: usize = 1024;
 /// Choices of one request.
 const MOST_CHOICES: i64 = 8;
@@ -38,6 +42,9 @@ pub(super) fn read_options(fields: &mut Fields) -> Result<GenerationOptions, Fau
         top_k: fields.integer("top_k", -1, MOST_TOKENS)?.map(|k| usize::try_from(k).unwrap_or(0)),
         min_p: fields.number("min_p")?,
         repetition_penalty: fields.number("repetition_penalty")?,
+        presence_penalty: fields.number("presence_penalty")?,
+        frequency_penalty: fields.number("frequency_penalty")?,
+        logit_bias: read_biases(fields.take("logit_bias"))?,
         // A negative seed is as good as any: its bits count.
         seed: fields.integer("seed", i64::MIN, i64::MAX)?.map(i64::cast_unsigned),
         max_tokens: max_tokens.and_then(|tokens| usize::try_from(tokens).ok()),
@@ -47,6 +54,24 @@ pub(super) fn read_options(fields: &mut Fields) -> Result<GenerationOptions, Fau
     };
     options.check().map_err(|err| Fault::of(&err))?;
     Ok(options)
+}
+
+/// What is added to the logits of tokens, which are named by id.
+fn read_biases(biases: Option<Json>) -> Result<BTreeMap<u32, f32>, Fault> {
+    let biases = match biases {
+        None => return Ok(BTreeMap::new()),
+        Some(Json::Object(biases)) => biases,
+        Some(value) => return Err(expected("logit_bias", "an object", &value)),
+    };
+    let read = |(id, bias): (String, Json)| match (id.parse(), bias.as_f64()) {
+        (Ok(id), Some(bias)) => Ok((id, bias as f32)), // as precise as the option
+        _ => Err(expected(
+            "logit_bias",
+            "token ids with numbers",
+            &Json::from([(id, bias)].into_iter().collect::<serde_json::Map<_, _>>()),
+        )),
+    };
+    biases.into_iter().map(read).collect()
 }
 
 fn read_stops(stop: Option<Json>) -> Result<Vec<String>, Fault> {
@@ -95,13 +120,9 @@ pub(super) fn passed(names: Vec<String>, is_strict: bool) -> Result<Vec<String>,
 }
 
 fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
-    for name in ["presence_penalty", "frequency_penalty", "top_logprobs", "min_tokens"] {
-        fields.refuse(name, |value| value.as_f64() == Some(0.0))?;
-    }
-    for name in ["logprobs", "use_beam_search"] {
-        fields.refuse(name, is_off)?;
-    }
-    for name in ["logit_bias", "stop_token_ids", "bad_words"] {
+    fields.refuse("min_tokens", |value| value.as_f64() == Some(0.0))?;
+    fields.refuse("use_beam_search", is_off)?;
+    for name in ["stop_token_ids", "bad_words"] {
         fields.refuse(name, is_empty)?;
     }
     fields.refuse("modalities", |value| value == &serde_json::json!(["text"]))?;

@@ -13,13 +13,17 @@ use crate::serve::fields::{Fields, expected};
 use crate::serve::options::passed;
 
 /// Fields that mean the same in both forms.
-const ALIKE: [&str; 11] = [
+const ALIKE: [&str; 15] = [
     "model",
     "temperature",
     "top_p",
     "top_k",
     "min_p",
     "repetition_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "top_logprobs",
     "seed",
     "stream",
     "stream_options",
@@ -30,9 +34,12 @@ const ALIKE: [&str; 11] = [
 const WITHOUT_EFFECT: [&str; 6] =
     ["metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
 /// Fields that would change a reply, and cannot be honoured.
-const REFUSED: [&str; 4] = ["conversation", "prompt", "max_tool_calls", "top_logprobs"];
+const REFUSED: [&str; 3] = ["conversation", "prompt", "max_tool_calls"];
+/// What `include` can ask for. Reasoning comes as it is: there is nothing in it to encrypt.
+const INCLUDED: [&str; 2] = ["reasoning.encrypted_content", LOGPROBS];
+const LOGPROBS: &str = "message.output_text.logprobs";
 /// What a response tells of its request, and what it says where the request says nothing.
-fn told_again() -> [(&'static str, Json); 13] {
+fn told_again() -> [(&'static str, Json); 14] {
     [
         ("model", Json::Null),
         ("instructions", Json::Null),
@@ -46,6 +53,7 @@ fn told_again() -> [(&'static str, Json); 13] {
         ("text", json!({ "format": { "type": "text" } })),
         ("tool_choice", json!("auto")),
         ("tools", json!([])),
+        ("top_logprobs", json!(0)),
         ("top_p", Json::Null),
     ]
 }
@@ -59,7 +67,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
     let ignored = passed(fields.rest(), service.settings.strict_fields)?;
     let mut chat = chat::read_chat(service, told)?;
     chat.delivery.ignored.extend(ignored);
-    let writer = ResponseWriter::new(request, chat.has_functions);
+    let writer = ResponseWriter::new(request, chat.has_functions, chat.options.logprobs.is_some());
     Ok(chat.answer(service, writer))
 }
 
@@ -78,9 +86,16 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     }
     fields.refuse("background", |value| value == false)?;
     fields.refuse("truncation", |value| value == "disabled")?;
-    // Reasoning comes as it is: there is nothing in it to encrypt.
+    let included = fields.peek("include").and_then(Json::as_array);
+    // Either of the two asks for them.
+    if included.is_some_and(|names| names.contains(&LOGPROBS.into()))
+        || told.peek("top_logprobs").is_some_and(|n| n != 0)
+    {
+        told.put("logprobs", true);
+    }
     fields.refuse("include", |value| {
-        value.as_array().is_some_and(|names| names.iter().all(|name| name == "reasoning.encrypted_content"))
+        let is_known = |name: &Json| name.as_str().is_some_and(|name| INCLUDED.contains(&name));
+        value.as_array().is_some_and(|names| names.iter().all(is_known))
     })?;
     told.put("max_completion_tokens", fields.take("max_output_tokens"));
     told.put("messages", read_input(fields.take("instructions"), fields.require("input")?)?);
@@ -337,10 +352,13 @@ mod tests {
                 "tool_choice": { "type": "function", "name": "f" },
                 "text": { "format": { "type": "json_schema", "name": "s", "schema": schema, "strict": true } },
                 "reasoning": { "effort": "none", "summary": "auto" },
-                "include": ["reasoning.encrypted_content"],
+                "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
+                "top_logprobs": 2,
             }),
             json!({
                 "messages": [{ "role": "user", "content": "Hi" }],
+                "logprobs": true,
+                "top_logprobs": 2,
                 "max_completion_tokens": 5,
                 "tools": [{ "type": "function", "function": { "name": "f", "parameters": schema } }],
                 "tool_choice": { "type": "function", "function": { "name": "f" } },

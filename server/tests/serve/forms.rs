@@ -155,6 +155,46 @@ fn thinking_is_a_block_where_it_was_asked_for() {
 }
 
 #[test]
+fn a_message_tells_the_stop_sequence_that_ended_it() {
+    let reply = || ScriptedReply::new().text("one, t").text("wo, three");
+    let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());
+    let more = json!({ "stop_sequences": ["four", "two"] });
+    let body = messages(&server, more).json();
+    assert_eq!((&body["stop_reason"], &body["stop_sequence"]), (&json!("stop_sequence"), &json!("two")));
+    assert_eq!(body["content"], json!([{ "type": "text", "text": "one, " }]));
+    let streamed = events(&messages(&server, json!({ "stop_sequences": ["four", "two"], "stream": true })));
+    let last = streamed.iter().find(|event| event["type"] == "message_delta").unwrap();
+    assert_eq!(last["delta"], json!({ "stop_reason": "stop_sequence", "stop_sequence": "two" }));
+    let other = messages(&server, json!({ "stop_sequences": ["four"] })).json();
+    assert_eq!((&other["stop_reason"], &other["stop_sequence"]), (&json!("end_turn"), &json!(null)));
+}
+
+#[test]
+fn a_response_tells_how_likely_its_tokens_were() {
+    let reply = || ScriptedReply::new().text("a").text("b");
+    let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());
+    let scored = |text: &str| json!({ "token": text, "logprob": 0.0, "bytes": [text.as_bytes()[0]] });
+    let entry = |text: &str, top: Json| {
+        let mut entry = scored(text);
+        entry["top_logprobs"] = top;
+        entry
+    };
+    let included = responses(&server, json!({ "include": ["message.output_text.logprobs"] })).json();
+    let told = json!([entry("a", json!([])), entry("b", json!([]))]);
+    assert_eq!(included["output"][0]["content"][0]["logprobs"], told);
+    let body = responses(&server, json!({ "top_logprobs": 2 })).json();
+    let told = json!([entry("a", json!([scored("a")])), entry("b", json!([scored("b")]))]);
+    assert_eq!((&body["output"][0]["content"][0]["logprobs"], &body["top_logprobs"]), (&told, &json!(2)));
+    let streamed = events(&responses(&server, json!({ "top_logprobs": 2, "stream": true })));
+    let of = |kind: &'static str| streamed.iter().filter(move |event| event["type"] == kind);
+    let deltas: Vec<Json> =
+        of("response.output_text.delta").flat_map(|event| event["logprobs"].as_array().unwrap().clone()).collect();
+    assert_eq!(Json::Array(deltas), told);
+    assert_eq!(of("response.output_text.done").next().unwrap()["logprobs"], told);
+    assert_eq!(streamed.last().unwrap()["response"]["output"][0]["content"][0]["logprobs"], told);
+}
+
+#[test]
 fn a_message_can_be_counted_beforehand() {
     let server = TestServer::scripted(["Hi."], Settings::default());
     let body = r#"{"model": "test/script", "messages": [{"role": "user", "content": "Hi"}]}"#;
@@ -318,7 +358,7 @@ fn nothing_is_stored_and_that_is_said() {
         ("conversation", json!("conv_1")),
         ("background", json!(true)),
         ("truncation", json!("auto")),
-        ("include", json!(["message.output_text.logprobs"])),
+        ("include", json!(["file_search_call.results"])),
     ] {
         let reply = responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect()));
         assert_eq!(reply.fault(), (400, "unsupported_field".into(), Some(field.into())));

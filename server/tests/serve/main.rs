@@ -9,6 +9,7 @@ mod completions;
 mod conformance;
 mod forms;
 mod hosted;
+mod logprobs;
 mod page;
 mod queue;
 mod refused;

@@ -5,7 +5,7 @@ use causerie_server::serve::Settings;
 use crate::server::{TestServer, ask};
 
 /// A field with a value that is refused, and the code.
-const REFUSED: [(&str, &str, &str); 63] = [
+const REFUSED: [(&str, &str, &str); 66] = [
     ("max_tokens", "0", "invalid_value"),
     ("max_tokens", "-1", "invalid_value"),
     ("max_tokens", "2147483648", "invalid_value"),
@@ -58,11 +58,14 @@ const REFUSED: [(&str, &str, &str); 63] = [
     ("chat_template_kwargs", r#"{"tokenize": true}"#, "unsupported_field"),
     ("chat_template_kwargs", r#"{"enable_thinking": 1}"#, "invalid_value"),
     ("chat_template", r#""{{ x }}""#, "unsupported_field"),
-    ("presence_penalty", "0.5", "unsupported_field"),
-    ("frequency_penalty", "-0.5", "unsupported_field"),
-    ("logprobs", "true", "unsupported_field"),
-    ("top_logprobs", "2", "unsupported_field"),
-    ("logit_bias", r#"{"5": -100}"#, "unsupported_field"),
+    ("presence_penalty", "2.5", "invalid_value"),
+    ("frequency_penalty", "-2.5", "invalid_value"),
+    ("logprobs", "2", "invalid_value"),
+    ("top_logprobs", "2", "invalid_value"),
+    ("top_logprobs", "21", "invalid_value"),
+    ("logit_bias", r#"{"5": -101}"#, "invalid_value"),
+    ("logit_bias", r#"{"five": 1}"#, "invalid_value"),
+    ("logit_bias", r#"{"1000000": 1}"#, "invalid_value"),
     ("ignore_eos", "1", "invalid_value"),
     ("reasoning_effort", r#""low""#, "unsupported_field"),
     ("guided_json", "{}", "unsupported_field"),

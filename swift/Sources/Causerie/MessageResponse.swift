@@ -10,6 +10,9 @@ public enum MessageResponse: Equatable, Hashable, Sendable {
     case functionCalls([SdkFunctionCall])
     /// Call text that could not be delivered as calls.
     case functionCallsRejected([RejectedCall])
+    /// Log-probabilities of tokens, where ``GenerationOptions/logprobs`` asks for them: of each once, in order, no later
+    /// than what its text became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+    case logprobs([TokenLogprob])
     /// What came of a call, where functions are run along with the reply.
     case functionResult(FunctionResult)
     /// The end. Nothing follows.
@@ -34,6 +37,8 @@ public struct Completion: Equatable, Hashable, Sendable {
     public var fullMessage: ChatMessage
     /// Why it ended.
     public var finishReason: FinishReason
+    /// The stop sequence that was met, if one was.
+    public var stopSequence: String?
     /// Counts and times.
     public var stats: GenerationStats
     /// Those of the replies before it whose calls were run along the way, in order; else empty.
@@ -57,14 +62,17 @@ extension MessageResponse {
             self = .functionCalls(functionCalls)
         case .functionCallsRejected(let rejectedCalls):
             self = .functionCallsRejected(rejectedCalls)
+        case .logprobs(let tokens):
+            self = .logprobs(tokens)
         case .functionResult(let callId, let name, let text, let isError):
             self = .functionResult(FunctionResult(callId: callId, name: name, text: text, isError: isError))
         case .complete(
-            let fullMessage, let finishReason, let stats, let earlierRounds, let prompt, let unconstrained):
+            let fullMessage, let finishReason, let stopSequence, let stats, let earlierRounds, let prompt,
+            let unconstrained):
             self = .complete(
                 Completion(
-                    fullMessage: fullMessage, finishReason: finishReason, stats: stats, earlierRounds: earlierRounds,
-                    prompt: prompt, unconstrained: unconstrained))
+                    fullMessage: fullMessage, finishReason: finishReason, stopSequence: stopSequence, stats: stats,
+                    earlierRounds: earlierRounds, prompt: prompt, unconstrained: unconstrained))
         }
     }
 }

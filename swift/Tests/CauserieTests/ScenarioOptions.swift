@@ -14,6 +14,9 @@ extension GenerationOptions {
             case "top_k": options.topK = try value.count
             case "min_p": options.minP = try value.float
             case "repetition_penalty": options.repetitionPenalty = try value.float
+            case "presence_penalty": options.presencePenalty = try value.float
+            case "frequency_penalty": options.frequencyPenalty = try value.float
+            case "logprobs": options.logprobs = try value.count
             case "rng_seed": options.rngSeed = UInt64(try value.count)
             case "max_tokens": options.maxTokens = try value.count
             case "stop_sequences": options.stopSequences = try #require(value.items).compactMap(\.string)

@@ -25,6 +25,7 @@ struct Trace {
         case .reasoningChunk(let chunk): join("reasoning", chunk)
         case .functionCalls(let calls): events.append(.object([("calls", .array(calls.map(\.event)))]))
         case .functionCallsRejected(let calls): events.append(.object([("rejected", .array(calls.map(\.event)))]))
+        case .logprobs(let tokens): events.append(.object([("logprobs", .array(tokens.map(\.event)))]))
         case .functionResult(let result): events.append(result.event)
         case .complete(let completion): add(completion)
         case .audioSample: Issue.record("no scenario has sound")
@@ -48,6 +49,7 @@ struct Trace {
         var entries: [(name: String, value: JsonValue)] = [
             ("complete", .string(completion.finishReason.name)), ("message", message?.items?.first ?? .null),
         ]
+        if let stopSequence = completion.stopSequence { entries.append(("stop_sequence", .string(stopSequence))) }
         if counts {
             entries.append(("prompt_tokens", .integer(completion.stats.promptTokens)))
             entries.append(("cached_prompt_tokens", .integer(completion.stats.cachedPromptTokens)))
@@ -71,6 +73,18 @@ extension SdkFunctionCall {
             entries.append(("diagnostics", .array(diagnostics.map { JsonValue.string($0.code) })))
         }
         return .object(entries)
+    }
+}
+
+extension TokenLogprob {
+    fileprivate var event: JsonValue {
+        .object([
+            ("token", .string(token.text)),
+            ("n_bytes", .integer(token.bytes.count)),
+            ("logprob", .double(token.logprob)),
+            ("place", .string("\(place)")),
+            ("alternatives", .array(alternatives.map { .string($0.text) })),
+        ])
     }
 }
 

@@ -1,8 +1,9 @@
 //! Choices, in the two forms that clients of OpenAI's older routes know: of a chat, and of a text.
 
-use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
+use causerie::{Completion, FinishReason, GenerationOptions, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
+use crate::serve::answer::logprobs::{self, Columns, Logprobs};
 use crate::serve::answer::piece::{arguments, rejected_calls, text_of};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{Writer, data};
@@ -64,11 +65,18 @@ pub(in crate::serve) struct Choices {
     has_reasoned: bool,
     /// What the choice at hand says.
     text: String,
+    /// How likely its tokens were: those whose text is still to come, and all before them as they were told.
+    logprobs: Logprobs,
+    columns: Columns,
+    told_logprobs: Json,
 }
 
 impl Choices {
-    pub(in crate::serve) fn new(form: Form, model_id: &str, include_usage: bool) -> Self {
+    pub(in crate::serve) fn new(form: Form, model_id: &str, include_usage: bool, options: &GenerationOptions) -> Self {
         Self {
+            logprobs: Logprobs::new(options.logprobs.is_some(), form.has_functions()),
+            columns: Columns::default(),
+            told_logprobs: Json::Null,
             form,
             include_usage,
             id: id::unique(),
@@ -110,6 +118,30 @@ impl Choices {
         json!({ "index": self.index(), "delta": delta, "finish_reason": null })
     }
 
+    /// How likely the tokens were whose text comes now; null where nobody asks.
+    fn take_logprobs(&mut self) -> Json {
+        let Some(tokens) = self.logprobs.told() else { return Json::Null };
+        let piece = match self.form {
+            Form::Chat { .. } => logprobs::chat(&tokens),
+            Form::Text => self.columns.of(&tokens),
+        };
+        logprobs::append(&mut self.told_logprobs, piece.clone());
+        piece
+    }
+
+    /// A piece of the text, and how likely its tokens were.
+    fn said(&mut self, text: &str) -> Json {
+        let logprobs = self.take_logprobs();
+        let mut piece = match self.form {
+            Form::Chat { .. } => self.delta_piece(json!({ "content": text })),
+            Form::Text => self.text_piece(text),
+        };
+        if !logprobs.is_null() {
+            piece["logprobs"] = logprobs;
+        }
+        piece
+    }
+
     fn text_piece(&self, text: &str) -> Json {
         json!({ "index": self.index(), "text": text, "logprobs": null, "finish_reason": null })
     }
@@ -142,7 +174,7 @@ impl Choices {
         json!({
             "index": self.index(),
             content.0: content.1,
-            "logprobs": null,
+            "logprobs": std::mem::take(&mut self.told_logprobs),
             "finish_reason": self.finish_reason(completion),
             "seed": seed(completion),
         })
@@ -184,6 +216,7 @@ impl Writer for Choices {
     fn open(&mut self, echo: &str) -> Vec<String> {
         echo.clone_into(&mut self.text);
         (self.n_calls, self.has_reasoned) = (0, false);
+        self.columns = Columns::default();
         match self.form {
             Form::Chat { .. } => vec![self.delta(json!({ "role": "assistant", "content": null }))],
             Form::Text if echo.is_empty() => Vec::new(),
@@ -194,11 +227,10 @@ impl Writer for Choices {
     fn push(&mut self, event: MessageResponse) -> Vec<String> {
         if let Some(text) = text_of(&event, self.form.has_functions()) {
             self.text.push_str(&text);
-            return vec![match self.form {
-                Form::Chat { .. } => self.delta(json!({ "content": text })),
-                Form::Text => self.chunk(self.text_piece(&text)),
-            }];
+            let piece = self.said(&text);
+            return vec![self.chunk(piece)];
         }
+        self.logprobs.take_from(&event);
         match event {
             MessageResponse::ReasoningChunk(text) => {
                 self.has_reasoned = true;
@@ -225,6 +257,7 @@ impl Writer for Choices {
             Form::Chat { .. } => self.delta_piece(json!({})),
             Form::Text => self.text_piece(""),
         };
+        self.take_logprobs(); // none wait any more, but a choice without text has an empty list
         last["finish_reason"] = json!(self.finish_reason(completion));
         last["seed"] = json!(seed(completion));
         events.push(self.chunk(last));

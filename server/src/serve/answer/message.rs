@@ -18,6 +18,7 @@ pub(in crate::serve) struct MessageWriter {
     blocks: Vec<Json>,
     is_open: bool,
     stop_reason: Option<&'static str>,
+    stop_sequence: Option<String>,
 }
 
 impl MessageWriter {
@@ -29,6 +30,7 @@ impl MessageWriter {
             blocks: Vec::new(),
             is_open: false,
             stop_reason: None,
+            stop_sequence: None,
         }
     }
 
@@ -40,7 +42,7 @@ impl MessageWriter {
             "model": self.model_id,
             "content": content,
             "stop_reason": self.stop_reason,
-            "stop_sequence": null,
+            "stop_sequence": self.stop_sequence,
             "usage": usage,
         })
     }
@@ -117,17 +119,19 @@ impl Writer for MessageWriter {
     }
 
     fn close(&mut self, completion: &Completion) -> Vec<String> {
+        self.stop_sequence.clone_from(&completion.stop_sequence);
         self.stop_reason = Some(match completion.finish_reason {
             FinishReason::ToolCalls if self.has_functions => "tool_use",
             FinishReason::MaxTokens | FinishReason::Constraint => "max_tokens",
             FinishReason::ExceedContext => "model_context_window_exceeded",
+            _ if self.stop_sequence.is_some() => "stop_sequence",
             _ => "end_turn",
         });
         self.stop().into_iter().collect()
     }
 
     fn end(&mut self, usage: &Usage) -> Vec<String> {
-        let delta = json!({ "stop_reason": self.stop_reason, "stop_sequence": null });
+        let delta = json!({ "stop_reason": self.stop_reason, "stop_sequence": self.stop_sequence });
         let last = json!({ "type": "message_delta", "delta": delta, "usage": usage.message_json() });
         vec![named(&last), named(&json!({ "type": "message_stop" }))]
     }

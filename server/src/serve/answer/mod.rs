@@ -26,6 +26,7 @@ use crate::serve::options::Delivery;
 use crate::serve::route::{Body, json_response};
 
 mod choice;
+mod logprobs;
 mod message;
 mod piece;
 mod response;

@@ -3,6 +3,7 @@
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
+use crate::serve::answer::logprobs::{Logprobs, entry};
 use crate::serve::answer::piece::{arguments, text_of};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{Writer, named};
@@ -21,6 +22,7 @@ pub(in crate::serve) struct ResponseWriter {
     open: Option<Part>,
     is_cut_short: bool,
     n_events: usize,
+    logprobs: Logprobs,
 }
 
 /// What an item holds that is written in pieces.
@@ -60,8 +62,9 @@ impl Part {
 
 impl ResponseWriter {
     /// `request` are the fields of the response that tell what was asked for.
-    pub(in crate::serve) fn new(request: Map<String, Json>, has_functions: bool) -> Self {
+    pub(in crate::serve) fn new(request: Map<String, Json>, has_functions: bool, tells_logprobs: bool) -> Self {
         Self {
+            logprobs: Logprobs::new(tells_logprobs, has_functions),
             id: id::unique(),
             created: id::now(),
             request,
@@ -110,11 +113,18 @@ impl ResponseWriter {
     /// An event about the part at hand.
     fn part_event(&mut self, kind: &str, field: &str, value: Json) -> String {
         let (index, id) = self.place();
-        let mut fields = json!({ "item_id": id, "output_index": index, "content_index": 0, field: value });
-        if kind.starts_with("output_text") {
-            fields["logprobs"] = json!([]);
-        }
+        let fields = json!({ "item_id": id, "output_index": index, "content_index": 0, field: value });
         self.event(kind, fields)
+    }
+
+    /// An event about the text of the part at hand, which for text that is said tells how likely its tokens were.
+    fn text_event(&mut self, part: Part, kind: &str, field: &str, text: Json, logprobs: Json) -> String {
+        let (index, id) = self.place();
+        let mut fields = json!({ "item_id": id, "output_index": index, "content_index": 0, field: text });
+        if part == Part::Text {
+            fields["logprobs"] = logprobs;
+        }
+        self.event(&format!("{}.{kind}", part.name()), fields)
     }
 
     fn place(&self) -> (usize, Json) {
@@ -133,11 +143,17 @@ impl ResponseWriter {
                 item["content"] = json!([part.with("")]);
             }
         }
-        let said = self.items.last_mut().and_then(|item| item.pointer_mut("/content/0/text"));
-        if let Some(Json::String(said)) = said {
-            said.push_str(text);
+        let tokens = self.logprobs.told().unwrap_or_default();
+        let logprobs: Vec<Json> = tokens.iter().map(entry).collect();
+        if let Some(content) = self.items.last_mut().and_then(|item| item.pointer_mut("/content/0")) {
+            if let Some(Json::String(said)) = content.get_mut("text") {
+                said.push_str(text);
+            }
+            if let Some(Json::Array(told)) = content.get_mut("logprobs") {
+                told.extend(logprobs.iter().cloned());
+            }
         }
-        events.push(self.part_event(&format!("{}.delta", part.name()), "delta", json!(text)));
+        events.push(self.text_event(part, "delta", "delta", json!(text), Json::Array(logprobs)));
         events
     }
 
@@ -145,7 +161,7 @@ impl ResponseWriter {
     fn finish(&mut self) -> Vec<String> {
         let Some(part) = self.open.take() else { return Vec::new() };
         let whole = self.items.last().and_then(|item| item.pointer("/content/0")).cloned().unwrap_or_default();
-        let done = self.part_event(&format!("{}.done", part.name()), "text", whole["text"].clone());
+        let done = self.text_event(part, "done", "text", whole["text"].clone(), whole["logprobs"].clone());
         let part_done = self.part_event("content_part.done", "part", whole);
         vec![done, part_done, self.stop()]
     }
@@ -200,6 +216,7 @@ impl Writer for ResponseWriter {
         if let Some(text) = text_of(&event, self.has_functions) {
             return self.add(Part::Text, &text);
         }
+        self.logprobs.take_from(&event);
         match event {
             MessageResponse::ReasoningChunk(text) => self.add(Part::Reasoning, &text),
             MessageResponse::FunctionCalls(calls) => calls.iter().flat_map(|call| self.call(call)).collect(),

@@ -109,7 +109,7 @@ fn anthropic_message() -> Json {
         "role": { "const": "assistant" },
         "model": text(),
         "content": list(block),
-        "stop_reason": { "enum": ["end_turn", "max_tokens", "tool_use", "model_context_window_exceeded"] },
+        "stop_reason": { "enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"] },
         "stop_sequence": text_or_null(),
         "usage": object(json!({
             "input_tokens": count(),

@@ -22,6 +22,14 @@ fn sampling() -> Json {
         "top_k": { "type": "integer", "minimum": -1, "maximum": i32::MAX, "description": "0 and -1 keep all tokens." },
         "min_p": { "type": "number", "minimum": 0, "maximum": 1 },
         "repetition_penalty": { "type": "number", "exclusiveMinimum": 0, "maximum": 1e30 },
+        "presence_penalty": { "type": "number", "minimum": -2, "maximum": 2 },
+        "frequency_penalty": { "type": "number", "minimum": -2, "maximum": 2 },
+        "logit_bias": {
+            "type": "object",
+            "propertyNames": { "pattern": "^[0-9]+$" },
+            "additionalProperties": { "type": "number", "minimum": -100, "maximum": 100 },
+            "description": "Added to the logits of tokens, which are named by id.",
+        },
         "seed": { "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX },
         "stream": { "type": "boolean", "default": false },
     })
@@ -118,6 +126,8 @@ pub(super) fn chat() -> Json {
             "type": { "const": "allowed_tools" }, "allowed_tools": { "type": "object" },
         } }] },
         "parallel_tool_calls": { "type": "boolean", "default": true },
+        "logprobs": { "type": "boolean", "default": false },
+        "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "response_format": { "type": "object", "required": ["type"], "properties": {
             "type": { "enum": ["text", "json_object", "json_schema"] },
             "json_schema": { "type": "object", "required": ["schema"], "properties": { "schema": schema() } },
@@ -131,7 +141,8 @@ pub(super) fn completion() -> Json {
     let texts = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 64 });
     let fields = json!({
         "prompt": { "anyOf": [{ "type": "string" }, texts, ids, { "type": "array", "items": ids, "minItems": 1 }] },
-        "echo": { "type": "boolean", "default": false },
+        "echo": { "type": "boolean", "default": false, "description": "Not together with logprobs." },
+        "logprobs": { "type": "integer", "minimum": 0, "maximum": 20, "description": "Alternatives of each token." },
     });
     object(&["model", "prompt"], [sampling(), choices(), fields])
 }
@@ -208,6 +219,7 @@ pub(super) fn response() -> Json {
         } },
         "store": { "const": false, "description": "Nothing is stored." },
         "previous_response_id": { "type": "null", "description": "Refused: nothing is stored." },
+        "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "metadata": { "type": "object", "description": "Told again in the response." },
         "user": { "description": "Without effect." },
         "service_tier": { "description": "Without effect." },

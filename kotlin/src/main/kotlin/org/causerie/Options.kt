@@ -69,6 +69,18 @@ public class GenerationOptionsBuilder {
     /** Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0. */
     public var repetitionPenalty: Float? = null
 
+    /** Taken off the logit of a token once the reply has it, from -2 to 2. Default 0. */
+    public var presencePenalty: Float? = null
+
+    /** Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0. */
+    public var frequencyPenalty: Float? = null
+
+    /** Added to the logits of tokens, by id, from -100 to 100. Default: nothing. */
+    public var logitBias: Map<Int, Float>? = null
+
+    /** Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told. */
+    public var logprobs: Int? = null
+
     /** Fixes the draws; a negative seed is one like any other. Default: drawn anew, and reported with the reply. */
     public var rngSeed: Long? = null
 
@@ -132,6 +144,10 @@ public class GenerationOptionsBuilder {
         topK = topK,
         minP = minP,
         repetitionPenalty = repetitionPenalty,
+        presencePenalty = presencePenalty,
+        frequencyPenalty = frequencyPenalty,
+        logitBias = logitBias,
+        logprobs = logprobs,
         rngSeed = rngSeed,
         maxTokens = maxTokens,
         stopSequences = stopSequences,

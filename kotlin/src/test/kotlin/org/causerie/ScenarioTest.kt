@@ -209,6 +209,7 @@ private class Trace(private val hasCounts: Boolean) {
             is MessageResponse.ReasoningChunk -> add("reasoning", event.reasoning)
             is MessageResponse.FunctionCalls -> events += mapOf("calls" to event.functionCalls.map(::fields))
             is MessageResponse.FunctionCallsRejected -> events += mapOf("rejected" to event.rejectedCalls.map(::fields))
+            is MessageResponse.Logprobs -> events += mapOf("logprobs" to event.tokens.map(::fields))
             is MessageResponse.FunctionResult -> events += fields(event)
             is MessageResponse.Complete -> events += fields(event)
             is MessageResponse.AudioSample -> error("no scenario has sound")
@@ -236,6 +237,14 @@ private class Trace(private val hasCounts: Boolean) {
         call.name?.let { put("name", it) }
     }
 
+    private fun fields(told: TokenLogprob): Map<String, Any?> = mapOf(
+        "token" to told.token.text,
+        "n_bytes" to told.token.bytes.size.toLong(),
+        "logprob" to told.token.logprob,
+        "place" to told.place.name.lowercase(),
+        "alternatives" to told.alternatives.map { it.text }
+    )
+
     private fun fields(event: MessageResponse.FunctionResult): Map<String, Any?> = buildMap {
         put("result", event.text)
         event.name?.let { put("name", it) }
@@ -246,6 +255,7 @@ private class Trace(private val hasCounts: Boolean) {
     private fun fields(event: MessageResponse.Complete): Map<String, Any?> = buildMap {
         put("complete", event.finishReason.name.lowercase())
         put("message", (json(messagesToJson(listOf(event.fullMessage))) as List<*>).single())
+        event.stopSequence?.let { put("stop_sequence", it) }
         if (hasCounts) {
             put("prompt_tokens", event.stats.promptTokens.toLong())
             put("cached_prompt_tokens", event.stats.cachedPromptTokens.toLong())
@@ -265,6 +275,9 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
             "top_k" -> topK = count()
             "min_p" -> minP = float()
             "repetition_penalty" -> repetitionPenalty = float()
+            "presence_penalty" -> presencePenalty = float()
+            "frequency_penalty" -> frequencyPenalty = float()
+            "logprobs" -> logprobs = count()
             "rng_seed" -> rngSeed = value as Long
             "max_tokens" -> maxTokens = count()
             "stop_sequences" -> stopSequences = (value as List<*>).map { it as String }

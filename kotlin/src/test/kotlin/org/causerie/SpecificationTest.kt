@@ -41,6 +41,7 @@ class SpecificationTest {
                 is MessageResponse.AudioSample -> print(response.samples.size)
                 is MessageResponse.FunctionCalls -> calls += response.functionCalls
                 is MessageResponse.FunctionCallsRejected -> print(response.rejectedCalls)
+                is MessageResponse.Logprobs -> print(response.tokens.size)
                 is MessageResponse.FunctionResult -> print(response.text)
                 is MessageResponse.Complete -> assertEquals(calls, response.fullMessage.functionCalls)
             }
