@@ -3586,6 +3586,62 @@ class _UniffiFfiConverterOptionalTypeSdkCount(_UniffiConverterRustBuffer):
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
+class _UniffiFfiConverterMapTypeSdkCountFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, items):
+        for (key, value) in items.items():
+            _UniffiFfiConverterTypeSdkCount.check_lower(key)
+            _UniffiFfiConverterFloat32.check_lower(value)
+
+    @classmethod
+    def write(cls, items, buf):
+        buf.write_i32(len(items))
+        for (key, value) in items.items():
+            _UniffiFfiConverterTypeSdkCount.write(key, buf)
+            _UniffiFfiConverterFloat32.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative map size")
+
+        # It would be nice to use a dict comprehension,
+        # but in Python 3.7 and before the evaluation order is not according to spec,
+        # so we we're reading the value before the key.
+        # This loop makes the order explicit: first reading the key, then the value.
+        d = {}
+        for i in range(count):
+            key = _UniffiFfiConverterTypeSdkCount.read(buf)
+            val = _UniffiFfiConverterFloat32.read(buf)
+            d[key] = val
+        return d
+
+class _UniffiFfiConverterOptionalMapTypeSdkCountFloat32(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        if value is not None:
+            _UniffiFfiConverterMapTypeSdkCountFloat32.check_lower(value)
+
+    @classmethod
+    def write(cls, value, buf):
+        if value is None:
+            buf.write_u8(0)
+            return
+
+        buf.write_u8(1)
+        _UniffiFfiConverterMapTypeSdkCountFloat32.write(value, buf)
+
+    @classmethod
+    def read(cls, buf):
+        flag = buf.read_u8()
+        if flag == 0:
+            return None
+        elif flag == 1:
+            return _UniffiFfiConverterMapTypeSdkCountFloat32.read(buf)
+        else:
+            raise InternalError("Unexpected flag byte for optional type")
+
 class _UniffiFfiConverterOptionalTypeSdkLong(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -4207,7 +4263,7 @@ class GenerationOptions:
     """
     How one reply is generated. What is absent takes the model's own default, else that of the specification.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.positional_arguments = positional_arguments
@@ -4218,6 +4274,10 @@ class GenerationOptions:
         self.top_k = top_k
         self.min_p = min_p
         self.repetition_penalty = repetition_penalty
+        self.presence_penalty = presence_penalty
+        self.frequency_penalty = frequency_penalty
+        self.logit_bias = logit_bias
+        self.logprobs = logprobs
         self.rng_seed = rng_seed
         self.max_tokens = max_tokens
         if stop_sequences is _DEFAULT:
@@ -4243,7 +4303,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, positional_arguments={}, bare_calls={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.positional_arguments, self.bare_calls, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, positional_arguments={}, bare_calls={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.positional_arguments, self.bare_calls, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -4264,6 +4324,14 @@ class GenerationOptions:
         if self.min_p != other.min_p:
             return False
         if self.repetition_penalty != other.repetition_penalty:
+            return False
+        if self.presence_penalty != other.presence_penalty:
+            return False
+        if self.frequency_penalty != other.frequency_penalty:
+            return False
+        if self.logit_bias != other.logit_bias:
+            return False
+        if self.logprobs != other.logprobs:
             return False
         if self.rng_seed != other.rng_seed:
             return False
@@ -4315,6 +4383,10 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             top_k=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             min_p=_UniffiFfiConverterOptionalFloat32.read(buf),
             repetition_penalty=_UniffiFfiConverterOptionalFloat32.read(buf),
+            presence_penalty=_UniffiFfiConverterOptionalFloat32.read(buf),
+            frequency_penalty=_UniffiFfiConverterOptionalFloat32.read(buf),
+            logit_bias=_UniffiFfiConverterOptionalMapTypeSdkCountFloat32.read(buf),
+            logprobs=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             rng_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             max_tokens=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             stop_sequences=_UniffiFfiConverterSequenceString.read(buf),
@@ -4346,6 +4418,10 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.top_k)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.min_p)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.repetition_penalty)
+        _UniffiFfiConverterOptionalFloat32.check_lower(value.presence_penalty)
+        _UniffiFfiConverterOptionalFloat32.check_lower(value.frequency_penalty)
+        _UniffiFfiConverterOptionalMapTypeSdkCountFloat32.check_lower(value.logit_bias)
+        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.logprobs)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.rng_seed)
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.max_tokens)
         _UniffiFfiConverterSequenceString.check_lower(value.stop_sequences)
@@ -4376,6 +4452,10 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.top_k, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.min_p, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.repetition_penalty, buf)
+        _UniffiFfiConverterOptionalFloat32.write(value.presence_penalty, buf)
+        _UniffiFfiConverterOptionalFloat32.write(value.frequency_penalty, buf)
+        _UniffiFfiConverterOptionalMapTypeSdkCountFloat32.write(value.logit_bias, buf)
+        _UniffiFfiConverterOptionalTypeSdkCount.write(value.logprobs, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.rng_seed, buf)
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.max_tokens, buf)
         _UniffiFfiConverterSequenceString.write(value.stop_sequences, buf)
@@ -4399,18 +4479,20 @@ class Sampling:
     """
     The sampling values that were used.
 """
-    def __init__(self, *, temperature:float, top_p:float, top_k:SdkCount, min_p:float, repetition_penalty:float):
+    def __init__(self, *, temperature:float, top_p:float, top_k:SdkCount, min_p:float, repetition_penalty:float, presence_penalty:float, frequency_penalty:float):
         self.temperature = temperature
         self.top_p = top_p
         self.top_k = top_k
         self.min_p = min_p
         self.repetition_penalty = repetition_penalty
+        self.presence_penalty = presence_penalty
+        self.frequency_penalty = frequency_penalty
 
 
 
 
     def __str__(self):
-        return "Sampling(temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={})".format(self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty)
+        return "Sampling(temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={})".format(self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty)
     def __eq__(self, other):
         if self.temperature != other.temperature:
             return False
@@ -4421,6 +4503,10 @@ class Sampling:
         if self.min_p != other.min_p:
             return False
         if self.repetition_penalty != other.repetition_penalty:
+            return False
+        if self.presence_penalty != other.presence_penalty:
+            return False
+        if self.frequency_penalty != other.frequency_penalty:
             return False
         return True
 
@@ -4433,6 +4519,8 @@ class _UniffiFfiConverterTypeSampling(_UniffiConverterRustBuffer):
             top_k=_UniffiFfiConverterTypeSdkCount.read(buf),
             min_p=_UniffiFfiConverterFloat32.read(buf),
             repetition_penalty=_UniffiFfiConverterFloat32.read(buf),
+            presence_penalty=_UniffiFfiConverterFloat32.read(buf),
+            frequency_penalty=_UniffiFfiConverterFloat32.read(buf),
         )
 
     @staticmethod
@@ -4442,6 +4530,8 @@ class _UniffiFfiConverterTypeSampling(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.check_lower(value.top_k)
         _UniffiFfiConverterFloat32.check_lower(value.min_p)
         _UniffiFfiConverterFloat32.check_lower(value.repetition_penalty)
+        _UniffiFfiConverterFloat32.check_lower(value.presence_penalty)
+        _UniffiFfiConverterFloat32.check_lower(value.frequency_penalty)
 
     @staticmethod
     def write(value, buf):
@@ -4450,6 +4540,8 @@ class _UniffiFfiConverterTypeSampling(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.write(value.top_k, buf)
         _UniffiFfiConverterFloat32.write(value.min_p, buf)
         _UniffiFfiConverterFloat32.write(value.repetition_penalty, buf)
+        _UniffiFfiConverterFloat32.write(value.presence_penalty, buf)
+        _UniffiFfiConverterFloat32.write(value.frequency_penalty, buf)
 
 @dataclass
 class GenerationStats:
@@ -5266,6 +5358,185 @@ class _UniffiFfiConverterTypeRoundOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterBoolean.write(value.in_parallel, buf)
 
 @dataclass
+class ScoredToken:
+    """
+    A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+"""
+    def __init__(self, *, id:SdkCount, text:str, bytes:bytes, logprob:float):
+        self.id = id
+        self.text = text
+        self.bytes = bytes
+        self.logprob = logprob
+
+
+
+
+    def __str__(self):
+        return "ScoredToken(id={}, text={}, bytes={}, logprob={})".format(self.id, self.text, self.bytes, self.logprob)
+    def __eq__(self, other):
+        if self.id != other.id:
+            return False
+        if self.text != other.text:
+            return False
+        if self.bytes != other.bytes:
+            return False
+        if self.logprob != other.logprob:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeScoredToken(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return ScoredToken(
+            id=_UniffiFfiConverterTypeSdkCount.read(buf),
+            text=_UniffiFfiConverterString.read(buf),
+            bytes=_UniffiFfiConverterBytes.read(buf),
+            logprob=_UniffiFfiConverterFloat64.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypeSdkCount.check_lower(value.id)
+        _UniffiFfiConverterString.check_lower(value.text)
+        _UniffiFfiConverterBytes.check_lower(value.bytes)
+        _UniffiFfiConverterFloat64.check_lower(value.logprob)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypeSdkCount.write(value.id, buf)
+        _UniffiFfiConverterString.write(value.text, buf)
+        _UniffiFfiConverterBytes.write(value.bytes, buf)
+        _UniffiFfiConverterFloat64.write(value.logprob, buf)
+
+
+
+
+
+
+class Place(enum.Enum):
+    """
+    Where in a reply something stands.
+"""
+
+    TEXT = 0
+    """
+    In text.
+"""
+
+    REASONING = 1
+    """
+    In reasoning.
+"""
+
+    CALLS = 2
+    """
+    In a block of calls.
+"""
+
+
+
+class _UniffiFfiConverterTypePlace(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        variant = buf.read_i32()
+        if variant == 1:
+            return Place.TEXT
+        if variant == 2:
+            return Place.REASONING
+        if variant == 3:
+            return Place.CALLS
+        raise InternalError("Raw enum value doesn't match any cases")
+
+    @staticmethod
+    def check_lower(value):
+        if value == Place.TEXT:
+            return
+        if value == Place.REASONING:
+            return
+        if value == Place.CALLS:
+            return
+        raise ValueError(value)
+
+    @staticmethod
+    def write(value, buf):
+        if value == Place.TEXT:
+            buf.write_i32(1)
+        if value == Place.REASONING:
+            buf.write_i32(2)
+        if value == Place.CALLS:
+            buf.write_i32(3)
+
+
+
+class _UniffiFfiConverterSequenceTypeScoredToken(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeScoredToken.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeScoredToken.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeScoredToken.read(buf) for i in range(count)
+        ]
+
+@dataclass
+class TokenLogprob:
+    """
+    A token of a reply, and how likely it was.
+"""
+    def __init__(self, *, token:ScoredToken, place:Place, alternatives:typing.List[ScoredToken]):
+        self.token = token
+        self.place = place
+        self.alternatives = alternatives
+
+
+
+
+    def __str__(self):
+        return "TokenLogprob(token={}, place={}, alternatives={})".format(self.token, self.place, self.alternatives)
+    def __eq__(self, other):
+        if self.token != other.token:
+            return False
+        if self.place != other.place:
+            return False
+        if self.alternatives != other.alternatives:
+            return False
+        return True
+
+class _UniffiFfiConverterTypeTokenLogprob(_UniffiConverterRustBuffer):
+    @staticmethod
+    def read(buf):
+        return TokenLogprob(
+            token=_UniffiFfiConverterTypeScoredToken.read(buf),
+            place=_UniffiFfiConverterTypePlace.read(buf),
+            alternatives=_UniffiFfiConverterSequenceTypeScoredToken.read(buf),
+        )
+
+    @staticmethod
+    def check_lower(value):
+        _UniffiFfiConverterTypeScoredToken.check_lower(value.token)
+        _UniffiFfiConverterTypePlace.check_lower(value.place)
+        _UniffiFfiConverterSequenceTypeScoredToken.check_lower(value.alternatives)
+
+    @staticmethod
+    def write(value, buf):
+        _UniffiFfiConverterTypeScoredToken.write(value.token, buf)
+        _UniffiFfiConverterTypePlace.write(value.place, buf)
+        _UniffiFfiConverterSequenceTypeScoredToken.write(value.alternatives, buf)
+
+@dataclass
 class Validation:
     """
     A call compared with its function.
@@ -5642,6 +5913,29 @@ class _UniffiFfiConverterSequenceFloat32(_UniffiConverterRustBuffer):
             _UniffiFfiConverterFloat32.read(buf) for i in range(count)
         ]
 
+class _UniffiFfiConverterSequenceTypeTokenLogprob(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeTokenLogprob.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeTokenLogprob.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeTokenLogprob.read(buf) for i in range(count)
+        ]
+
 class _UniffiFfiConverterSequenceTypeGenerationStats(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -5837,6 +6131,37 @@ class MessageResponse:
             return True
 
     @dataclass
+    class LOGPROBS:
+        """
+        Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
+        became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+"""
+
+        def __init__(self, tokens:typing.List[TokenLogprob]):
+            self.tokens = tokens
+
+            """
+        The tokens.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "MessageResponse.LOGPROBS(tokens={})".format(self.tokens)
+        def __eq__(self, other):
+            if not isinstance(other, MessageResponse):
+                return NotImplemented
+            if not other.is_LOGPROBS():
+                return False
+            if self.tokens != other.tokens:
+                return False
+            return True
+
+    @dataclass
     class FUNCTION_RESULT:
         """
         What came of a call, where functions are run along with the reply.
@@ -5896,7 +6221,7 @@ class MessageResponse:
         The end.
 """
 
-        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stats:GenerationStats, earlier_rounds:typing.List[GenerationStats], prompt:PromptReport, unconstrained:typing.Optional[str]):
+        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, earlier_rounds:typing.List[GenerationStats], prompt:PromptReport, unconstrained:typing.Optional[str]):
             self.full_message = full_message
 
             """
@@ -5907,6 +6232,12 @@ class MessageResponse:
 
             """
         Why it ended.
+"""
+
+            self.stop_sequence = stop_sequence
+
+            """
+        The stop sequence that was met, if one was.
 """
 
             self.stats = stats
@@ -5940,7 +6271,7 @@ class MessageResponse:
 
 
         def __str__(self):
-            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stats={}, earlier_rounds={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stats, self.earlier_rounds, self.prompt, self.unconstrained)
+            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stop_sequence={}, stats={}, earlier_rounds={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stop_sequence, self.stats, self.earlier_rounds, self.prompt, self.unconstrained)
         def __eq__(self, other):
             if not isinstance(other, MessageResponse):
                 return NotImplemented
@@ -5949,6 +6280,8 @@ class MessageResponse:
             if self.full_message != other.full_message:
                 return False
             if self.finish_reason != other.finish_reason:
+                return False
+            if self.stop_sequence != other.stop_sequence:
                 return False
             if self.stats != other.stats:
                 return False
@@ -5984,6 +6317,10 @@ class MessageResponse:
         return isinstance(self, MessageResponse.FUNCTION_CALLS_REJECTED)
     def is_function_calls_rejected(self) -> bool:
         return isinstance(self, MessageResponse.FUNCTION_CALLS_REJECTED)
+    def is_LOGPROBS(self) -> bool:
+        return isinstance(self, MessageResponse.LOGPROBS)
+    def is_logprobs(self) -> bool:
+        return isinstance(self, MessageResponse.LOGPROBS)
     def is_FUNCTION_RESULT(self) -> bool:
         return isinstance(self, MessageResponse.FUNCTION_RESULT)
     def is_function_result(self) -> bool:
@@ -6002,6 +6339,7 @@ MessageResponse.REASONING_CHUNK = type("MessageResponse.REASONING_CHUNK", (Messa
 MessageResponse.AUDIO_SAMPLE = type("MessageResponse.AUDIO_SAMPLE", (MessageResponse.AUDIO_SAMPLE, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_CALLS = type("MessageResponse.FUNCTION_CALLS", (MessageResponse.FUNCTION_CALLS, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_CALLS_REJECTED = type("MessageResponse.FUNCTION_CALLS_REJECTED", (MessageResponse.FUNCTION_CALLS_REJECTED, MessageResponse,), {})  # type: ignore
+MessageResponse.LOGPROBS = type("MessageResponse.LOGPROBS", (MessageResponse.LOGPROBS, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_RESULT = type("MessageResponse.FUNCTION_RESULT", (MessageResponse.FUNCTION_RESULT, MessageResponse,), {})  # type: ignore
 MessageResponse.COMPLETE = type("MessageResponse.COMPLETE", (MessageResponse.COMPLETE, MessageResponse,), {})  # type: ignore
 
@@ -6034,16 +6372,21 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterSequenceTypeRejectedCall.read(buf),
             )
         if variant == 6:
+            return MessageResponse.LOGPROBS(
+                _UniffiFfiConverterSequenceTypeTokenLogprob.read(buf),
+            )
+        if variant == 7:
             return MessageResponse.FUNCTION_RESULT(
                 _UniffiFfiConverterOptionalString.read(buf),
                 _UniffiFfiConverterOptionalString.read(buf),
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterBoolean.read(buf),
             )
-        if variant == 7:
+        if variant == 8:
             return MessageResponse.COMPLETE(
                 _UniffiFfiConverterTypeChatMessage.read(buf),
                 _UniffiFfiConverterTypeFinishReason.read(buf),
+                _UniffiFfiConverterOptionalString.read(buf),
                 _UniffiFfiConverterTypeGenerationStats.read(buf),
                 _UniffiFfiConverterSequenceTypeGenerationStats.read(buf),
                 _UniffiFfiConverterTypePromptReport.read(buf),
@@ -6069,6 +6412,9 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_FUNCTION_CALLS_REJECTED():
             _UniffiFfiConverterSequenceTypeRejectedCall.check_lower(value.rejected_calls)
             return
+        if value.is_LOGPROBS():
+            _UniffiFfiConverterSequenceTypeTokenLogprob.check_lower(value.tokens)
+            return
         if value.is_FUNCTION_RESULT():
             _UniffiFfiConverterOptionalString.check_lower(value.call_id)
             _UniffiFfiConverterOptionalString.check_lower(value.name)
@@ -6078,6 +6424,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_COMPLETE():
             _UniffiFfiConverterTypeChatMessage.check_lower(value.full_message)
             _UniffiFfiConverterTypeFinishReason.check_lower(value.finish_reason)
+            _UniffiFfiConverterOptionalString.check_lower(value.stop_sequence)
             _UniffiFfiConverterTypeGenerationStats.check_lower(value.stats)
             _UniffiFfiConverterSequenceTypeGenerationStats.check_lower(value.earlier_rounds)
             _UniffiFfiConverterTypePromptReport.check_lower(value.prompt)
@@ -6103,16 +6450,20 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_FUNCTION_CALLS_REJECTED():
             buf.write_i32(5)
             _UniffiFfiConverterSequenceTypeRejectedCall.write(value.rejected_calls, buf)
-        if value.is_FUNCTION_RESULT():
+        if value.is_LOGPROBS():
             buf.write_i32(6)
+            _UniffiFfiConverterSequenceTypeTokenLogprob.write(value.tokens, buf)
+        if value.is_FUNCTION_RESULT():
+            buf.write_i32(7)
             _UniffiFfiConverterOptionalString.write(value.call_id, buf)
             _UniffiFfiConverterOptionalString.write(value.name, buf)
             _UniffiFfiConverterString.write(value.text, buf)
             _UniffiFfiConverterBoolean.write(value.is_error, buf)
         if value.is_COMPLETE():
-            buf.write_i32(7)
+            buf.write_i32(8)
             _UniffiFfiConverterTypeChatMessage.write(value.full_message, buf)
             _UniffiFfiConverterTypeFinishReason.write(value.finish_reason, buf)
+            _UniffiFfiConverterOptionalString.write(value.stop_sequence, buf)
             _UniffiFfiConverterTypeGenerationStats.write(value.stats, buf)
             _UniffiFfiConverterSequenceTypeGenerationStats.write(value.earlier_rounds, buf)
             _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
@@ -8306,6 +8657,7 @@ __all__ = [
     "CacheType",
     "ToolListForm",
     "FunctionNames",
+    "Place",
     "FinishReason",
     "FunctionOutcome",
     "MessageResponse",
@@ -8326,6 +8678,8 @@ __all__ = [
     "ModelInfo",
     "PromptReport",
     "RoundOptions",
+    "ScoredToken",
+    "TokenLogprob",
     "Validation",
     "function_schema",
     "functions_from_json",

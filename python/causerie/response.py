@@ -209,6 +209,9 @@ class FunctionResult:
 class Complete:
     """The end of a reply."""
 
+    # What patterns name first is what they mostly want.
+    __match_args__ = ("full_message", "finish_reason", "stats", "earlier_rounds", "prompt", "unconstrained", "stop_sequence")
+
     full_message: ChatMessage
     """The assembled reply, as it stands in the history."""
     finish_reason: FinishReason

@@ -195,7 +195,7 @@ class Trace:
             case causerie.FunctionResult(call_id, name, text, is_error):
                 result = {"result": text, "name": name, "call_id": call_id, "is_error": is_error or None}
                 self.events.append({key: value for key, value in result.items() if value is not None})
-            case causerie.Complete(message, reason, stop_sequence, stats):
+            case causerie.Complete(message, reason, stats, stop_sequence=stop_sequence):
                 end: dict[str, Any] = {"complete": reason.value, "message": message.to_dict()}
                 if stop_sequence is not None:
                     end["stop_sequence"] = stop_sequence

@@ -2352,6 +2352,22 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var repetitionPenalty: Float?
     /**
+     * Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+     */
+    public var presencePenalty: Float?
+    /**
+     * Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+     */
+    public var frequencyPenalty: Float?
+    /**
+     * Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+     */
+    public var logitBias: [SdkCount: Float]?
+    /**
+     * Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+     */
+    public var logprobs: SdkCount?
+    /**
      * Fixes the draws. Default: drawn anew, and reported with the reply.
      */
     public var rngSeed: SdkLong?
@@ -2455,6 +2471,18 @@ public struct GenerationOptions: Equatable, Hashable {
          * Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
          */repetitionPenalty: Float? = nil,
         /**
+         * Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+         */presencePenalty: Float? = nil,
+        /**
+         * Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+         */frequencyPenalty: Float? = nil,
+        /**
+         * Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+         */logitBias: [SdkCount: Float]? = nil,
+        /**
+         * Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+         */logprobs: SdkCount? = nil,
+        /**
          * Fixes the draws. Default: drawn anew, and reported with the reply.
          */rngSeed: SdkLong? = nil,
         /**
@@ -2516,6 +2544,10 @@ public struct GenerationOptions: Equatable, Hashable {
         self.topK = topK
         self.minP = minP
         self.repetitionPenalty = repetitionPenalty
+        self.presencePenalty = presencePenalty
+        self.frequencyPenalty = frequencyPenalty
+        self.logitBias = logitBias
+        self.logprobs = logprobs
         self.rngSeed = rngSeed
         self.maxTokens = maxTokens
         self.stopSequences = stopSequences
@@ -2561,6 +2593,10 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 topK: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 minP: FfiConverterOptionFloat.read(from: &buf),
                 repetitionPenalty: FfiConverterOptionFloat.read(from: &buf),
+                presencePenalty: FfiConverterOptionFloat.read(from: &buf),
+                frequencyPenalty: FfiConverterOptionFloat.read(from: &buf),
+                logitBias: FfiConverterOptionDictionaryTypeSdkCountFloat.read(from: &buf),
+                logprobs: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 rngSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
                 maxTokens: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 stopSequences: FfiConverterSequenceString.read(from: &buf),
@@ -2592,6 +2628,10 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSdkCount.write(value.topK, into: &buf)
         FfiConverterOptionFloat.write(value.minP, into: &buf)
         FfiConverterOptionFloat.write(value.repetitionPenalty, into: &buf)
+        FfiConverterOptionFloat.write(value.presencePenalty, into: &buf)
+        FfiConverterOptionFloat.write(value.frequencyPenalty, into: &buf)
+        FfiConverterOptionDictionaryTypeSdkCountFloat.write(value.logitBias, into: &buf)
+        FfiConverterOptionTypeSdkCount.write(value.logprobs, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.rngSeed, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.maxTokens, into: &buf)
         FfiConverterSequenceString.write(value.stopSequences, into: &buf)
@@ -3455,15 +3495,19 @@ public struct Sampling: Equatable, Hashable {
     public var topK: SdkCount
     public var minP: Float
     public var repetitionPenalty: Float
+    public var presencePenalty: Float
+    public var frequencyPenalty: Float
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
-    public init(temperature: Float, topP: Float, topK: SdkCount, minP: Float, repetitionPenalty: Float) {
+    public init(temperature: Float, topP: Float, topK: SdkCount, minP: Float, repetitionPenalty: Float, presencePenalty: Float, frequencyPenalty: Float) {
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
         self.minP = minP
         self.repetitionPenalty = repetitionPenalty
+        self.presencePenalty = presencePenalty
+        self.frequencyPenalty = frequencyPenalty
     }
 
 
@@ -3486,7 +3530,9 @@ public struct FfiConverterTypeSampling: FfiConverterRustBuffer {
                 topP: FfiConverterFloat.read(from: &buf),
                 topK: FfiConverterTypeSdkCount.read(from: &buf),
                 minP: FfiConverterFloat.read(from: &buf),
-                repetitionPenalty: FfiConverterFloat.read(from: &buf)
+                repetitionPenalty: FfiConverterFloat.read(from: &buf),
+                presencePenalty: FfiConverterFloat.read(from: &buf),
+                frequencyPenalty: FfiConverterFloat.read(from: &buf)
         )
     }
 
@@ -3496,6 +3542,8 @@ public struct FfiConverterTypeSampling: FfiConverterRustBuffer {
         FfiConverterTypeSdkCount.write(value.topK, into: &buf)
         FfiConverterFloat.write(value.minP, into: &buf)
         FfiConverterFloat.write(value.repetitionPenalty, into: &buf)
+        FfiConverterFloat.write(value.presencePenalty, into: &buf)
+        FfiConverterFloat.write(value.frequencyPenalty, into: &buf)
     }
 }
 
@@ -3581,6 +3629,95 @@ public func FfiConverterTypeSamplingDefaults_lift(_ buf: RustBuffer) throws -> S
 #endif
 public func FfiConverterTypeSamplingDefaults_lower(_ value: SamplingDefaults) -> RustBuffer {
     return FfiConverterTypeSamplingDefaults.lower(value)
+}
+
+
+/**
+ * A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+ */
+public struct ScoredToken: Equatable, Hashable {
+    /**
+     * Its id.
+     */
+    public var id: SdkCount
+    /**
+     * Its bytes as text; for a control token, its spelling.
+     */
+    public var text: String
+    /**
+     * What it adds to the reply; empty for a control token.
+     */
+    public var bytes: Data
+    /**
+     * The natural logarithm of its probability.
+     */
+    public var logprob: Double
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * Its id.
+         */id: SdkCount,
+        /**
+         * Its bytes as text; for a control token, its spelling.
+         */text: String,
+        /**
+         * What it adds to the reply; empty for a control token.
+         */bytes: Data,
+        /**
+         * The natural logarithm of its probability.
+         */logprob: Double) {
+        self.id = id
+        self.text = text
+        self.bytes = bytes
+        self.logprob = logprob
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension ScoredToken: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeScoredToken: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ScoredToken {
+        return
+            try ScoredToken(
+                id: FfiConverterTypeSdkCount.read(from: &buf),
+                text: FfiConverterString.read(from: &buf),
+                bytes: FfiConverterData.read(from: &buf),
+                logprob: FfiConverterDouble.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: ScoredToken, into buf: inout [UInt8]) {
+        FfiConverterTypeSdkCount.write(value.id, into: &buf)
+        FfiConverterString.write(value.text, into: &buf)
+        FfiConverterData.write(value.bytes, into: &buf)
+        FfiConverterDouble.write(value.logprob, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeScoredToken_lift(_ buf: RustBuffer) throws -> ScoredToken {
+    return try FfiConverterTypeScoredToken.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeScoredToken_lower(_ value: ScoredToken) -> RustBuffer {
+    return FfiConverterTypeScoredToken.lower(value)
 }
 
 
@@ -3868,6 +4005,85 @@ public func FfiConverterTypeSdkFunctionParameter_lift(_ buf: RustBuffer) throws 
 #endif
 public func FfiConverterTypeSdkFunctionParameter_lower(_ value: SdkFunctionParameter) -> RustBuffer {
     return FfiConverterTypeSdkFunctionParameter.lower(value)
+}
+
+
+/**
+ * A token of a reply, and how likely it was.
+ */
+public struct TokenLogprob: Equatable, Hashable {
+    /**
+     * The token that was written.
+     */
+    public var token: ScoredToken
+    /**
+     * What it belongs to. Markers around reasoning and calls belong to those.
+     */
+    public var place: Place
+    /**
+     * The most probable tokens in its place, the best first, as many as were asked for.
+     */
+    public var alternatives: [ScoredToken]
+
+    // Default memberwise initializers are never public by default, so we
+    // declare one manually.
+    public init(
+        /**
+         * The token that was written.
+         */token: ScoredToken,
+        /**
+         * What it belongs to. Markers around reasoning and calls belong to those.
+         */place: Place,
+        /**
+         * The most probable tokens in its place, the best first, as many as were asked for.
+         */alternatives: [ScoredToken]) {
+        self.token = token
+        self.place = place
+        self.alternatives = alternatives
+    }
+
+
+
+
+}
+
+#if compiler(>=6)
+extension TokenLogprob: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> TokenLogprob {
+        return
+            try TokenLogprob(
+                token: FfiConverterTypeScoredToken.read(from: &buf),
+                place: FfiConverterTypePlace.read(from: &buf),
+                alternatives: FfiConverterSequenceTypeScoredToken.read(from: &buf)
+        )
+    }
+
+    public static func write(_ value: TokenLogprob, into buf: inout [UInt8]) {
+        FfiConverterTypeScoredToken.write(value.token, into: &buf)
+        FfiConverterTypePlace.write(value.place, into: &buf)
+        FfiConverterSequenceTypeScoredToken.write(value.alternatives, into: &buf)
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTokenLogprob_lift(_ buf: RustBuffer) throws -> TokenLogprob {
+    return try FfiConverterTypeTokenLogprob.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypeTokenLogprob_lower(_ value: TokenLogprob) -> RustBuffer {
+    return FfiConverterTypeTokenLogprob.lower(value)
 }
 
 
@@ -4928,6 +5144,91 @@ public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
 
 
 /**
+ * Where in a reply something stands.
+ */
+
+public enum Place: Equatable, Hashable {
+
+    /**
+     * In text.
+     */
+    case text
+    /**
+     * In reasoning.
+     */
+    case reasoning
+    /**
+     * In a block of calls.
+     */
+    case calls
+
+
+
+
+
+}
+
+#if compiler(>=6)
+extension Place: Sendable {}
+#endif
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public struct FfiConverterTypePlace: FfiConverterRustBuffer {
+    typealias SwiftType = Place
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Place {
+        let variant: Int32 = try readInt(&buf)
+        switch variant {
+
+        case 1: return .text
+
+        case 2: return .reasoning
+
+        case 3: return .calls
+
+        default: throw UniffiInternalError.unexpectedEnumCase
+        }
+    }
+
+    public static func write(_ value: Place, into buf: inout [UInt8]) {
+        switch value {
+
+
+        case .text:
+            writeInt(&buf, Int32(1))
+
+
+        case .reasoning:
+            writeInt(&buf, Int32(2))
+
+
+        case .calls:
+            writeInt(&buf, Int32(3))
+
+        }
+    }
+}
+
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlace_lift(_ buf: RustBuffer) throws -> Place {
+    return try FfiConverterTypePlace.lift(buf)
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+public func FfiConverterTypePlace_lower(_ value: Place) -> RustBuffer {
+    return FfiConverterTypePlace.lower(value)
+}
+
+
+
+/**
  * What becomes of Python arguments without names.
  */
 
@@ -5052,6 +5353,15 @@ public enum RawMessageResponse: Equatable, Hashable {
          */rejectedCalls: [RejectedCall]
     )
     /**
+     * Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
+     * became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+     */
+    case logprobs(
+        /**
+         * The tokens.
+         */tokens: [TokenLogprob]
+    )
+    /**
      * What came of a call, where functions are run along with the reply.
      */
     case functionResult(
@@ -5078,6 +5388,9 @@ public enum RawMessageResponse: Equatable, Hashable {
         /**
          * Why it ended.
          */finishReason: FinishReason,
+        /**
+         * The stop sequence that was met, if one was.
+         */stopSequence: String?,
         /**
          * Counts and times.
          */stats: GenerationStats,
@@ -5127,10 +5440,13 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
         case 5: return .functionCallsRejected(rejectedCalls: try FfiConverterSequenceTypeRejectedCall.read(from: &buf)
         )
 
-        case 6: return .functionResult(callId: try FfiConverterOptionString.read(from: &buf), name: try FfiConverterOptionString.read(from: &buf), text: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf)
+        case 6: return .logprobs(tokens: try FfiConverterSequenceTypeTokenLogprob.read(from: &buf)
         )
 
-        case 7: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
+        case 7: return .functionResult(callId: try FfiConverterOptionString.read(from: &buf), name: try FfiConverterOptionString.read(from: &buf), text: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf)
+        )
+
+        case 8: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -5167,18 +5483,24 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterSequenceTypeRejectedCall.write(rejectedCalls, into: &buf)
 
 
-        case let .functionResult(callId,name,text,isError):
+        case let .logprobs(tokens):
             writeInt(&buf, Int32(6))
+            FfiConverterSequenceTypeTokenLogprob.write(tokens, into: &buf)
+
+
+        case let .functionResult(callId,name,text,isError):
+            writeInt(&buf, Int32(7))
             FfiConverterOptionString.write(callId, into: &buf)
             FfiConverterOptionString.write(name, into: &buf)
             FfiConverterString.write(text, into: &buf)
             FfiConverterBool.write(isError, into: &buf)
 
 
-        case let .complete(fullMessage,finishReason,stats,earlierRounds,prompt,unconstrained):
-            writeInt(&buf, Int32(7))
+        case let .complete(fullMessage,finishReason,stopSequence,stats,earlierRounds,prompt,unconstrained):
+            writeInt(&buf, Int32(8))
             FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
             FfiConverterTypeFinishReason.write(finishReason, into: &buf)
+            FfiConverterOptionString.write(stopSequence, into: &buf)
             FfiConverterTypeGenerationStats.write(stats, into: &buf)
             FfiConverterSequenceTypeGenerationStats.write(earlierRounds, into: &buf)
             FfiConverterTypePromptReport.write(prompt, into: &buf)
@@ -6905,6 +7227,30 @@ fileprivate struct FfiConverterOptionSequenceTypeSdkFunctionCall: FfiConverterRu
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterOptionDictionaryTypeSdkCountFloat: FfiConverterRustBuffer {
+    typealias SwiftType = [SdkCount: Float]?
+
+    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
+        guard let value = value else {
+            writeInt(&buf, Int8(0))
+            return
+        }
+        writeInt(&buf, Int8(1))
+        FfiConverterDictionaryTypeSdkCountFloat.write(value, into: &buf)
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
+        switch try readInt(&buf) as Int8 {
+        case 0: return nil
+        case 1: return try FfiConverterDictionaryTypeSdkCountFloat.read(from: &buf)
+        default: throw UniffiInternalError.unexpectedOptionalTag
+        }
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterOptionTypeJsonObject: FfiConverterRustBuffer {
     typealias SwiftType = JsonObject?
 
@@ -7202,6 +7548,31 @@ fileprivate struct FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
+fileprivate struct FfiConverterSequenceTypeScoredToken: FfiConverterRustBuffer {
+    typealias SwiftType = [ScoredToken]
+
+    public static func write(_ value: [ScoredToken], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeScoredToken.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [ScoredToken] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [ScoredToken]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeScoredToken.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
 fileprivate struct FfiConverterSequenceTypeSdkFunction: FfiConverterRustBuffer {
     typealias SwiftType = [SdkFunction]
 
@@ -7269,6 +7640,31 @@ fileprivate struct FfiConverterSequenceTypeSdkFunctionParameter: FfiConverterRus
         seq.reserveCapacity(Int(len))
         for _ in 0 ..< len {
             seq.append(try FfiConverterTypeSdkFunctionParameter.read(from: &buf))
+        }
+        return seq
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer {
+    typealias SwiftType = [TokenLogprob]
+
+    public static func write(_ value: [TokenLogprob], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for item in value {
+            FfiConverterTypeTokenLogprob.write(item, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [TokenLogprob] {
+        let len: Int32 = try readInt(&buf)
+        var seq = [TokenLogprob]()
+        seq.reserveCapacity(Int(len))
+        for _ in 0 ..< len {
+            seq.append(try FfiConverterTypeTokenLogprob.read(from: &buf))
         }
         return seq
     }
@@ -7369,6 +7765,32 @@ fileprivate struct FfiConverterDictionaryStringTypeSdkFunctionParameterType: Ffi
         for _ in 0..<len {
             let key = try FfiConverterString.read(from: &buf)
             let value = try FfiConverterTypeSdkFunctionParameterType.read(from: &buf)
+            dict[key] = value
+        }
+        return dict
+    }
+}
+
+#if swift(>=5.8)
+@_documentation(visibility: private)
+#endif
+fileprivate struct FfiConverterDictionaryTypeSdkCountFloat: FfiConverterRustBuffer {
+    public static func write(_ value: [SdkCount: Float], into buf: inout [UInt8]) {
+        let len = Int32(value.count)
+        writeInt(&buf, len)
+        for (key, value) in value {
+            FfiConverterTypeSdkCount.write(key, into: &buf)
+            FfiConverterFloat.write(value, into: &buf)
+        }
+    }
+
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> [SdkCount: Float] {
+        let len: Int32 = try readInt(&buf)
+        var dict = [SdkCount: Float]()
+        dict.reserveCapacity(Int(len))
+        for _ in 0..<len {
+            let key = try FfiConverterTypeSdkCount.read(from: &buf)
+            let value = try FfiConverterFloat.read(from: &buf)
             dict[key] = value
         }
         return dict

@@ -4095,6 +4095,26 @@ data class GenerationOptions (
     val `repetitionPenalty`: kotlin.Float? = null
     ,
     /**
+     * Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+     */
+    val `presencePenalty`: kotlin.Float? = null
+    ,
+    /**
+     * Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+     */
+    val `frequencyPenalty`: kotlin.Float? = null
+    ,
+    /**
+     * Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+     */
+    val `logitBias`: Map<SdkCount, kotlin.Float>? = null
+    ,
+    /**
+     * Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+     */
+    val `logprobs`: SdkCount? = null
+    ,
+    /**
      * Fixes the draws. Default: drawn anew, and reported with the reply.
      */
     val `rngSeed`: SdkLong? = null
@@ -4205,6 +4225,10 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalFloat.read(buf),
             FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalFloat.read(buf),
+            FfiConverterOptionalMapTypeSdkCountFloat.read(buf),
+            FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterSequenceString.read(buf),
@@ -4236,6 +4260,10 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`topK`) +
             FfiConverterOptionalFloat.allocationSize(value.`minP`) +
             FfiConverterOptionalFloat.allocationSize(value.`repetitionPenalty`) +
+            FfiConverterOptionalFloat.allocationSize(value.`presencePenalty`) +
+            FfiConverterOptionalFloat.allocationSize(value.`frequencyPenalty`) +
+            FfiConverterOptionalMapTypeSdkCountFloat.allocationSize(value.`logitBias`) +
+            FfiConverterOptionalTypeSdkCount.allocationSize(value.`logprobs`) +
             FfiConverterOptionalTypeSdkLong.allocationSize(value.`rngSeed`) +
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`maxTokens`) +
             FfiConverterSequenceString.allocationSize(value.`stopSequences`) +
@@ -4266,6 +4294,10 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeSdkCount.write(value.`topK`, buf)
             FfiConverterOptionalFloat.write(value.`minP`, buf)
             FfiConverterOptionalFloat.write(value.`repetitionPenalty`, buf)
+            FfiConverterOptionalFloat.write(value.`presencePenalty`, buf)
+            FfiConverterOptionalFloat.write(value.`frequencyPenalty`, buf)
+            FfiConverterOptionalMapTypeSdkCountFloat.write(value.`logitBias`, buf)
+            FfiConverterOptionalTypeSdkCount.write(value.`logprobs`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`rngSeed`, buf)
             FfiConverterOptionalTypeSdkCount.write(value.`maxTokens`, buf)
             FfiConverterSequenceString.write(value.`stopSequences`, buf)
@@ -4905,6 +4937,10 @@ data class Sampling (
     val `minP`: kotlin.Float
     ,
     val `repetitionPenalty`: kotlin.Float
+    ,
+    val `presencePenalty`: kotlin.Float
+    ,
+    val `frequencyPenalty`: kotlin.Float
 
 ){
 
@@ -4926,6 +4962,8 @@ public object FfiConverterTypeSampling: FfiConverterRustBuffer<Sampling> {
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterFloat.read(buf),
             FfiConverterFloat.read(buf),
+            FfiConverterFloat.read(buf),
+            FfiConverterFloat.read(buf),
         )
     }
 
@@ -4934,7 +4972,9 @@ public object FfiConverterTypeSampling: FfiConverterRustBuffer<Sampling> {
             FfiConverterFloat.allocationSize(value.`topP`) +
             FfiConverterTypeSdkCount.allocationSize(value.`topK`) +
             FfiConverterFloat.allocationSize(value.`minP`) +
-            FfiConverterFloat.allocationSize(value.`repetitionPenalty`)
+            FfiConverterFloat.allocationSize(value.`repetitionPenalty`) +
+            FfiConverterFloat.allocationSize(value.`presencePenalty`) +
+            FfiConverterFloat.allocationSize(value.`frequencyPenalty`)
     )
 
     override fun write(value: Sampling, buf: ByteBuffer) {
@@ -4943,6 +4983,8 @@ public object FfiConverterTypeSampling: FfiConverterRustBuffer<Sampling> {
             FfiConverterTypeSdkCount.write(value.`topK`, buf)
             FfiConverterFloat.write(value.`minP`, buf)
             FfiConverterFloat.write(value.`repetitionPenalty`, buf)
+            FfiConverterFloat.write(value.`presencePenalty`, buf)
+            FfiConverterFloat.write(value.`frequencyPenalty`, buf)
     }
 }
 
@@ -4999,6 +5041,69 @@ public object FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer<SamplingD
             FfiConverterOptionalTypeSdkCount.write(value.`topK`, buf)
             FfiConverterOptionalFloat.write(value.`minP`, buf)
             FfiConverterOptionalFloat.write(value.`repetitionPenalty`, buf)
+    }
+}
+
+
+
+/**
+ * A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+ */
+data class ScoredToken (
+    /**
+     * Its id.
+     */
+    val `id`: SdkCount
+    ,
+    /**
+     * Its bytes as text; for a control token, its spelling.
+     */
+    val `text`: kotlin.String
+    ,
+    /**
+     * What it adds to the reply; empty for a control token.
+     */
+    val `bytes`: kotlin.ByteArray
+    ,
+    /**
+     * The natural logarithm of its probability.
+     */
+    val `logprob`: kotlin.Double
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeScoredToken: FfiConverterRustBuffer<ScoredToken> {
+    override fun read(buf: ByteBuffer): ScoredToken {
+        return ScoredToken(
+            FfiConverterTypeSdkCount.read(buf),
+            FfiConverterString.read(buf),
+            FfiConverterByteArray.read(buf),
+            FfiConverterDouble.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: ScoredToken) = (
+            FfiConverterTypeSdkCount.allocationSize(value.`id`) +
+            FfiConverterString.allocationSize(value.`text`) +
+            FfiConverterByteArray.allocationSize(value.`bytes`) +
+            FfiConverterDouble.allocationSize(value.`logprob`)
+    )
+
+    override fun write(value: ScoredToken, buf: ByteBuffer) {
+            FfiConverterTypeSdkCount.write(value.`id`, buf)
+            FfiConverterString.write(value.`text`, buf)
+            FfiConverterByteArray.write(value.`bytes`, buf)
+            FfiConverterDouble.write(value.`logprob`, buf)
     }
 }
 
@@ -5204,6 +5309,61 @@ public object FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer<SdkFu
             FfiConverterString.write(value.`description`, buf)
             FfiConverterBoolean.write(value.`optional`, buf)
             FfiConverterOptionalTypeJsonObject.write(value.`schema`, buf)
+    }
+}
+
+
+
+/**
+ * A token of a reply, and how likely it was.
+ */
+data class TokenLogprob (
+    /**
+     * The token that was written.
+     */
+    val `token`: ScoredToken
+    ,
+    /**
+     * What it belongs to. Markers around reasoning and calls belong to those.
+     */
+    val `place`: Place
+    ,
+    /**
+     * The most probable tokens in its place, the best first, as many as were asked for.
+     */
+    val `alternatives`: List<ScoredToken>
+
+){
+
+
+
+
+
+    companion object
+}
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeTokenLogprob: FfiConverterRustBuffer<TokenLogprob> {
+    override fun read(buf: ByteBuffer): TokenLogprob {
+        return TokenLogprob(
+            FfiConverterTypeScoredToken.read(buf),
+            FfiConverterTypePlace.read(buf),
+            FfiConverterSequenceTypeScoredToken.read(buf),
+        )
+    }
+
+    override fun allocationSize(value: TokenLogprob) = (
+            FfiConverterTypeScoredToken.allocationSize(value.`token`) +
+            FfiConverterTypePlace.allocationSize(value.`place`) +
+            FfiConverterSequenceTypeScoredToken.allocationSize(value.`alternatives`)
+    )
+
+    override fun write(value: TokenLogprob, buf: ByteBuffer) {
+            FfiConverterTypeScoredToken.write(value.`token`, buf)
+            FfiConverterTypePlace.write(value.`place`, buf)
+            FfiConverterSequenceTypeScoredToken.write(value.`alternatives`, buf)
     }
 }
 
@@ -6009,6 +6169,22 @@ sealed class MessageResponse {
     }
 
     /**
+     * Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
+     * became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+     */
+    data class Logprobs(
+        /**
+         * The tokens.
+         */
+        val `tokens`: List<org.causerie.TokenLogprob>) : MessageResponse()
+
+    {
+
+
+        companion object
+    }
+
+    /**
      * What came of a call, where functions are run along with the reply.
      */
     data class FunctionResult(
@@ -6047,6 +6223,10 @@ sealed class MessageResponse {
          * Why it ended.
          */
         val `finishReason`: org.causerie.FinishReason,
+        /**
+         * The stop sequence that was met, if one was.
+         */
+        val `stopSequence`: kotlin.String?,
         /**
          * Counts and times.
          */
@@ -6102,15 +6282,19 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
             5 -> MessageResponse.FunctionCallsRejected(
                 FfiConverterSequenceTypeRejectedCall.read(buf),
                 )
-            6 -> MessageResponse.FunctionResult(
+            6 -> MessageResponse.Logprobs(
+                FfiConverterSequenceTypeTokenLogprob.read(buf),
+                )
+            7 -> MessageResponse.FunctionResult(
                 FfiConverterOptionalString.read(buf),
                 FfiConverterOptionalString.read(buf),
                 FfiConverterString.read(buf),
                 FfiConverterBoolean.read(buf),
                 )
-            7 -> MessageResponse.Complete(
+            8 -> MessageResponse.Complete(
                 FfiConverterTypeChatMessage.read(buf),
                 FfiConverterTypeFinishReason.read(buf),
+                FfiConverterOptionalString.read(buf),
                 FfiConverterTypeGenerationStats.read(buf),
                 FfiConverterSequenceTypeGenerationStats.read(buf),
                 FfiConverterTypePromptReport.read(buf),
@@ -6157,6 +6341,13 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterSequenceTypeRejectedCall.allocationSize(value.`rejectedCalls`)
             )
         }
+        is MessageResponse.Logprobs -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeTokenLogprob.allocationSize(value.`tokens`)
+            )
+        }
         is MessageResponse.FunctionResult -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
@@ -6173,6 +6364,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 4UL
                 + FfiConverterTypeChatMessage.allocationSize(value.`fullMessage`)
                 + FfiConverterTypeFinishReason.allocationSize(value.`finishReason`)
+                + FfiConverterOptionalString.allocationSize(value.`stopSequence`)
                 + FfiConverterTypeGenerationStats.allocationSize(value.`stats`)
                 + FfiConverterSequenceTypeGenerationStats.allocationSize(value.`earlierRounds`)
                 + FfiConverterTypePromptReport.allocationSize(value.`prompt`)
@@ -6209,8 +6401,13 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterSequenceTypeRejectedCall.write(value.`rejectedCalls`, buf)
                 Unit
             }
-            is MessageResponse.FunctionResult -> {
+            is MessageResponse.Logprobs -> {
                 buf.putInt(6)
+                FfiConverterSequenceTypeTokenLogprob.write(value.`tokens`, buf)
+                Unit
+            }
+            is MessageResponse.FunctionResult -> {
+                buf.putInt(7)
                 FfiConverterOptionalString.write(value.`callId`, buf)
                 FfiConverterOptionalString.write(value.`name`, buf)
                 FfiConverterString.write(value.`text`, buf)
@@ -6218,9 +6415,10 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 Unit
             }
             is MessageResponse.Complete -> {
-                buf.putInt(7)
+                buf.putInt(8)
                 FfiConverterTypeChatMessage.write(value.`fullMessage`, buf)
                 FfiConverterTypeFinishReason.write(value.`finishReason`, buf)
+                FfiConverterOptionalString.write(value.`stopSequence`, buf)
                 FfiConverterTypeGenerationStats.write(value.`stats`, buf)
                 FfiConverterSequenceTypeGenerationStats.write(value.`earlierRounds`, buf)
                 FfiConverterTypePromptReport.write(value.`prompt`, buf)
@@ -6321,6 +6519,55 @@ public object FfiConverterTypeOnCancel: FfiConverterRustBuffer<OnCancel> {
     override fun allocationSize(value: OnCancel) = 4UL
 
     override fun write(value: OnCancel, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
+    }
+}
+
+
+
+
+
+/**
+ * Where in a reply something stands.
+ */
+
+enum class Place {
+
+    /**
+     * In text.
+     */
+    TEXT,
+    /**
+     * In reasoning.
+     */
+    REASONING,
+    /**
+     * In a block of calls.
+     */
+    CALLS;
+
+
+
+
+    companion object
+}
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypePlace: FfiConverterRustBuffer<Place> {
+    override fun read(buf: ByteBuffer) = try {
+
+        Place.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
+    }
+
+    override fun allocationSize(value: Place) = 4UL
+
+    override fun write(value: Place, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
@@ -8415,6 +8662,38 @@ public object FfiConverterOptionalSequenceTypeSdkFunctionCall: FfiConverterRustB
 /**
  * @suppress
  */
+public object FfiConverterOptionalMapTypeSdkCountFloat: FfiConverterRustBuffer<Map<SdkCount, kotlin.Float>?> {
+    override fun read(buf: ByteBuffer): Map<SdkCount, kotlin.Float>? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterMapTypeSdkCountFloat.read(buf)
+    }
+
+    override fun allocationSize(value: Map<SdkCount, kotlin.Float>?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterMapTypeSdkCountFloat.allocationSize(value)
+        }
+    }
+
+    override fun write(value: Map<SdkCount, kotlin.Float>?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterMapTypeSdkCountFloat.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterOptionalTypeJsonObject: FfiConverterRustBuffer<JsonObject?> {
     override fun read(buf: ByteBuffer): JsonObject? {
         if (buf.get().toInt() == 0) {
@@ -8763,6 +9042,34 @@ public object FfiConverterSequenceTypeRejectedCall: FfiConverterRustBuffer<List<
 /**
  * @suppress
  */
+public object FfiConverterSequenceTypeScoredToken: FfiConverterRustBuffer<List<ScoredToken>> {
+    override fun read(buf: ByteBuffer): List<ScoredToken> {
+        val len = buf.getInt()
+        return List<ScoredToken>(len) {
+            FfiConverterTypeScoredToken.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<ScoredToken>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeScoredToken.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<ScoredToken>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeScoredToken.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
 public object FfiConverterSequenceTypeSdkFunction: FfiConverterRustBuffer<List<SdkFunction>> {
     override fun read(buf: ByteBuffer): List<SdkFunction> {
         val len = buf.getInt()
@@ -8837,6 +9144,34 @@ public object FfiConverterSequenceTypeSdkFunctionParameter: FfiConverterRustBuff
         buf.putInt(value.size)
         value.iterator().forEach {
             FfiConverterTypeSdkFunctionParameter.write(it, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterSequenceTypeTokenLogprob: FfiConverterRustBuffer<List<TokenLogprob>> {
+    override fun read(buf: ByteBuffer): List<TokenLogprob> {
+        val len = buf.getInt()
+        return List<TokenLogprob>(len) {
+            FfiConverterTypeTokenLogprob.read(buf)
+        }
+    }
+
+    override fun allocationSize(value: List<TokenLogprob>): ULong {
+        val sizeForLength = 4UL
+        val sizeForItems = value.map { FfiConverterTypeTokenLogprob.allocationSize(it) }.sum()
+        return sizeForLength + sizeForItems
+    }
+
+    override fun write(value: List<TokenLogprob>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        value.iterator().forEach {
+            FfiConverterTypeTokenLogprob.write(it, buf)
         }
     }
 }
@@ -8960,6 +9295,45 @@ public object FfiConverterMapStringTypeSdkFunctionParameterType: FfiConverterRus
         value.forEach { (k, v) ->
             FfiConverterString.write(k, buf)
             FfiConverterTypeSdkFunctionParameterType.write(v, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterMapTypeSdkCountFloat: FfiConverterRustBuffer<Map<SdkCount, kotlin.Float>> {
+    override fun read(buf: ByteBuffer): Map<SdkCount, kotlin.Float> {
+        val len = buf.getInt()
+        return buildMap<SdkCount, kotlin.Float>(len) {
+            repeat(len) {
+                val k = FfiConverterTypeSdkCount.read(buf)
+                val v = FfiConverterFloat.read(buf)
+                this[k] = v
+            }
+        }
+    }
+
+    override fun allocationSize(value: Map<SdkCount, kotlin.Float>): ULong {
+        val spaceForMapSize = 4UL
+        val spaceForChildren = value.map { (k, v) ->
+            FfiConverterTypeSdkCount.allocationSize(k) +
+            FfiConverterFloat.allocationSize(v)
+        }.sum()
+        return spaceForMapSize + spaceForChildren
+    }
+
+    override fun write(value: Map<SdkCount, kotlin.Float>, buf: ByteBuffer) {
+        buf.putInt(value.size)
+        // The parens on `(k, v)` here ensure we're calling the right method,
+        // which is important for compatibility with older android devices.
+        // Ref https://blog.danlew.net/2017/03/16/kotlin-puzzler-whose-line-is-it-anyways/
+        value.forEach { (k, v) ->
+            FfiConverterTypeSdkCount.write(k, buf)
+            FfiConverterFloat.write(v, buf)
         }
     }
 }
