@@ -31,7 +31,7 @@ data class BookTable(
     @Description("Name of the restaurant.") val restaurant: String,
     @Description("Who comes.") val guests: List<Guest>,
     @Description("From now.") val hours: Double,
-    @Description("Where to sit.") val place: Place? = null,
+    @Description("Where to sit.") val place: Seat? = null,
     @Description("Whether a child comes.") @SerialName("with_child") val hasChild: Boolean? = null
 )
 
@@ -40,7 +40,7 @@ data class BookTable(
 data class Guest(@Description("As it is called.") val name: String, @Description("In years.") val age: Byte? = null)
 
 @Serializable
-enum class Place {
+enum class Seat {
     @SerialName("inside")
     INSIDE,
 
