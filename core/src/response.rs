@@ -74,6 +74,14 @@ pub struct ScoredToken {
 }
 
 /// Where in a reply something stands.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Piece, Place, ReplyParser};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// parser.push(Piece::Control("<|tool_call_start|>"), &mut |_| {});
+/// assert_eq!(parser.place(), Place::Calls);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In text.

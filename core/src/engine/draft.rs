@@ -3,7 +3,7 @@
 //! Arguments of calls and quotes mostly repeat the prompt. The model reads guesses along with the token before them and says
 //! of each whether it would have written it, so they change no reply, only how many passes over the weights it takes.
 
-use crate::parse::Place;
+use crate::response::Place;
 use crate::tokenizer::{TokenText, Tokenizer};
 
 /// Guesses for one reply.

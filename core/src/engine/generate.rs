@@ -219,7 +219,7 @@ impl Generation {
         };
         let mut reading = Reading::behind(state.n_tokens(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
         if reading.end == self.tokens.len() && loaded.looks_ahead && loaded.model.shares_passes() {
-            let draft = self.drafter.guess(self.parser.place(), &self.tokens, &loaded.tokenizer);
+            let draft = self.drafter.guess(self.transcript.place(), &self.tokens, &loaded.tokenizer);
             reading.guess(self.guide.possible(draft));
         }
         self.reading = Some(reading);
