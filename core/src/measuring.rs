@@ -8,8 +8,8 @@ use crate::engine::Guide;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::options::GenerationOptions;
-use crate::parse::Place;
 use crate::prompt::Segment;
+use crate::response::Place;
 use crate::runner::ModelRunner;
 use crate::sample::Sampler;
 
@@ -25,7 +25,11 @@ pub fn mask_times(
 ) -> Result<Vec<Duration>> {
     let loaded = runner.engine().loaded()?;
     let mut guide = Guide::new(&loaded, options, functions, false)?;
-    let mut sampler = Sampler::new(options.sampling(&Default::default()), options.seed.unwrap_or_default());
+    let mut sampler = Sampler::new(
+        options.sampling(&Default::default()),
+        options.logit_bias.clone(),
+        options.seed.unwrap_or_default(),
+    );
     let mut unread = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call.".to_owned())])?;
     let (mut state, mut times, mut n_written) = (loaded.model.start()?, Vec::new(), 0);
     // Once nothing is followed any more, the reply is over.
