@@ -67,7 +67,7 @@ pub struct ScoredToken {
     pub id: u32,
     /// Its bytes as text, where a part of a character is U+FFFD; for a control token, its spelling.
     pub text: String,
-    /// What it adds to the reply; empty for a control token.
+    /// What it adds to the reply; empty for a control token, unless those are text too, without a parser.
     pub bytes: Vec<u8>,
     /// The natural logarithm of its probability.
     pub logprob: f64,

@@ -8,6 +8,8 @@ use crate::tokenizer::{TokenText, Tokenizer};
 /// The tokens of one reply that are still to be told.
 pub(crate) struct TokenLog {
     n_alternatives: usize,
+    /// Whether control tokens are text, as they are spelt.
+    spells_controls: bool,
     /// What the model computed for the token that is picked next.
     logits: Vec<f32>,
     waiting: Vec<Waiting>,
@@ -36,7 +38,13 @@ pub(crate) struct Standing {
 impl TokenLog {
     /// A log for these options, if they ask for one.
     pub(crate) fn new(options: &GenerationOptions) -> Option<Self> {
-        Some(Self { n_alternatives: options.logprobs?, logits: Vec::new(), waiting: Vec::new(), n_decoded: 0 })
+        Some(Self {
+            n_alternatives: options.logprobs?,
+            spells_controls: options.function_call_parser.is_none(),
+            logits: Vec::new(),
+            waiting: Vec::new(),
+            n_decoded: 0,
+        })
     }
 
     /// Takes note of what the model computed, before anything is done to it.
@@ -45,9 +53,10 @@ impl TokenLog {
         self.logits.extend_from_slice(logits);
     }
 
-    /// Takes note of a token that is written and not yet parsed. `bytes` is what it adds to the text.
+    /// Takes note of a token that is written and not yet parsed. `bytes` is what it adds to the text, where that is not
+    /// what the token is by itself.
     pub(crate) fn note(&mut self, token: u32, bytes: Option<&[u8]>, tokenizer: &Tokenizer) {
-        let scored = Scores::new(&self.logits);
+        let scored = Scores::new(&self.logits, self.spells_controls);
         let mut written = scored.token(token, tokenizer);
         if let Some(bytes) = bytes {
             written.text = String::from_utf8_lossy(bytes).into_owned();
@@ -119,18 +128,22 @@ fn event(told: impl Iterator<Item = Waiting>) -> Option<MessageResponse> {
 struct Scores<'a> {
     logits: &'a [f32],
     log_sum: f64,
+    spells_controls: bool,
 }
 
 impl<'a> Scores<'a> {
-    fn new(logits: &'a [f32]) -> Self {
+    fn new(logits: &'a [f32], spells_controls: bool) -> Self {
         let best = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - best).exp()).sum();
-        Self { logits, log_sum: best + sum.ln() }
+        Self { logits, log_sum: best + sum.ln(), spells_controls }
     }
 
     fn token(&self, id: u32, tokenizer: &Tokenizer) -> ScoredToken {
         let (text, bytes) = match tokenizer.text(id) {
             Some(TokenText::Bytes(bytes)) => (String::from_utf8_lossy(bytes).into_owned(), bytes.to_vec()),
+            Some(TokenText::Control(spelling)) if self.spells_controls => {
+                (spelling.to_string(), spelling.as_bytes().to_vec())
+            }
             Some(TokenText::Control(spelling)) => (spelling.to_string(), Vec::new()),
             None => (String::new(), Vec::new()),
         };

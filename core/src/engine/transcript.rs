@@ -84,7 +84,7 @@ impl Transcript {
         if let Some(log) = &mut self.log {
             let bytes = match token_text {
                 TokenText::Bytes(bytes) => Some(self.pieces.kept(bytes)),
-                TokenText::Control(spelling) => self.parser.is_off().then_some(spelling.as_bytes()),
+                TokenText::Control(_) => None,
             };
             log.note(token, bytes, tokenizer);
         }
@@ -102,7 +102,9 @@ impl Transcript {
         }
         let (now, has_left_out) = (self.standing(), self.reply.take_left_out());
         if let Some(log) = &mut self.log {
-            log.follow(text.len(), before, now, has_left_out);
+            // Without a parser, control tokens are text as they are spelt.
+            let n_spelt = control.filter(|_| self.parser.is_off()).map_or(0, |spelling| spelling.len());
+            log.follow(text.len() + n_spelt, before, now, has_left_out);
             let told = log.told(now.n_undecided + self.reply.n_undecided());
             told.into_iter().for_each(|told| self.reply.events.insert(n_events, told));
         }
