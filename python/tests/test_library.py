@@ -144,6 +144,7 @@ def test_options_that_cannot_be_are_refused_before_the_first_token(options: Any,
 def test_the_parameters_of_the_specification_are_taken() -> None:
     model = runner(["a"])
     options: Any = {"temperature": 0.3, "top_p": 0.9, "top_k": 40, "min_p": 0.15, "repetition_penalty": 1.05}
+    options |= {"presence_penalty": 0.5, "frequency_penalty": 0.25}
     *_, last = stream_generate(model, Tokenizer(model), "Hi", max_tokens=5, **options)
     assert last.stats
     sampling = last.stats.sampling
