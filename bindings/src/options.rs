@@ -263,7 +263,7 @@ pub struct LoadOptions {
     #[uniffi(default)]
     pub device: Option<Device>,
     /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-    /// many as there are processors.
+    /// many as there are fast cores.
     #[uniffi(default)]
     pub threads: Option<SdkCount>,
     /// What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.

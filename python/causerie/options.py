@@ -338,7 +338,7 @@ class LoadOptions(CheckedOptions):
     device: Device | str | None = None
     """What computes. Default: the CPU."""
     threads: int | None = None
-    """Threads that compute, 1 to 1024, where the CPU is one that our kernels know. Default: as many as processors."""
+    """Threads that compute, 1 to 1024, where the CPU is one that our kernels know. Default: as many as fast cores."""
     cache_type: CacheType | str | None = None
     """What keys and values are kept as, where the CPU is one that our kernels know. Default: f16."""
     chat_template: str | None = None

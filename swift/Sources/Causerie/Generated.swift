@@ -2923,7 +2923,7 @@ public struct LoadOptions: Equatable, Hashable {
     public var device: Device?
     /**
      * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-     * many as there are processors.
+     * many as there are fast cores.
      */
     public var threads: SdkCount?
     /**
@@ -2970,7 +2970,7 @@ public struct LoadOptions: Equatable, Hashable {
          */device: Device? = nil,
         /**
          * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-         * many as there are processors.
+         * many as there are fast cores.
          */threads: SdkCount? = nil,
         /**
          * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.

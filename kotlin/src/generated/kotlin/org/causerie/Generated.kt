@@ -4520,7 +4520,7 @@ data class LoadOptions (
     ,
     /**
      * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-     * many as there are processors.
+     * many as there are fast cores.
      */
     val `threads`: SdkCount? = null
     ,
