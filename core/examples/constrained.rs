@@ -81,6 +81,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 other => return Err(format!("a reply ended with {other:?}").into()),
             }
         }
+        let n_found = counts.calls - n_before;
+        if n_found < n_calls && !has("--free") {
+            return Err(format!("set {set}: {n_found} calls in {n_replies} replies, {n_calls} were wanted").into());
+        }
     }
     let Counts { calls, clean, rejected, given_up, .. } = counts;
     eprintln!("{calls} calls over {n_sets} sets of functions, {clean} of them read without repair and as declared");

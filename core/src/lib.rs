@@ -1,5 +1,24 @@
 //! On-device conversations with language models, with function calling.
 //!
+//! ```
+//! use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, SdkFunction};
+//! # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+//!
+//! let conversation = ModelRunner::load("models/demo.gguf")?.create_conversation("");
+//! conversation.register_function(SdkFunction::new("list_notes", "List all notes.", Vec::new()))?;
+//! for event in conversation.generate_response(ChatMessage::user("Show me my notes"), GenerationOptions::default()) {
+//!     match event? {
+//!         MessageResponse::Chunk(text) => print!("{text}"),
+//!         MessageResponse::FunctionCalls(calls) => println!("{} is called", calls[0].name),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok::<(), causerie::SdkError>(())
+//! ```
+//!
+//! The functions that an app runs are in [`Conversation`], functions of Rust's own types in [`typed`], models that say what
+//! tests want in [`testing`].
+//!
 //! The `mod` lines below are the order of dependence: a module uses only what stands above it.
 #![forbid(unsafe_code)]
 

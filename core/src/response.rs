@@ -48,6 +48,16 @@ pub enum MessageResponse {
 }
 
 /// A token of a reply, and how likely it was.
+///
+/// ```
+/// use causerie::{MessageResponse, TokenLogprob};
+///
+/// /// How unlikely the most unlikely token was.
+/// fn least_likely(event: &MessageResponse) -> Option<f64> {
+///     let MessageResponse::Logprobs(tokens) = event else { return None };
+///     tokens.iter().map(|token: &TokenLogprob| token.token.logprob).reduce(f64::min)
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenLogprob {
     /// The token that was written.
@@ -61,6 +71,13 @@ pub struct TokenLogprob {
 
 /// A token, with the natural logarithm of its probability: of the softmax over what the model computed, before temperature,
 /// penalties, biases, constraints and the limits of sampling.
+///
+/// ```
+/// use causerie::ScoredToken;
+///
+/// let token = ScoredToken { id: 7, text: " sun".to_owned(), bytes: b" sun".to_vec(), logprob: -0.25 };
+/// assert!((token.logprob.exp() - 0.7788).abs() < 1e-4);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredToken {
     /// Its id.

@@ -22,9 +22,13 @@ impl StopFinder {
         if self.met.is_some() {
             return String::new();
         }
-        let found = self.sequences.iter().enumerate().filter_map(|(i, sequence)| Some((self.held.find(sequence)?, i)));
+        // The one that ends first is met first, however the text is cut into pieces.
+        let found = self.sequences.iter().enumerate().filter_map(|(i, sequence)| {
+            let at = self.held.find(sequence)?;
+            Some((at + sequence.len(), at, i))
+        });
         let kept_from = match found.min() {
-            Some((at, sequence)) => {
+            Some((_, at, sequence)) => {
                 self.met = Some(sequence);
                 at
             }
@@ -37,7 +41,7 @@ impl StopFinder {
         std::mem::replace(&mut self.held, kept)
     }
 
-    /// The sequence that was met: of several, the one that begins first, and of those the one that was given first.
+    /// The sequence that was met: of several, the one that ends first, and of those the longest.
     pub(crate) fn met(&self) -> Option<&str> {
         self.sequences.get(self.met?).map(String::as_str)
     }
@@ -68,7 +72,7 @@ mod tests {
 
     #[track_caller]
     fn check(pieces: &[&str], expect: &str, stopped: Option<&str>) {
-        let mut finder = StopFinder::new(vec!["STOP".into(), "né👍".into(), "STO".into()]);
+        let mut finder = StopFinder::new(["STOP", "né👍", "STO", "née23", "ée2"].map(str::to_owned).to_vec());
         let mut text: String = pieces.iter().map(|piece| finder.push(piece)).collect();
         let n_pushed: usize = pieces.iter().map(|piece| piece.len()).sum();
         assert_eq!(text.len() + finder.n_held(), n_pushed);
@@ -80,8 +84,11 @@ mod tests {
 
     #[test]
     fn a_stop_is_found_however_it_is_split() {
-        check(&["a STOP b"], "a ", Some("STOP"));
+        check(&["a STOP b"], "a ", Some("STO"));
         check(&["a S", "TO", "P b"], "a ", Some("STO"));
+        check(&["1 né", "e2 b"], "1 n", Some("ée2"));
+        check(&["1 née2 b"], "1 n", Some("ée2"));
+        check(&["1 née23 b"], "1 n", Some("ée2"));
         check(&["a né", "👍", "STOP"], "a ", Some("né👍"));
     }
 

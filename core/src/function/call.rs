@@ -170,6 +170,12 @@ pub enum RejectionReason {
 
 impl Repair {
     /// Every repair.
+    ///
+    /// ```
+    /// use causerie::Repair;
+    ///
+    /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
+    /// ```
     pub const ALL: [Self; 22] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
@@ -230,6 +236,12 @@ impl Repair {
 
 impl RejectionReason {
     /// Every reason.
+    ///
+    /// ```
+    /// use causerie::RejectionReason;
+    ///
+    /// assert!(RejectionReason::ALL.contains(&RejectionReason::NonFiniteNumber));
+    /// ```
     pub const ALL: [Self; 13] = [
         Self::MalformedSyntax,
         Self::IncompleteBlock,

@@ -84,6 +84,12 @@ pub enum DiagnosticCode {
 
 impl DiagnosticCode {
     /// Every code.
+    ///
+    /// ```
+    /// use causerie::DiagnosticCode;
+    ///
+    /// assert!(DiagnosticCode::ALL.contains(&DiagnosticCode::MissingRequired));
+    /// ```
     pub const ALL: [Self; 16] = [
         Self::UnwrappedArguments,
         Self::StringToNumber,

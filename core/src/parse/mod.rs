@@ -103,6 +103,16 @@ type Emit<'a> = &'a mut dyn FnMut(Parsed);
 
 impl ReplyParser {
     /// A parser for one reply. With `None`, everything is text.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyParser};
+    ///
+    /// let mut text = String::new();
+    /// ReplyParser::new(None).push(Piece::Control("<|tool_call_start|>"), &mut |parsed| {
+    ///     if let Parsed::Text(piece) = parsed { text += &piece }
+    /// });
+    /// assert_eq!(text, "<|tool_call_start|>");
+    /// ```
     pub fn new(parser: Option<FunctionCallParser>) -> Self {
         Self {
             parser,
@@ -119,11 +129,24 @@ impl ReplyParser {
     }
 
     /// The same, with another strictness.
+    ///
+    /// ```
+    /// use causerie::{ReplyParser, Strictness};
+    ///
+    /// let parser = ReplyParser::new(Some(Default::default())).strictness(Strictness::Strict);
+    /// ```
     pub fn strictness(self, strictness: Strictness) -> Self {
         Self { strictness, ..self }
     }
 
     /// The same, with arguments that have no names taking those of the parameters of these functions, in their order.
+    ///
+    /// ```
+    /// use causerie::{ReplyParser, SdkFunction};
+    ///
+    /// let functions = vec![SdkFunction::new("get_weather", "Tells the weather.", Vec::new())];
+    /// let parser = ReplyParser::new(Some(Default::default())).positional_arguments_of(functions);
+    /// ```
     pub fn positional_arguments_of(self, functions: Vec<SdkFunction>) -> Self {
         Self { functions, ..self }
     }
@@ -131,6 +154,17 @@ impl ReplyParser {
     /// The same, with a list of calls that begins the reply's text without markers, `[f(a=1)]`, counting as a block of calls.
     /// It must be whole and well formed, and all its functions must be among these; else it is text. Only Python calls
     /// are looked for.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyEnd, ReplyParser, SdkFunction};
+    ///
+    /// let now = SdkFunction::new("now", "Tells the time.", Vec::new());
+    /// let mut parser = ReplyParser::new(Some(Default::default())).bare_calls_of([&now]);
+    /// let mut parsed = Vec::new();
+    /// parser.push(Piece::Text("[now()]"), &mut |event| parsed.push(event));
+    /// parser.finish(ReplyEnd::Ended, &mut |event| parsed.push(event));
+    /// assert!(matches!(&parsed[..], [Parsed::Calls(calls)] if calls[0].name == "now"));
+    /// ```
     pub fn bare_calls_of<'a>(self, functions: impl IntoIterator<Item = &'a SdkFunction>) -> Self {
         let is_python = self.parser == Some(FunctionCallParser::DefaultFunctionCallParser);
         let names = functions.into_iter().filter(|_| is_python).map(|function| function.name.clone());
@@ -138,16 +172,38 @@ impl ReplyParser {
     }
 
     /// The same, with another rule for the text of rejected calls.
+    ///
+    /// ```
+    /// use causerie::{RejectedCallText, ReplyParser};
+    ///
+    /// let parser = ReplyParser::new(Some(Default::default())).rejected_call_text(RejectedCallText::Never);
+    /// ```
     pub fn rejected_call_text(self, rejected_text: RejectedCallText) -> Self {
         Self { rejected_text, ..self }
     }
 
     /// The same for a reply whose reasoning was opened by the prompt.
+    ///
+    /// ```
+    /// use causerie::{Place, ReplyParser};
+    ///
+    /// let parser = ReplyParser::new(Some(Default::default())).starting_in_reasoning();
+    /// assert_eq!(parser.place(), Place::Reasoning);
+    /// ```
     pub fn starting_in_reasoning(self) -> Self {
         Self { state: State::Reasoning, ..self }
     }
 
     /// Where the reply stands now.
+    ///
+    /// ```
+    /// use causerie::{Piece, Place, ReplyParser};
+    ///
+    /// let mut parser = ReplyParser::new(Some(Default::default()));
+    /// assert_eq!(parser.place(), Place::Text);
+    /// parser.push(Piece::Text("<think>"), &mut |_| {});
+    /// assert_eq!(parser.place(), Place::Reasoning);
+    /// ```
     pub fn place(&self) -> Place {
         match self.state {
             State::Text | State::Echo(_) | State::Bare(_) => Place::Text,
@@ -186,6 +242,18 @@ impl ReplyParser {
     }
 
     /// Takes the next piece of the reply.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyParser};
+    ///
+    /// let mut text = String::new();
+    /// let mut parser = ReplyParser::new(Some(Default::default()));
+    /// // What may be the beginning of a marker is held back.
+    /// for piece in ["1 <th", "ree"] {
+    ///     parser.push(Piece::Text(piece), &mut |parsed| if let Parsed::Text(piece) = parsed { text += &piece });
+    /// }
+    /// assert_eq!(text, "1 <three");
+    /// ```
     pub fn push(&mut self, piece: Piece<'_>, emit: &mut impl FnMut(Parsed)) {
         match (self.parser, piece) {
             (None, Piece::Text(text) | Piece::Control(text)) => emit_text(text, emit),
@@ -195,6 +263,17 @@ impl ReplyParser {
     }
 
     /// Ends the reply.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyEnd, ReplyParser};
+    ///
+    /// let mut text = String::new();
+    /// let mut parser = ReplyParser::new(Some(Default::default()));
+    /// let mut show = |parsed| if let Parsed::Text(piece) = parsed { text += &piece };
+    /// parser.push(Piece::Text("1 <th"), &mut show);
+    /// parser.finish(ReplyEnd::Ended, &mut show);
+    /// assert_eq!(text, "1 <th");
+    /// ```
     pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
         let Some(parser) = self.parser else { return };
         if matches!(self.state, State::Block(_)) {

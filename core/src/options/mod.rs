@@ -1,0 +1,20 @@
+//! Options of a generation and of loading, and the values used where none are given.
+
+mod choices;
+mod generation;
+mod sampling;
+mod loading;
+
+use crate::error::{ErrorKind, SdkError};
+
+pub use choices::{
+    ContextPolicy, FunctionCallParser, OnBusy, OnCancel, PositionalArguments, RejectedCallText, Strictness,
+    ToolCallConstraint, ToolChoice,
+};
+pub use generation::GenerationOptions;
+pub use loading::{CacheType, Device, LoadOptions, ToolListForm};
+pub use sampling::{Sampling, SamplingDefaults};
+
+fn out_of_range(field: &'static str, value: impl std::fmt::Display, range: &str) -> SdkError {
+    SdkError::new(ErrorKind::InvalidOption(field), format!("{field} is {value}, expected {range}"))
+}
