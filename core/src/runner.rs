@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::Thread;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, Thread};
 
 use jiff::Zoned;
 
@@ -25,6 +26,9 @@ use crate::weights::Weights;
 
 /// Tokens of context that are used of models which could hold more.
 const DEFAULT_CONTEXT: usize = 8192;
+
+/// Bytes of stack on which vocabularies and templates are read: what programs have on most systems.
+const STACK: usize = 8 << 20;
 
 /// A loaded model. Clones share it; it is unloaded when the last clone, conversation and stream are gone.
 ///
@@ -133,17 +137,22 @@ impl ModelRunner {
         options.check()?;
         let compute = Compute::new(&options)?;
         let mut info = ModelInfo::of_weights(&weights)?;
-        let (tokenizer, templates) = Tokenizer::load(&weights)?;
-        info.set_tokenizer(&weights, &tokenizer)?;
-        let renderer = |sources: TemplateSources| {
-            let renderer = tokenizer.renderer(&sources, options.tool_list_form)?;
-            info.set_template(&sources.chat, &renderer);
-            Ok::<_, SdkError>(renderer)
+        let words = || {
+            let (tokenizer, templates) = Tokenizer::load(&weights)?;
+            let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);
+            let renderer = |sources: TemplateSources| {
+                Ok::<_, SdkError>((tokenizer.renderer(&sources, options.tool_list_form)?, sources.chat))
+            };
+            let renderer = templates.map(renderer).transpose()?;
+            Ok((tokenizer, renderer))
         };
-        let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);
-        let renderer = templates.map(renderer).transpose()?;
-        let model = Model::load(&weights, compute, progress)?;
+        let ((tokenizer, renderer), model) = load_along(words, &weights, compute, progress)?;
         weights.check_unchanged()?;
+        info.set_tokenizer(&weights, &tokenizer)?;
+        let renderer = renderer.map(|(renderer, source)| {
+            info.set_template(&source, &renderer);
+            renderer
+        });
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
             return Err(SdkError::new(
@@ -382,6 +391,31 @@ pub enum Prompt {
     Text(String),
     /// Token ids.
     Tokens(Vec<u32>),
+}
+
+/// Loads the weights, and on another thread makes what does not need them: a vocabulary takes as long as small weights. An
+/// error there ends the loading.
+fn load_along<T: Send>(
+    make: impl Fn() -> Result<T> + Send + Sync,
+    weights: &Weights,
+    compute: Compute,
+    progress: Progress<'_>,
+) -> Result<(T, Model)> {
+    let has_failed = AtomicBool::new(false);
+    let make = || make().inspect_err(|_| has_failed.store(true, Ordering::Relaxed));
+    thread::scope(|scope| {
+        let beside = thread::Builder::new().name("causerie-words".to_owned()).stack_size(STACK);
+        let beside = beside.spawn_scoped(scope, &make);
+        let model = Model::load(weights, compute, &mut |share| match has_failed.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => progress(share),
+        });
+        let made = match beside {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => make(), // no thread is to be had
+        };
+        Ok((made?, model?))
+    })
 }
 
 impl From<&str> for Prompt {

@@ -21,7 +21,10 @@ pub(crate) struct Sampler {
     counts: HashMap<u32, u32>,
 }
 
-#[derive(Clone, Copy)]
+/// Logits that are looked at together.
+const STRETCH: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Candidate {
     id: u32,
     logit: f32,
@@ -56,7 +59,7 @@ impl Sampler {
     /// # Errors
     /// [`ErrorKind::Generation`] when a logit is not-a-number or infinite above.
     pub(crate) fn pick(&mut self, logits: &mut [f32], mut is_allowed: impl FnMut(u32) -> bool) -> Result<Option<u32>> {
-        if logits.iter().any(|logit| logit.is_nan() || *logit == f32::INFINITY) {
+        if any(logits, |logit| logit.is_nan() | (logit == f32::INFINITY)) {
             return Err(SdkError::new(ErrorKind::Generation, "the model computed a logit that is no finite number"));
         }
         self.penalise(logits);
@@ -72,12 +75,11 @@ impl Sampler {
     }
 
     fn choose(&mut self, logits: &[f32]) -> Option<Candidate> {
-        let candidates = logits.iter().zip(0..).map(|(logit, id)| Candidate { id, logit: *logit });
-        let candidates = candidates.filter(|candidate| candidate.logit != f32::NEG_INFINITY);
-        if self.sampling.temperature == 0.0 {
-            candidates.min_by(most_probable_first)
-        } else {
-            self.draw(candidates.collect())
+        let Sampling { temperature, top_k, .. } = self.sampling;
+        match (temperature == 0.0, top_k) {
+            (true, _) => most_probable(logits, 1).pop(),
+            (false, 0) => self.draw(most_probable(logits, logits.len())),
+            (false, top_k) => self.draw(most_probable(logits, top_k)),
         }
     }
 
@@ -112,11 +114,7 @@ impl Sampler {
     }
 
     fn draw(&mut self, mut candidates: Vec<Candidate>) -> Option<Candidate> {
-        let Sampling { temperature, top_p, top_k, min_p, .. } = self.sampling;
-        if 0 < top_k && top_k < candidates.len() {
-            candidates.select_nth_unstable_by(top_k - 1, most_probable_first);
-            candidates.truncate(top_k);
-        }
+        let Sampling { temperature, top_p, min_p, .. } = self.sampling;
         candidates.sort_unstable_by(most_probable_first);
         let best = f64::from(candidates.first()?.logit);
         let weight = |candidate: &Candidate| ((f64::from(candidate.logit) - best) / f64::from(temperature)).exp();
@@ -138,6 +136,38 @@ fn change(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {
     if let Some(logit) = logits.get_mut(id as usize) {
         *logit = change(*logit);
     }
+}
+
+/// The `n` most probable candidates in no order: all, if there are fewer. Large vocabularies have little that comes near,
+/// so most of their stretches are passed over with one comparison a logit, made many at a time.
+fn most_probable(logits: &[f32], n: usize) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    let keep_best = |found: &mut Vec<Candidate>| {
+        if 0 < n && n < found.len() {
+            found.select_nth_unstable_by(n - 1, most_probable_first);
+            found.truncate(n);
+        }
+    };
+    // What is not above it is not among the best, or excluded.
+    let mut floor = f32::NEG_INFINITY;
+    for (stretch, start) in logits.chunks(STRETCH).zip((0u32..).step_by(STRETCH)) {
+        if !any(stretch, |logit| floor < logit) {
+            continue;
+        }
+        let candidates = stretch.iter().zip(start..).map(|(logit, id)| Candidate { id, logit: *logit });
+        found.extend(candidates.filter(|candidate| floor < candidate.logit));
+        if n + STRETCH <= found.len() {
+            keep_best(&mut found);
+            floor = found.iter().map(|candidate| candidate.logit).fold(f32::INFINITY, f32::min);
+        }
+    }
+    keep_best(&mut found);
+    found
+}
+
+/// Without a way out in the midst, so that many logits are looked at at a time.
+fn any(logits: &[f32], holds: impl Fn(f32) -> bool) -> bool {
+    logits.iter().fold(false, |any, logit| any | holds(*logit))
 }
 
 /// Higher logits first; of equal ones the lower id, so that a choice never depends on order.
@@ -247,6 +277,23 @@ mod tests {
         let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
         check(Sampling { min_p: 0.5, ..PLAIN }, &logits, &[0, 1]);
         check(Sampling { min_p: 1.0, ..PLAIN }, &logits, &[0]);
+    }
+
+    #[test]
+    fn the_most_probable_are_those_of_a_sorted_list() {
+        let mut random = Random::new(3);
+        for (n_logits, n, n_values) in
+            [(0, 1, 9), (1, 1, 9), (5000, 1, 9), (5000, 50, 9), (5000, 50, 1 << 20), (700, 699, 99)]
+        {
+            let logits: Vec<f32> = (0..n_logits).map(|_| (random.next() % n_values) as f32 - 4.0).collect();
+            let all = logits.iter().zip(0..).map(|(logit, id)| Candidate { id, logit: *logit });
+            let mut expect: Vec<Candidate> = all.collect();
+            expect.sort_by(most_probable_first);
+            expect.truncate(n);
+            let mut found = most_probable(&logits, n);
+            found.sort_by(most_probable_first);
+            assert_eq!(found, expect);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::activations::{Activations, BAND};
 use crate::grid::Grid;
 use crate::kernels::{Outputs, Tier};
 use crate::matrix::{Format, Matrix};
+use crate::memory::Arena;
 use crate::ops::attention::Attention;
 use crate::ops::convolution::{self, Convolution};
 use crate::ops::gate::Gate;
@@ -21,6 +22,8 @@ use crate::pool::Pool;
 pub struct Cpu {
     tier: Tier,
     pool: Pool,
+    /// Where matrices lie.
+    arena: Arena,
 }
 
 /// One of several products with the same inputs.
@@ -63,7 +66,7 @@ pub struct ConvolutionStep<'a> {
 impl Cpu {
     /// `n_threads` counts the one that calls; 0 is taken for 1.
     pub fn new(n_threads: usize) -> Self {
-        Self { tier: Tier::detect(), pool: Pool::new(n_threads) }
+        Self { tier: Tier::detect(), pool: Pool::new(n_threads), arena: Arena::default() }
     }
 
     /// Whether this processor has kernels of its own. On others the portable ones compute: rightly, and slowly.
@@ -73,7 +76,7 @@ impl Cpu {
 
     #[cfg(test)]
     pub(crate) fn with(tier: Tier, pool: Pool) -> Self {
-        Self { tier, pool }
+        Self { tier, pool, arena: Arena::default() }
     }
 
     /// Threads that compute, the caller among them.
@@ -93,7 +96,7 @@ impl Cpu {
         shape: (usize, usize),
         read: impl Fn(Range<usize>) -> io::Result<B> + Sync,
     ) -> io::Result<Matrix> {
-        Matrix::pack(format, shape, &self.pool, read)
+        Matrix::pack(format, shape, (&self.pool, &self.arena), read)
     }
 
     /// Fills in rows of inputs, each of which `write` is given with its number; several threads do it. With `quantises`

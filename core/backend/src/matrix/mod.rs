@@ -14,7 +14,7 @@ mod tests;
 use std::io;
 use std::ops::Range;
 
-use crate::memory::Memory;
+use crate::memory::{Arena, Memory};
 use crate::pool::Pool;
 
 pub use layout::Format;
@@ -42,7 +42,7 @@ impl Matrix {
     pub(crate) fn pack<B: AsRef<[u8]>>(
         format: Format,
         (n_rows, n_columns): (usize, usize),
-        pool: &Pool,
+        (pool, arena): (&Pool, &Arena),
         read: impl Fn(Range<usize>) -> io::Result<B> + Sync,
     ) -> io::Result<Self> {
         if n_rows == 0 || n_columns == 0 || !n_columns.is_multiple_of(format.block()) {
@@ -50,7 +50,7 @@ impl Matrix {
         }
         let (row_bytes, tile_bytes) = (format.row_bytes(n_columns), format.tile_bytes(n_columns));
         let n_bytes = n_rows.div_ceil(TILE).checked_mul(tile_bytes);
-        let mut tiles = n_bytes.and_then(Memory::zeroed).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mut tiles = arena.take(n_bytes.ok_or(io::ErrorKind::OutOfMemory)?)?;
         let tiles_of_stretch = (STRETCH_BYTES / (TILE * row_bytes)).max(1);
         let stretches = tiles.bytes_mut().chunks_mut(tiles_of_stretch * tile_bytes).enumerate();
         let failure = std::sync::Mutex::new(None);

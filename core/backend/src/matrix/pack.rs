@@ -8,71 +8,87 @@ type Words = [u32; GROUP / 4];
 /// Packs up to sixteen rows, which stand one after the other in `rows`, into a tile of zeros.
 pub(super) fn tile(format: Format, rows: &[u8], row_bytes: usize, tile: &mut [u8]) {
     let layout = format.layout();
-    let block_bytes = layout.tile_bytes();
-    for (lane, row) in rows.chunks(row_bytes).enumerate() {
-        match format {
-            Format::F32 => scatter::<4>(row, lane, tile),
-            Format::F16 | Format::Bf16 => scatter::<2>(row, lane, tile),
-            Format::Q8_0 => each::<34>(row, tile, block_bytes, |[d0, d1, values @ ..]: &[u8; 34], out| {
-                put(out, 0, lane, [*d0, *d1]);
-                put_bytes(&mut out[HALVES..], lane, words(values));
-            }),
-            Format::Q4_0 => each::<18>(row, tile, block_bytes, |[d0, d1, nibbles @ ..]: &[u8; 18], out| {
-                put(out, 0, lane, [*d0, *d1]);
-                let [low, high] = split_nibbles(nibbles);
-                put_nibbles(&mut out[HALVES..], lane, words(&[low, high].concat()));
-            }),
-            Format::Q4K => each::<144>(row, tile, block_bytes, |block: &[u8; 144], out| {
-                put_scales(out, lane, block);
-                for group in 0..GROUPS {
-                    put_nibbles(&mut out[layout.head + group * layout.group..], lane, k_nibbles(&block[16..], group));
+    let mut rows = Rows { rows, row_bytes, tile };
+    match format {
+        // Runs of columns, which stand together in the file; single ones where columns do not make up runs.
+        Format::F32 if row_bytes.is_multiple_of(64) => rows.each::<64, { 64 * TILE }>(put_each::<4, _, _>),
+        Format::F32 => rows.each::<4, { 4 * TILE }>(put_each::<4, _, _>),
+        Format::F16 | Format::Bf16 if row_bytes.is_multiple_of(64) => {
+            rows.each::<64, { 64 * TILE }>(put_each::<2, _, _>)
+        }
+        Format::F16 | Format::Bf16 => rows.each::<2, { 2 * TILE }>(put_each::<2, _, _>),
+        Format::Q8_0 => rows.each::<34, { Format::Q8_0.layout().tile_bytes() }>(|[d0, d1, values @ ..], lane, out| {
+            put(out, 0, lane, [*d0, *d1]);
+            put_bytes(&mut out[HALVES..], lane, words(values));
+        }),
+        Format::Q4_0 => rows.each::<18, { Format::Q4_0.layout().tile_bytes() }>(|[d0, d1, nibbles @ ..], lane, out| {
+            put(out, 0, lane, [*d0, *d1]);
+            put_nibbles(&mut out[HALVES..], lane, split_nibbles(nibbles));
+        }),
+        Format::Q4K => rows.each::<144, { Format::Q4K.layout().tile_bytes() }>(|block, lane, out| {
+            put_scales(out, lane, block);
+            for group in 0..GROUPS {
+                put_nibbles(&mut out[layout.head + group * layout.group..], lane, k_nibbles(&block[16..], group));
+            }
+        }),
+        Format::Q5K => rows.each::<176, { Format::Q5K.layout().tile_bytes() }>(|block, lane, out| {
+            put_scales(out, lane, block);
+            let fifth = words(&block[16..48]);
+            for group in 0..GROUPS {
+                let out = &mut out[layout.head + group * layout.group..];
+                put_nibbles(out, lane, k_nibbles(&block[48..], group));
+                let bits = (0..8).fold(0, |bits, at| bits | ((fifth[at] >> group & 0x0101_0101) << at));
+                put(&mut out[NIBBLES..], 0, lane, bits.to_le_bytes());
+            }
+        }),
+        Format::Q6K => rows.each::<210, { Format::Q6K.layout().tile_bytes() }>(|block, lane, out| {
+            put(out, 0, lane, [block[208], block[209]]);
+            for (at, scale) in block[192..208].iter().enumerate() {
+                put(&mut out[HALVES..], at, lane, [*scale]);
+            }
+            for group in 0..GROUPS {
+                let out = &mut out[layout.head + group * layout.group..];
+                let (half, quarter) = (group / 4, group % 4);
+                // Two runs of 32 bytes hold the nibbles of four groups: low ones of the first two, then high ones.
+                let run = words(&block[64 * half + 32 * (quarter % 2)..][..32]);
+                let upper = words(&block[128 + 32 * half..][..32]);
+                put_nibbles(out, lane, run.map(|word| word >> (4 * (quarter / 2)) & 0x0F0F_0F0F));
+                let upper = upper.map(|word| word >> (2 * quarter) & 0x0303_0303);
+                for vector in 0..2 {
+                    let bits = (0..4).fold(0, |bits, at| bits | (upper[4 * vector + at] << (2 * at)));
+                    put(&mut out[NIBBLES + vector * VECTOR..], 0, lane, bits.to_le_bytes());
                 }
-            }),
-            Format::Q5K => each::<176>(row, tile, block_bytes, |block: &[u8; 176], out| {
-                put_scales(out, lane, block);
-                let fifth = words(&block[16..48]);
-                for group in 0..GROUPS {
-                    let out = &mut out[layout.head + group * layout.group..];
-                    put_nibbles(out, lane, k_nibbles(&block[48..], group));
-                    let bits = (0..8).fold(0, |bits, at| bits | ((fifth[at] >> group & 0x0101_0101) << at));
-                    put(&mut out[NIBBLES..], 0, lane, bits.to_le_bytes());
+            }
+        }),
+    }
+}
+
+/// Rows on their way into a tile.
+struct Rows<'a> {
+    rows: &'a [u8],
+    row_bytes: usize,
+    tile: &'a mut [u8],
+}
+
+impl Rows<'_> {
+    /// Packs each block of `N` bytes into the `M` bytes that it shares with those of the other lanes. All lanes of one part
+    /// of the tile are filled before those of the next, so that it is written once.
+    fn each<const N: usize, const M: usize>(&mut self, pack: impl Fn(&[u8; N], usize, &mut [u8; M])) {
+        for (at, out) in self.tile.as_chunks_mut().0.iter_mut().enumerate() {
+            for (lane, row) in self.rows.chunks_exact(self.row_bytes).enumerate() {
+                if let Some(block) = row.get(at * N..).and_then(<[u8]>::first_chunk) {
+                    pack(block, lane % TILE, out); // which it is anyway, and so the compiler knows
                 }
-            }),
-            Format::Q6K => each::<210>(row, tile, block_bytes, |block: &[u8; 210], out| {
-                put(out, 0, lane, [block[208], block[209]]);
-                for (at, scale) in block[192..208].iter().enumerate() {
-                    put(&mut out[HALVES..], at, lane, [*scale]);
-                }
-                for group in 0..GROUPS {
-                    let out = &mut out[layout.head + group * layout.group..];
-                    let (half, quarter) = (group / 4, group % 4);
-                    // Two runs of 32 bytes hold the nibbles of four groups: low ones of the first two, then high ones.
-                    let run = words(&block[64 * half + 32 * (quarter % 2)..][..32]);
-                    let upper = words(&block[128 + 32 * half..][..32]);
-                    put_nibbles(out, lane, run.map(|word| word >> (4 * (quarter / 2)) & 0x0F0F_0F0F));
-                    let upper = upper.map(|word| word >> (2 * quarter) & 0x0303_0303);
-                    for vector in 0..2 {
-                        let bits = (0..4).fold(0, |bits, at| bits | (upper[4 * vector + at] << (2 * at)));
-                        put(&mut out[NIBBLES + vector * VECTOR..], 0, lane, bits.to_le_bytes());
-                    }
-                }
-            }),
+            }
         }
     }
 }
 
-/// Puts each value of a row, of `N` bytes, into its lane.
-fn scatter<const N: usize>(row: &[u8], lane: usize, tile: &mut [u8]) {
-    let (values, _) = row.as_chunks::<N>();
-    for (at, value) in values.iter().enumerate() {
-        put(tile, at, lane, *value);
+/// Puts each value of `W` bytes into its lane of the next vector.
+fn put_each<const W: usize, const N: usize, const M: usize>(values: &[u8; N], lane: usize, out: &mut [u8; M]) {
+    for (at, value) in values.as_chunks::<W>().0.iter().enumerate() {
+        put(out, at, lane, *value);
     }
-}
-
-/// The blocks of a row, each with its part of the tile.
-fn each<const N: usize>(row: &[u8], tile: &mut [u8], block_bytes: usize, pack: impl Fn(&[u8; N], &mut [u8])) {
-    let (blocks, _) = row.as_chunks::<N>();
-    blocks.iter().zip(tile.chunks_exact_mut(block_bytes)).for_each(|(block, out)| pack(block, out));
 }
 
 /// Puts a value of `N` bytes into its lane of a vector.
@@ -97,9 +113,10 @@ fn put_nibbles(out: &mut [u8], lane: usize, words: Words) {
     }
 }
 
-/// Of 16 bytes the low nibbles, then the high ones.
-fn split_nibbles(bytes: &[u8; 16]) -> [[u8; 16]; 2] {
-    [bytes.map(|byte| byte & 15), bytes.map(|byte| byte >> 4)]
+/// The nibbles of a group of Q4_0, a byte each: the low ones of 16 bytes, then the high ones.
+fn split_nibbles(bytes: &[u8; 16]) -> Words {
+    let fours = bytes.as_chunks::<4>().0;
+    std::array::from_fn(|at| u32::from_le_bytes(fours[at % 4]) >> (at / 4 * 4) & 0x0F0F_0F0F)
 }
 
 /// The nibbles of a group of Q4_K or Q5_K: runs of 32 bytes, each two groups.

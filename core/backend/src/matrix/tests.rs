@@ -2,7 +2,7 @@ use super::*;
 use crate::pool::Pool;
 
 fn pack(format: Format, shape: (usize, usize), bytes: &[u8]) -> io::Result<Matrix> {
-    Matrix::pack(format, shape, &Pool::new(2), |range| Ok(bytes[range].to_vec()))
+    Matrix::pack(format, shape, (&Pool::new(2), &Arena::default()), |range| Ok(bytes[range].to_vec()))
 }
 
 /// A block of one row, as files have it, and the values that it stands for by the format's definition.
@@ -104,9 +104,11 @@ fn what_is_no_matrix_is_refused() {
     assert_eq!(kind((1, 33), &[0; 100]), Some(io::ErrorKind::InvalidData));
     assert_eq!(kind((0, 32), &[]), Some(io::ErrorKind::InvalidData));
     assert_eq!(kind((1, 32), &[0; 18]), None);
-    let pool = Pool::new(1);
-    let short = Matrix::pack(Format::Q4_0, (1, 32), &pool, |_| Ok(vec![0; 17])).err();
+    let (pool, arena) = (Pool::new(1), Arena::default());
+    let short = Matrix::pack(Format::Q4_0, (1, 32), (&pool, &arena), |_| Ok(vec![0; 17])).err();
     assert_eq!(short.map(|err| err.kind()), Some(io::ErrorKind::InvalidData));
-    let failed = Matrix::pack(Format::Q4_0, (1, 32), &pool, |_| Err::<Vec<u8>, _>(io::ErrorKind::UnexpectedEof.into()));
+    let failed = Matrix::pack(Format::Q4_0, (1, 32), (&pool, &arena), |_| {
+        Err::<Vec<u8>, _>(io::ErrorKind::UnexpectedEof.into())
+    });
     assert_eq!(failed.err().map(|err| err.kind()), Some(io::ErrorKind::UnexpectedEof));
 }
