@@ -296,6 +296,24 @@ fn random_weights_write_answers_that_fit_a_schema() {
     }
 }
 
+/// A pattern whose states multiply with each character: the limit is met once the reply is well under way.
+#[test]
+fn a_limit_that_is_met_in_the_midst_of_a_reply_ends_it_there() {
+    let runner = random_model("lfm2");
+    let options = GenerationOptions {
+        json_schema_constraint: Some(r#"{"type": "string", "pattern": "^([ -~]*[aeiou][ -~]{40}){30}$"}"#.to_owned()),
+        temperature: Some(1.0),
+        max_tokens: Some(1000),
+        seed: Some(0),
+        ..Default::default()
+    };
+    let completion = ask(&runner, &[], options).unwrap();
+    assert_eq!(completion.finish_reason, FinishReason::Constraint);
+    assert!((10..1000).contains(&completion.stats.completion_tokens), "{}", completion.stats.completion_tokens);
+    assert!(completion.full_message.text().starts_with('"'));
+    assert!(completion.unconstrained.is_some_and(|reason| reason.contains("states")));
+}
+
 /// Whatever is asked for, a reply ends or is refused by name, and the model goes on for others.
 #[test]
 fn hostile_demands_end_in_time_in_the_midst_of_replies_too() {
