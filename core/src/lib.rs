@@ -57,6 +57,25 @@ pub mod fuzzing;
 pub mod measuring;
 
 /// Derives of [`typed`], by the names of what they make.
+///
+/// ```
+/// use causerie::typed::TypedFunction;
+///
+/// /// Set a timer.
+/// #[derive(causerie::SdkFunction)]
+/// struct SetTimer {
+///     minutes: u32,
+///     tone: Option<Tone>,
+/// }
+///
+/// #[derive(causerie::SdkFunctionParameterType)]
+/// enum Tone {
+///     Bell,
+///     Birds,
+/// }
+///
+/// assert_eq!(SetTimer::function().name, "set_timer");
+/// ```
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{
@@ -73,10 +92,16 @@ pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
+/// ```
+/// use causerie::{CacheType, LoadOptions};
+///
+/// let exact = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
+/// # assert!(exact.check().is_ok());
+/// ```
+pub use options::CacheType;
 pub use options::{
-    CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel,
-    PositionalArguments, RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
-    ToolListForm,
+    ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, PositionalArguments,
+    RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Thread};
@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::info::ModelInfo;
 use crate::message::ChatMessage;
-use crate::model::{Compute, Model, Progress};
+use crate::model::{Compute, Model, Progress, tell};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::prompt::{ControlTokens, Frame, TemplateSources, joined};
 use crate::response::PromptReport;
@@ -161,6 +161,7 @@ impl ModelRunner {
             ));
         }
         let context_size = options.context_size.unwrap_or(DEFAULT_CONTEXT).min(model.context_size());
+        tell(progress, 1.0)?;
         let options = LoadOptions {
             generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
             ..options
@@ -402,19 +403,31 @@ fn load_along<T: Send>(
     progress: Progress<'_>,
 ) -> Result<(T, Model)> {
     let has_failed = AtomicBool::new(false);
-    let make = || make().inspect_err(|_| has_failed.store(true, Ordering::Relaxed));
+    let make = || {
+        let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "the engine failed on the vocabulary"));
+        let made = catch_unwind(AssertUnwindSafe(&make)).unwrap_or_else(panicked);
+        made.inspect_err(|_| has_failed.store(true, Ordering::Relaxed))
+    };
+    let mut is_cancelled = false;
     thread::scope(|scope| {
         let beside = thread::Builder::new().name("causerie-words".to_owned()).stack_size(STACK);
-        let beside = beside.spawn_scoped(scope, &make);
-        let model = Model::load(weights, compute, &mut |share| match has_failed.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => progress(share),
+        let beside = beside.spawn_scoped(scope, make);
+        let model = Model::load(weights, compute, &mut |share| {
+            if has_failed.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
+            let flow = progress(share);
+            is_cancelled = flow.is_break();
+            flow
         });
         let made = match beside {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
             Err(_) => make(), // no thread is to be had
         };
-        Ok((made?, model?))
+        match (made, model) {
+            (_, Err(cancelled)) if is_cancelled => Err(cancelled),
+            (made, model) => Ok((made?, model?)),
+        }
     })
 }
 

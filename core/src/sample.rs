@@ -141,6 +141,7 @@ fn change(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {
 /// The `n` most probable candidates in no order: all, if there are fewer. Large vocabularies have little that comes near,
 /// so most of their stretches are passed over with one comparison a logit, made many at a time.
 fn most_probable(logits: &[f32], n: usize) -> Vec<Candidate> {
+    let n = n.min(logits.len());
     let mut found: Vec<Candidate> = Vec::new();
     let keep_best = |found: &mut Vec<Candidate>| {
         if 0 < n && n < found.len() {
@@ -154,7 +155,7 @@ fn most_probable(logits: &[f32], n: usize) -> Vec<Candidate> {
         if !any(stretch, |logit| floor < logit) {
             continue;
         }
-        let candidates = stretch.iter().zip(start..).map(|(logit, id)| Candidate { id, logit: *logit });
+        let candidates = stretch.iter().zip(start..).map(|(logit, id)| Candidate { id, logit: *logit + 0.0 }); // of two zeros one
         found.extend(candidates.filter(|candidate| floor < candidate.logit));
         if n + STRETCH <= found.len() {
             keep_best(&mut found);
@@ -282,9 +283,15 @@ mod tests {
     #[test]
     fn the_most_probable_are_those_of_a_sorted_list() {
         let mut random = Random::new(3);
-        for (n_logits, n, n_values) in
-            [(0, 1, 9), (1, 1, 9), (5000, 1, 9), (5000, 50, 9), (5000, 50, 1 << 20), (700, 699, 99)]
-        {
+        for (n_logits, n, n_values) in [
+            (0, 1, 9),
+            (1, 1, 9),
+            (5000, 1, 9),
+            (5000, 50, 9),
+            (5000, 50, 1 << 20),
+            (700, 699, 99),
+            (700, usize::MAX, 99),
+        ] {
             let logits: Vec<f32> = (0..n_logits).map(|_| (random.next() % n_values) as f32 - 4.0).collect();
             let all = logits.iter().zip(0..).map(|(logit, id)| Candidate { id, logit: *logit });
             let mut expect: Vec<Candidate> = all.collect();

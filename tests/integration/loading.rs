@@ -203,4 +203,9 @@ fn loading_is_watched_and_cancelled() {
     let cancelled = |share| if share < 0.5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let err = ModelRunner::load_watched(&model, LoadOptions::default(), cancelled).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::LoadCancelled);
+    // Whoever cancels is told so, whatever else is wrong by then.
+    let broken = LoadOptions { chat_template: Some("{% for".to_owned()), ..Default::default() };
+    let load = |flow| ModelRunner::load_watched(&model, broken.clone(), move |_| flow).unwrap_err().kind();
+    assert_eq!(load(ControlFlow::Continue(())), ErrorKind::ModelLoad);
+    assert_eq!(load(ControlFlow::Break(())), ErrorKind::LoadCancelled);
 }

@@ -12,7 +12,7 @@ const LARGE_PAGE: usize = 2 << 20;
 /// What the system is asked for at a time. What is not written to takes no memory.
 const CHUNK: usize = 64 << 20;
 
-/// Gives out memory, to be freed when all that was given out of a chunk is dropped.
+/// Gives out memory. A chunk is freed when all that was given out of it is dropped, the last one with the arena.
 #[derive(Default)]
 pub(crate) struct Arena {
     last: Mutex<Option<(Arc<Chunk>, usize)>>,
@@ -23,10 +23,14 @@ impl Arena {
     /// [`io::ErrorKind::OutOfMemory`].
     pub(crate) fn take(&self, n_bytes: usize) -> io::Result<Memory> {
         let room = n_bytes.checked_next_multiple_of(LINE).ok_or(io::ErrorKind::OutOfMemory)?;
+        // Small ones alone share chunks, so that little room is left over.
+        if CHUNK / 4 <= room {
+            return Ok(Memory { chunk: Arc::new(Chunk::new(room)?), start: 0, n_bytes });
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (chunk, n_taken) = match last.take() {
             Some((chunk, n_taken)) if room <= chunk.n_bytes - n_taken => (chunk, n_taken),
-            _ => (Arc::new(Chunk::new(room.max(CHUNK))?), 0),
+            _ => (Arc::new(Chunk::new(CHUNK)?), 0),
         };
         *last = Some((Arc::clone(&chunk), n_taken + room));
         Ok(Memory { chunk, start: n_taken, n_bytes })
@@ -69,7 +73,9 @@ unsafe impl Sync for Chunk {}
 
 impl Chunk {
     fn new(n_bytes: usize) -> io::Result<Self> {
-        let with_margin = n_bytes.checked_add(LARGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        // Pointers reach no further than isize::MAX.
+        let with_margin = n_bytes.checked_add(LARGE_PAGE).filter(|n_bytes| isize::try_from(*n_bytes).is_ok());
+        let with_margin = with_margin.ok_or(io::ErrorKind::OutOfMemory)?;
         let allocation = system::allocate(with_margin).ok_or(io::ErrorKind::OutOfMemory)?;
         let before = allocation.start.addr().get().wrapping_neg() % LARGE_PAGE;
         // SAFETY: less than the margin behind the allocation's start.
@@ -86,7 +92,7 @@ impl Drop for Chunk {
     }
 }
 
-/// Past the allocator, which would write zeros itself, and keep what is given back.
+/// What the system gives. On Unix past the allocator, which would write zeros itself, and keep what is given back.
 #[cfg(unix)]
 mod system {
     use std::ptr::{self, NonNull};
@@ -151,7 +157,9 @@ mod tests {
     fn what_is_taken_is_zero_aligned_and_nobody_elses() {
         let arena = Arena::default();
         let mut taken: Vec<Memory> =
-            [0, 1, 63, 64, 65, CHUNK - 400, CHUNK + 1, 7].map(|n_bytes| arena.take(n_bytes).unwrap()).into();
+            [0, 1, 63, 64, 65, CHUNK / 4 - 400, CHUNK / 5, CHUNK / 5, CHUNK / 5, CHUNK / 5, CHUNK + 1, 7]
+                .map(|n_bytes| arena.take(n_bytes).unwrap())
+                .into();
         drop(arena);
         for (memory, at) in taken.iter_mut().zip(1..) {
             assert!(memory.bytes().as_ptr().addr().is_multiple_of(LINE));

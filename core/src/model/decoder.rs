@@ -3,13 +3,11 @@
 //! Our own rather than candle's: those take sizes from formulas or descriptions, and theirs of LFM2 forgets the
 //! convolution's state when a prompt arrives in chunks. Sizes here come from the tensors.
 
-use std::ops::ControlFlow;
-
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::error::Result;
 use crate::model::architecture::Architecture;
 use crate::model::backend::Backend;
 use crate::model::layer::{Layer, LayerWeights};
-use crate::model::{Progress, wrong};
+use crate::model::{Progress, tell, wrong};
 use crate::weights::{MatrixPlace, Weights};
 
 pub(crate) struct Decoder<B: Backend> {
@@ -40,7 +38,7 @@ impl<B: Backend> Decoder<B> {
         let layers = layers.collect::<Result<_>>()?;
         let matrix =
             |name: &str| backend.matrix(weights, &MatrixPlace { name, shape: (n_vocabulary, hidden), of_stack: None });
-        let decoder = Self {
+        Ok(Self {
             embedding: matrix(embedding(weights))?,
             layers,
             output_norm: backend.vector(weights.floats(&output_norm(weights, architecture), &[hidden])?)?,
@@ -49,21 +47,12 @@ impl<B: Backend> Decoder<B> {
             n_vocabulary,
             hidden,
             backend,
-        };
-        tell(progress, 1.0)?;
-        Ok(decoder)
+        })
     }
 
     /// The matrix that gives the logits.
     pub(crate) fn head(&self) -> &B::Matrix {
         self.head.as_ref().unwrap_or(&self.embedding)
-    }
-}
-
-fn tell(progress: Progress<'_>, share: f32) -> Result<()> {
-    match progress(share) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(SdkError::new(ErrorKind::LoadCancelled, "loading was cancelled")),
     }
 }
 

@@ -92,6 +92,15 @@ impl Compute {
 /// Hears how far loading is, from 0 to 1; `Break` cancels it.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(f32) -> ControlFlow<()>;
 
+/// # Errors
+/// [`ErrorKind::LoadCancelled`] after `Break`.
+pub(crate) fn tell(progress: Progress<'_>, share: f32) -> Result<()> {
+    match progress(share) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(SdkError::new(ErrorKind::LoadCancelled, "loading was cancelled")),
+    }
+}
+
 enum Network {
     Native(Box<Decoder<Native>>),
     Candle(Box<Decoder<Candle>>),
@@ -99,6 +108,7 @@ enum Network {
 }
 
 impl Model {
+    /// Tells how far it is before each layer; that all is loaded is for the caller to tell.
     pub(crate) fn load(weights: &Weights, compute: Compute, progress: Progress<'_>) -> Result<Self> {
         let architecture = Architecture::read(weights)?;
         let network = match compute {

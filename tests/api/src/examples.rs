@@ -11,12 +11,15 @@ pub fn missing(interface: &Crate) -> Vec<String> {
 }
 
 fn visit(interface: &Crate, id: &Id, path: &str, found: &mut Vec<String>) {
-    // What lies in another crate is not in the index.
     let Some(item) = interface.index.get(id) else { return };
-    if let ItemEnum::Use(reexport) = &item.inner {
-        return reexport.id.iter().for_each(|id| visit(interface, id, path, found));
-    }
-    let name = item.name.as_deref().unwrap_or_default();
+    let name = match &item.inner {
+        ItemEnum::Use(reexport) => match reexport.id.filter(|id| interface.index.contains_key(id)) {
+            Some(id) => return visit(interface, &id, path, found),
+            // It lies in another crate: what is said of it here counts.
+            None => reexport.name.as_str(),
+        },
+        _ => item.name.as_deref().unwrap_or_default(),
+    };
     let path = if path.is_empty() { name.to_owned() } else { format!("{path}::{name}") };
     if !item.docs.as_deref().unwrap_or_default().contains("```") {
         found.push(path.clone());

@@ -76,8 +76,9 @@ impl Rows<'_> {
     fn each<const N: usize, const M: usize>(&mut self, pack: impl Fn(&[u8; N], usize, &mut [u8; M])) {
         for (at, out) in self.tile.as_chunks_mut().0.iter_mut().enumerate() {
             for (lane, row) in self.rows.chunks_exact(self.row_bytes).enumerate() {
+                debug_assert!(lane < TILE);
                 if let Some(block) = row.get(at * N..).and_then(<[u8]>::first_chunk) {
-                    pack(block, lane % TILE, out); // which it is anyway, and so the compiler knows
+                    pack(block, lane % TILE, out); // the compiler is told the lane's limit
                 }
             }
         }

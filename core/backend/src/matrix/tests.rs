@@ -28,6 +28,13 @@ fn floats() {
     check(Format::F32, &1.25f32.to_le_bytes(), &[1.25]);
     check(Format::F16, &ONE_AND_A_HALF, &[1.5]);
     check(Format::Bf16, &[0xC0, 0x3F], &[1.5]);
+    // Whole runs of columns, and others.
+    for n_columns in [16, 20, 32, 64] {
+        let values: Vec<f32> = (0..n_columns).map(|at| at as f32 - 7.0).collect();
+        check(Format::F32, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>(), &values);
+        let halves: Vec<u8> = values.iter().flat_map(|value| half::f16::from_f32(*value).to_le_bytes()).collect();
+        check(Format::F16, &halves, &values);
+    }
 }
 
 #[test]
