@@ -16,8 +16,8 @@
 //! # Ok::<(), causerie::SdkError>(())
 //! ```
 //!
-//! The functions that an app runs are in [`Conversation`], functions of Rust's own types in [`typed`], models that say what
-//! tests want in [`testing`].
+//! [`Conversation`] is what apps talk with; [`typed`] makes functions of Rust's own types, and [`testing`] models that say
+//! what a test wants.
 //!
 //! The `mod` lines below are the order of dependence: a module uses only what stands above it.
 #![forbid(unsafe_code)]

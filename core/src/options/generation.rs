@@ -29,7 +29,8 @@ const MOST_ALTERNATIVES: usize = 20;
 pub struct GenerationOptions {
     /// Randomness: 0 always picks the most probable token. Default 1.0.
     pub temperature: Option<f32>,
-    /// Nucleus sampling: keeps the most probable tokens up to this probability in sum, in (0, 1]. Default 1.0.
+    /// Nucleus sampling: keeps the most probable tokens up to this probability in sum, from 0, which keeps the best alone, to
+    /// 1. Default 1.0.
     pub top_p: Option<f32>,
     /// Keeps the k most probable tokens; 0 keeps all. Default 50.
     pub top_k: Option<usize>,
@@ -46,9 +47,9 @@ pub struct GenerationOptions {
     /// Tells the log-probability of each token, in [`Logprobs`](crate::MessageResponse::Logprobs) events, beside so many
     /// of the most probable ones, 0 to 20. Default: `None`, and nothing is told.
     pub logprobs: Option<usize>,
-    /// The same seed, model, build and prompt give the same draws, and so the same reply, where the model computes the
-    /// same. Whether a prompt was read whole or in part taken from the cache may still change the last bits of logits;
-    /// see docs/adr/0005. Default: drawn anew, and reported with the reply.
+    /// The same seed, model, build and prompt give the same draws. Where our kernels compute they give the same reply,
+    /// whatever else is written or was read before (docs/adr/0015); elsewhere, the last bits of logits may differ where part
+    /// of a prompt comes from the cache. Default: drawn anew, and reported with the reply.
     pub seed: Option<u64>,
     /// Tokens of reply at most. Default: until the model ends or the context is full.
     pub max_tokens: Option<usize>,
@@ -150,9 +151,6 @@ impl Default for GenerationOptions {
 impl GenerationOptions {
     /// Checks every field; generating does the same before the first token.
     ///
-    /// # Errors
-    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) naming the field that is out of its range.
-    ///
     /// ```
     /// use causerie::{ErrorKind, GenerationOptions};
     ///
@@ -161,6 +159,9 @@ impl GenerationOptions {
     /// assert_eq!(err.kind(), ErrorKind::InvalidOption("top_p"));
     /// assert_eq!(err.to_string(), "top_p is 1.5, expected from 0 to 1");
     /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) naming the field that is out of its range.
     pub fn check(&self) -> Result<()> {
         let in_range = |field, value: Option<f32>, is_fine: fn(f32) -> bool, range: &str| match value {
             Some(value) if !is_fine(value) => Err(out_of_range(field, value, range)),

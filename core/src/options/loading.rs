@@ -76,15 +76,15 @@ impl Default for LoadOptions {
 impl LoadOptions {
     /// Checks every field; loading does the same.
     ///
-    /// # Errors
-    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) naming the field that is out of its range.
-    ///
     /// ```
     /// use causerie::{ErrorKind, LoadOptions};
     ///
     /// let options = LoadOptions { threads: Some(0), ..Default::default() };
     /// assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption("threads"));
     /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) naming the field that is out of its range.
     pub fn check(&self) -> Result<()> {
         if self.context_size == Some(0) {
             return Err(out_of_range("context_size", 0, "1 or more"));
