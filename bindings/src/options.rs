@@ -213,10 +213,13 @@ pub enum Device {
 /// What keys and values are kept as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum CacheType {
-    /// Half the memory and traffic; what other engines take too.
+    /// Half the memory and traffic of F32; what other engines take too.
     F16,
     /// For comparing with references to the last digits.
     F32,
+    /// Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
+    /// model loses by it is for its user to measure.
+    Q8_0,
 }
 
 /// The form of the entries in the tool list that a model reads.
@@ -266,7 +269,7 @@ pub struct LoadOptions {
     /// many as there are fast cores.
     #[uniffi(default)]
     pub threads: Option<SdkCount>,
-    /// What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+    /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
     #[uniffi(default)]
     pub cache_type: Option<CacheType>,
     /// A chat template in place of the model's own.
@@ -378,6 +381,7 @@ impl From<LoadOptions> for core::LoadOptions {
             cache_type: options.cache_type.map_or_else(Default::default, |cache_type| match cache_type {
                 CacheType::F16 => core::CacheType::F16,
                 CacheType::F32 => core::CacheType::F32,
+                CacheType::Q8_0 => core::CacheType::Q8_0,
             }),
             chat_template: options.chat_template,
             tool_list_form: options.tool_list_form.map(|form| match form {

@@ -162,11 +162,16 @@ fn faults_are_errors_and_leave_the_rest_alone() {
 
 #[test]
 fn load_options_reach_the_core() {
-    let options =
-        LoadOptions { threads: Some(SdkCount(3)), cache_type: Some(CacheType::F32), ..LoadOptions::default() };
-    let expect =
-        core::LoadOptions { threads: Some(3), cache_type: core::CacheType::F32, ..core::LoadOptions::default() };
-    assert_eq!(core::LoadOptions::from(options), expect);
+    for (cache_type, in_core) in [
+        (CacheType::F16, core::CacheType::F16),
+        (CacheType::F32, core::CacheType::F32),
+        (CacheType::Q8_0, core::CacheType::Q8_0),
+    ] {
+        let options =
+            LoadOptions { threads: Some(SdkCount(3)), cache_type: Some(cache_type), ..LoadOptions::default() };
+        let expect = core::LoadOptions { threads: Some(3), cache_type: in_core, ..core::LoadOptions::default() };
+        assert_eq!(core::LoadOptions::from(options), expect);
+    }
     assert_eq!(core::LoadOptions::from(LoadOptions::default()), core::LoadOptions::default());
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::engine::PREFILL_CHUNK;
 use crate::error::Result;
 use crate::model::Sizes;
-use crate::options::FunctionCallParser;
+use crate::options::{CacheType, FunctionCallParser};
 use crate::prompt::PromptRenderer;
 use crate::tokenizer::Tokenizer;
 use crate::weights::Weights;
@@ -183,6 +183,11 @@ impl ModelInfo {
         Ok(info)
     }
 
+    /// Says what keys and values are kept as, where it is not as usual.
+    pub(crate) fn set_cache_type(&mut self, cache_type: CacheType) {
+        self.sizes.cache_type = cache_type;
+    }
+
     /// What the weights tell.
     pub(crate) fn of_weights(weights: &Weights) -> Result<Self> {
         let sizes = Sizes::read(weights)?;
@@ -233,7 +238,8 @@ impl ModelInfo {
         self.supports_reasoning = ["<think>", "enable_thinking"].iter().any(|word| source.contains(word));
     }
 
-    /// What the model takes in memory with a sequence of so many tokens.
+    /// What the model takes in memory with a sequence of so many tokens. Where it is not loaded, keys and values count as
+    /// they are kept by default.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");

@@ -31,10 +31,10 @@ pub fn mask_times(
         options.seed.unwrap_or_default(),
     );
     let mut unread = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call.".to_owned())])?;
-    let (mut state, mut times, mut n_written) = (loaded.model.start()?, Vec::new(), 0);
+    let (mut state, mut logits, mut times, mut n_written) = (loaded.model.start()?, Vec::new(), Vec::new(), 0);
     // Once nothing is followed any more, the reply is over.
     while n_written < options.max_tokens.unwrap_or(1000) && (n_written == 0 || guide.is_following()) {
-        let Some(mut logits) = loaded.model.forward(&unread, &mut state)? else { break };
+        loaded.model.forward_one(&unread, &mut state, &mut logits)?;
         logits.truncate(loaded.tokenizer.n_tokens());
         unread = guide.forced(Place::Text);
         if unread.is_empty() {

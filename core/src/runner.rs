@@ -137,6 +137,7 @@ impl ModelRunner {
         options.check()?;
         let compute = Compute::new(&options)?;
         let mut info = ModelInfo::of_weights(&weights)?;
+        info.set_cache_type(compute.cache_type());
         let words = || {
             let (tokenizer, templates) = Tokenizer::load(&weights)?;
             let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);

@@ -72,8 +72,9 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
     assert ModelRunner.load("causerie/demo", LoadOptions(context_size=512)).context_size == 512
 
 
-def test_threads_and_the_type_of_the_cache_can_be_chosen() -> None:
-    runner = ModelRunner.load("causerie/demo", threads=1, cache_type="f32")
+@pytest.mark.parametrize("cache_type", ["f16", "f32", "q8_0"])
+def test_threads_and_the_type_of_the_cache_can_be_chosen(cache_type: str) -> None:
+    runner = ModelRunner.load("causerie/demo", threads=1, cache_type=cache_type)
     assert list(runner.complete("Hello", max_tokens=1))
 
 

@@ -52,7 +52,7 @@ fn seconds(cpu: &Cpu, matrix: &causerie_backend::Matrix, n_rows: usize) -> f64 {
         let (start, mut n_runs) = (processor_time(), 0);
         // The system counts in steps of milliseconds.
         while processor_time() - start < Duration::from_millis(100) {
-            (0..4).for_each(|_| cpu.product(&x, &mut [Product { matrix, out: &mut out, adds: false }]));
+            (0..4).for_each(|_| cpu.product(&x, [Product { matrix, out: &mut out, adds: false }]));
             n_runs += 4;
         }
         best = best.min((processor_time() - start).as_secs_f64() / f64::from(n_runs));

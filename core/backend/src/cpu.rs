@@ -131,16 +131,15 @@ impl Cpu {
     ///
     /// # Panics
     /// When sizes do not fit, or inputs were not made ready for quantised weights.
-    pub fn product(&self, x: &Activations, products: &mut [Product<'_>]) {
-        let mut parts = Vec::with_capacity(products.len());
+    pub fn product<const N: usize>(&self, x: &Activations, products: [Product<'_>; N]) {
         let mut n_tiles = 0;
-        for product in products {
-            let (matrix, n_outputs) = (product.matrix, product.matrix.n_rows());
-            assert!(matrix.n_columns() == x.n_columns && product.out.len() == x.n_rows * n_outputs, "sizes do not fit");
+        let parts = products.map(|Product { matrix, out, adds }| {
+            let (first, n_outputs) = (n_tiles, matrix.n_rows());
+            assert!(matrix.n_columns() == x.n_columns && out.len() == x.n_rows * n_outputs, "sizes do not fit");
             assert!(!matrix.format().is_quantised() || x.is_quantised, "inputs are not quantised");
-            parts.push((n_tiles, matrix, Outputs::new(product.out, n_outputs, product.adds)));
             n_tiles += matrix.n_tiles();
-        }
+            (first, matrix, Outputs::new(out, n_outputs, adds))
+        });
         // Small enough that a slow core holds up nobody, large enough that memory is read in long runs.
         let tiles_of_piece = (n_tiles / (8 * self.n_threads())).clamp(1, 64);
         self.pool.run(n_tiles.div_ceil(tiles_of_piece), &|piece| {

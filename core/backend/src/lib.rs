@@ -8,6 +8,8 @@ mod cores;
 mod grid;
 mod memory;
 mod pool;
+#[cfg(test)]
+mod random;
 mod simd;
 mod matrix;
 mod activations;

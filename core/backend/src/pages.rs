@@ -16,12 +16,18 @@ pub(crate) const PAGE: usize = 64;
 /// What keys and values are kept as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheType {
-    /// Half the memory and traffic; what other engines take too.
+    /// Half the memory and traffic of F32; what other engines take too.
     #[default]
     F16,
     /// For comparing with references to the last digits.
     F32,
+    /// Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
+    /// model loses by it is for its user to measure.
+    Q8_0,
 }
+
+/// Numbers of a head that share a scale, where they are bytes.
+pub(crate) const GROUP: usize = 32;
 
 /// The heads of a layer's keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +52,31 @@ pub struct KeyValues {
 pub(crate) enum Page {
     F16(Numbers<u16>),
     F32(Numbers<f32>),
+    Q8_0(Numbers<i8>),
 }
 
 /// Keys as `(heads, PAGE / 16, head_dim, 16)`, sixteen tokens side by side; values as `(heads, PAGE, padded head_dim)`.
+/// Scales, where there are any, lie likewise, with a group of a head in place of each of its numbers.
 #[derive(Clone)]
 pub(crate) struct Numbers<T> {
     pub(crate) keys: Vec<T>,
     pub(crate) values: Vec<T>,
+    pub(crate) key_scales: Vec<f32>,
+    pub(crate) value_scales: Vec<f32>,
 }
 
 /// A number as it is kept.
 pub(crate) trait Kept: Copy + Default {
-    fn from_f32(x: f32) -> Self;
-    fn to_f32(self) -> f32;
+    /// Whether it stands for itself times the scale of its group.
+    const HAS_SCALE: bool = false;
+    /// The scale of a group.
+    fn scale_of(group: impl Iterator<Item = f32>) -> f32 {
+        let _ = group;
+        1.0
+    }
+    fn from_f32(x: f32, scale: f32) -> Self;
+    fn to_f32(self, scale: f32) -> f32;
+    /// Without the scale.
     fn load<S: Simd>(simd: S, from: &[Self; LANES]) -> S::Floats;
     /// The page's numbers, if they are of this type.
     fn of(page: &Page) -> Option<&Numbers<Self>>;
@@ -66,13 +84,13 @@ pub(crate) trait Kept: Copy + Default {
 
 impl Kept for u16 {
     #[inline(always)]
-    fn from_f32(x: f32) -> Self {
+    fn from_f32(x: f32, _: f32) -> Self {
         // The largest f16 in place of infinity, which no weight of 0 hides from a query that must not see it.
         f16::from_f32(x.clamp(f16::MIN.to_f32(), f16::MAX.to_f32())).to_bits()
     }
 
     #[inline(always)]
-    fn to_f32(self) -> f32 {
+    fn to_f32(self, _: f32) -> f32 {
         f16::from_bits(self).to_f32()
     }
 
@@ -85,19 +103,19 @@ impl Kept for u16 {
     fn of(page: &Page) -> Option<&Numbers<Self>> {
         match page {
             Page::F16(numbers) => Some(numbers),
-            Page::F32(_) => None,
+            _ => None,
         }
     }
 }
 
 impl Kept for f32 {
     #[inline(always)]
-    fn from_f32(x: f32) -> Self {
+    fn from_f32(x: f32, _: f32) -> Self {
         x
     }
 
     #[inline(always)]
-    fn to_f32(self) -> f32 {
+    fn to_f32(self, _: f32) -> f32 {
         self
     }
 
@@ -110,10 +128,49 @@ impl Kept for f32 {
     fn of(page: &Page) -> Option<&Numbers<Self>> {
         match page {
             Page::F32(numbers) => Some(numbers),
-            Page::F16(_) => None,
+            _ => None,
         }
     }
 }
+
+impl Kept for i8 {
+    const HAS_SCALE: bool = true;
+
+    /// So that the largest magnitude becomes 127. Of 17 bits, so that its products with seven more are exact: what is read
+    /// back and kept again stays the same.
+    #[inline(always)]
+    fn scale_of(group: impl Iterator<Item = f32>) -> f32 {
+        const SPARE: u32 = (1 << (f32::MANTISSA_DIGITS - 17)) - 1;
+        let largest = group.fold(0.0, |largest: f32, x| largest.max(x.abs())).min(LARGEST);
+        f32::from_bits(((largest / 127.0).to_bits() + SPARE.div_ceil(2)) & !SPARE)
+    }
+
+    #[inline(always)]
+    fn from_f32(x: f32, scale: f32) -> Self {
+        (x.clamp(-LARGEST, LARGEST) / scale).round_ties_even() as i8 // 0 for 0 / 0
+    }
+
+    #[inline(always)]
+    fn to_f32(self, scale: f32) -> f32 {
+        f32::from(self) * scale
+    }
+
+    #[inline(always)]
+    fn load<S: Simd>(simd: S, from: &[Self; LANES]) -> S::Floats {
+        simd.load_i8(from)
+    }
+
+    #[inline(always)]
+    fn of(page: &Page) -> Option<&Numbers<Self>> {
+        match page {
+            Page::Q8_0(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+}
+
+/// In place of larger magnitudes, infinity among them.
+const LARGEST: f32 = 1e30;
 
 impl CacheShape {
     /// Numbers of a value head, up to a full vector.
@@ -125,17 +182,24 @@ impl CacheShape {
         match self.cache_type {
             CacheType::F16 => Page::F16(Numbers::new(self)),
             CacheType::F32 => Page::F32(Numbers::new(self)),
+            CacheType::Q8_0 => Page::Q8_0(Numbers::new(self)),
         }
+    }
+
+    /// Groups of a head.
+    pub(crate) fn n_groups(self) -> usize {
+        self.head_dim.div_ceil(GROUP)
     }
 
     /// Bytes of a page.
     pub fn page_bytes(self) -> usize {
-        let n_numbers = self.n_heads * PAGE * (self.head_dim + self.padded_dim());
-        n_numbers
-            * match self.cache_type {
-                CacheType::F16 => size_of::<u16>(),
-                CacheType::F32 => size_of::<f32>(),
-            }
+        let n_numbers = self.head_dim + self.padded_dim();
+        let token_bytes = match self.cache_type {
+            CacheType::F16 => n_numbers * size_of::<u16>(),
+            CacheType::F32 => n_numbers * size_of::<f32>(),
+            CacheType::Q8_0 => n_numbers + 2 * self.n_groups() * size_of::<f32>(),
+        };
+        self.n_heads * PAGE * token_bytes
     }
 
     /// Tokens of a page.
@@ -147,27 +211,59 @@ impl CacheShape {
 impl<T: Kept> Numbers<T> {
     fn new(shape: CacheShape) -> Self {
         let n_rows = shape.n_heads * PAGE;
+        let n_scales = if T::HAS_SCALE { n_rows * shape.n_groups() } else { 0 };
         Self {
             keys: vec![T::default(); n_rows * shape.head_dim],
             values: vec![T::default(); n_rows * shape.padded_dim()],
+            key_scales: vec![0.0; n_scales],
+            value_scales: vec![0.0; n_scales],
         }
     }
 
     fn put(&mut self, shape: CacheShape, token: usize, keys: &[f32], values: &[f32]) {
-        for head in 0..shape.n_heads {
-            let first = ((head * PAGE + token / LANES * LANES) * shape.head_dim) + token % LANES;
-            let keys = keys[head * shape.head_dim..][..shape.head_dim].iter();
-            keys.zip(self.keys[first..].iter_mut().step_by(LANES)).for_each(|(key, to)| *to = T::from_f32(*key));
-            let to = &mut self.values[(head * PAGE + token) * shape.padded_dim()..][..shape.head_dim];
-            let values = &values[head * shape.head_dim..][..shape.head_dim];
-            to.iter_mut().zip(values).for_each(|(to, value)| *to = T::from_f32(*value));
+        let CacheShape { n_heads, head_dim, .. } = shape;
+        for head in 0..n_heads {
+            let numbers = head * head_dim..(head + 1) * head_dim;
+            for (at, group) in keys[numbers.clone()].chunks(GROUP).enumerate() {
+                let scale = T::scale_of(group.iter().copied());
+                if T::HAS_SCALE {
+                    self.key_scales[key_place(shape.n_groups(), token, head, at)] = scale;
+                }
+                let to = self.keys[key_place(head_dim, token, head, at * GROUP)..].iter_mut().step_by(LANES);
+                to.zip(group).for_each(|(to, key)| *to = T::from_f32(*key, scale));
+            }
+            for (at, group) in values[numbers].chunks(GROUP).enumerate() {
+                let scale = T::scale_of(group.iter().copied());
+                if T::HAS_SCALE {
+                    self.value_scales[value_place(shape.n_groups(), token, head, at)] = scale;
+                }
+                let to = self.values[value_place(shape.padded_dim(), token, head, at * GROUP)..].iter_mut();
+                to.zip(group).for_each(|(to, value)| *to = T::from_f32(*value, scale));
+            }
         }
     }
 
     fn get(&self, shape: CacheShape, token: usize, head: usize, at: usize) -> (f32, f32) {
-        let key = self.keys[(head * PAGE + token / LANES * LANES) * shape.head_dim + at * LANES + token % LANES];
-        (key.to_f32(), self.values[(head * PAGE + token) * shape.padded_dim() + at].to_f32())
+        let (mut key_scale, mut value_scale) = (1.0, 1.0);
+        if T::HAS_SCALE {
+            key_scale = self.key_scales[key_place(shape.n_groups(), token, head, at / GROUP)];
+            value_scale = self.value_scales[value_place(shape.n_groups(), token, head, at / GROUP)];
+        }
+        let key = self.keys[key_place(shape.head_dim, token, head, at)].to_f32(key_scale);
+        (key, self.values[value_place(shape.padded_dim(), token, head, at)].to_f32(value_scale))
     }
+}
+
+/// Where a number of a key lies among those of a page, `(heads, PAGE / 16, width, 16)`.
+#[inline(always)]
+fn key_place(width: usize, token: usize, head: usize, at: usize) -> usize {
+    ((head * PAGE / LANES + token / LANES) * width + at) * LANES + token % LANES
+}
+
+/// Where a number of a value lies among those of a page, `(heads, PAGE, width)`.
+#[inline(always)]
+fn value_place(width: usize, token: usize, head: usize, at: usize) -> usize {
+    (head * PAGE + token) * width + at
 }
 
 impl KeyValues {
@@ -214,6 +310,7 @@ impl KeyValues {
                 match Arc::make_mut(page) {
                     Page::F16(numbers) => numbers.put(self.shape, token, keys, values),
                     Page::F32(numbers) => numbers.put(self.shape, token, keys, values),
+                    Page::Q8_0(numbers) => numbers.put(self.shape, token, keys, values),
                 }
             }
             self.n_tokens += 1;
@@ -244,6 +341,7 @@ impl KeyValues {
                     let (key, value) = match &*self.pages[token / PAGE] {
                         Page::F16(numbers) => numbers.get(shape, token % PAGE, head, at),
                         Page::F32(numbers) => numbers.get(shape, token % PAGE, head, at),
+                        Page::Q8_0(numbers) => numbers.get(shape, token % PAGE, head, at),
                     };
                     keys.push(key);
                     values.push(value);

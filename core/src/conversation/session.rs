@@ -142,7 +142,8 @@ fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<
 fn probe(loaded: &LoadedModel) -> Result<(Vec<f32>, State)> {
     let mut state = loaded.model.start()?;
     let ids: Vec<u32> = (0..PROBE as u32).map(|id| id % loaded.model.n_vocabulary() as u32).collect();
-    let logits = loaded.model.forward(&ids, &mut state)?.unwrap_or_default();
+    let mut logits = Vec::new();
+    loaded.model.forward_one(&ids, &mut state, &mut logits)?;
     let step = logits.len().div_ceil(PROBE_LOGITS).max(1);
     Ok((logits.into_iter().step_by(step).collect(), state))
 }

@@ -45,6 +45,8 @@ pub(crate) struct Generation {
     state: Option<State>,
     /// What the model reads next.
     reading: Option<Reading>,
+    /// What came of the last reading.
+    logits: Vec<f32>,
     /// What may be written.
     guide: Guide,
     /// What may be guessed of it.
@@ -84,6 +86,7 @@ impl Generation {
             ignores_end: options.ignore_end,
             state: None,
             reading: None,
+            logits: Vec::new(),
             guide: Guide::default(),
             drafter: Drafter::new(),
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
@@ -123,7 +126,7 @@ impl Generation {
     pub(crate) fn reading(&mut self) -> Option<Step<'_>> {
         let reading = self.reading.as_ref()?;
         let n_logits = if reading.end == self.tokens.len() { 1 + reading.draft().len() } else { 0 };
-        Some(Step { ids: &reading.ids, state: self.state.as_mut()?, n_logits })
+        Some(Step { ids: &reading.ids, state: self.state.as_mut()?, logits: &mut self.logits, n_logits })
     }
 
     /// Leaves a stretch of a prompt for later when no room is left for it among those that are read now.
@@ -151,17 +154,15 @@ impl Generation {
     }
 
     /// Takes in what came of the reading.
-    pub(crate) fn take(
-        &mut self,
-        outcome: Result<Option<Vec<f32>>>,
-        loaded: &LoadedModel,
-        cache: &mut PrefixCache,
-    ) -> Progress {
+    pub(crate) fn take(&mut self, outcome: Result<bool>, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
         let Some(reading) = self.reading.take() else { return Progress::Waiting };
-        match outcome.and_then(|logits| self.read(reading, logits, loaded, cache)) {
-            Ok(true) => {}
-            Ok(false) => return Progress::Waiting,
-            Err(err) => self.fail(err),
+        let outcome = match outcome {
+            Ok(false) => return Progress::Waiting, // there is nothing to say yet
+            Ok(true) => self.read(&reading, loaded, cache),
+            Err(err) => Err(err),
+        };
+        if let Err(err) = outcome {
+            self.fail(err);
         }
         if self.has_ended {
             self.keep(cache);
@@ -226,19 +227,10 @@ impl Generation {
         Ok(Progress::Reading)
     }
 
-    /// Keeps states for later prompts, and behind the last token picks another. False when there is nothing to do yet.
-    fn read(
-        &mut self,
-        reading: Reading,
-        logits: Option<Vec<f32>>,
-        loaded: &LoadedModel,
-        cache: &mut PrefixCache,
-    ) -> Result<bool> {
-        let Reading { begun, end, .. } = reading;
-        if logits.is_none() && end == self.tokens.len() {
-            return Ok(false);
-        }
-        let Some(state) = &self.state else { return Ok(false) };
+    /// Keeps states for later prompts, and behind the last token picks another.
+    fn read(&mut self, reading: &Reading, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
+        let &Reading { begun, end, .. } = reading;
+        let Some(state) = &self.state else { return Ok(()) };
         let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
         let read = &self.tokens[..end];
         if end <= self.stats.prompt_tokens {
@@ -248,21 +240,25 @@ impl Generation {
                 cache.keep(read, state.clone());
             }
         }
-        let Some(logits) = logits else { return Ok(true) };
+        if end < self.tokens.len() {
+            return Ok(());
+        }
         if 0 < self.stats.completion_tokens {
             self.stats.decode_time += begun.elapsed();
         } else {
             self.stats.time_to_first_token = self.clock.requested.elapsed();
         }
         let n_calls = self.transcript.reply.n_calls();
-        self.write_behind(logits, reading.draft(), loaded)?;
+        let mut logits = std::mem::take(&mut self.logits);
+        self.write_behind(&mut logits, reading.draft(), loaded)?;
+        self.logits = logits;
         // The result of a call is often sent before the reply has ended.
         if n_calls < self.transcript.reply.n_calls()
             && let Some(state) = &self.state
         {
             cache.keep(&self.tokens[..state.n_tokens()], state.clone());
         }
-        Ok(true)
+        Ok(())
     }
 
     fn begin(&mut self, prepared: Prepared, loaded: &LoadedModel) -> Result<()> {
@@ -285,7 +281,7 @@ impl Generation {
     }
 
     /// Writes what follows from the logits behind the last token, and from those behind each guess that comes true.
-    fn write_behind(&mut self, mut logits: Vec<f32>, draft: &[u32], loaded: &LoadedModel) -> Result<()> {
+    fn write_behind(&mut self, logits: &mut [f32], draft: &[u32], loaded: &LoadedModel) -> Result<()> {
         let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.tokens.len());
         let mut n_right = 0;
         loop {

@@ -29,7 +29,7 @@ use crate::constrain::{Constrainer, Vocabulary};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{FunctionNames, SdkFunction};
 use crate::message::ChatMessage;
-use crate::model::{Model, Step};
+use crate::model::{Model, PerSequence, Step};
 use crate::options::{GenerationOptions, Sampling};
 use crate::prompt::{Frame, PromptRenderer, Segment};
 use crate::response::PromptReport;
@@ -343,13 +343,14 @@ impl Worker {
         // First come, first read: prompts fill one stretch together, so that a step stays as short as one.
         let mut n_left = if loaded.model.shares_passes() { PREFILL_CHUNK } else { usize::MAX };
         self.generations.iter_mut().for_each(|generation| generation.postpone_beyond(&mut n_left));
-        let mut steps: Vec<Step<'_>> = self.generations.iter_mut().filter_map(Generation::reading).collect();
+        let mut steps: PerSequence<Step<'_>> = self.generations.iter_mut().filter_map(Generation::reading).collect();
         if steps.is_empty() {
             return has_worked;
         }
         let n_steps = steps.len();
-        let outcomes = catch_unwind(AssertUnwindSafe(|| loaded.model.forward_all(&mut steps)));
+        let outcomes = catch_unwind(AssertUnwindSafe(|| loaded.model.forward(&mut steps)));
         let outcomes = outcomes.unwrap_or_else(|_| (0..n_steps).map(|_| Err(failure())).collect());
+        drop(steps);
         let readers = self.generations.iter_mut().filter(|generation| generation.is_reading());
         for (generation, outcome) in readers.zip(outcomes) {
             let progress = guarded(generation, |generation| generation.take(outcome, loaded, cache));

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
+use smallvec::SmallVec;
+
 /// Prompt tokens read in one step; a cancel waits for one step at most.
 pub(crate) const PREFILL_CHUNK: usize = 128;
 
 /// Tokens that the model reads next.
 pub(super) struct Reading {
     pub(super) begun: Instant,
-    pub(super) ids: Vec<u32>,
+    pub(super) ids: SmallVec<[u32; 8]>,
     /// Where those end that are known.
     pub(super) end: usize,
     n_guessed: usize,
@@ -18,7 +20,7 @@ impl Reading {
     /// Reads on behind the first `n_read` tokens; `is_end` tells those that end messages.
     pub(super) fn behind(n_read: usize, tokens: &[u32], is_end: impl Fn(&u32) -> bool) -> Self {
         let end = stretch_end(tokens, n_read, is_end);
-        Self { begun: Instant::now(), ids: tokens[n_read..end].to_vec(), end, n_guessed: 0 }
+        Self { begun: Instant::now(), ids: SmallVec::from_slice(&tokens[n_read..end]), end, n_guessed: 0 }
     }
 
     /// Reads guesses along.

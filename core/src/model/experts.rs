@@ -55,16 +55,21 @@ impl<B: Backend> Experts<B> {
         })
     }
 
-    /// The experts of one token, and their weights.
-    pub(crate) fn route(&self, shares: &[f32]) -> Vec<(usize, f32)> {
-        let mut order: Vec<usize> = (0..shares.len()).collect();
+    /// The experts of one token, and their weights. `order` is room to work in.
+    pub(crate) fn route<'a>(
+        &self,
+        shares: &'a [f32],
+        order: &'a mut Vec<usize>,
+    ) -> impl Iterator<Item = (usize, f32)> + 'a {
+        order.clear();
+        order.extend(0..shares.len());
         let merit = |expert: usize| shares[expert] + self.bias[expert];
-        order.sort_by(|a, b| merit(*b).total_cmp(&merit(*a)));
+        order.sort_unstable_by(|a, b| merit(*b).total_cmp(&merit(*a)).then(a.cmp(b)));
         order.truncate(self.mixture.n_used);
         let sum: f32 = order.iter().map(|expert| shares[*expert]).sum();
         // 1e-6: what training adds against a division by zero.
         let factor = if self.mixture.is_normalised { self.mixture.scale / (sum + 1e-6) } else { self.mixture.scale };
-        order.into_iter().map(|expert| (expert, shares[expert] * factor)).collect()
+        order.iter().map(move |expert| (*expert, shares[*expert] * factor))
     }
 }
 

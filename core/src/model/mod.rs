@@ -31,6 +31,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use causerie_backend::{CacheType, Cpu};
+use smallvec::SmallVec;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::{Device, LoadOptions};
@@ -45,11 +46,17 @@ pub(crate) use script::{Act, Script};
 pub(crate) use sizes::Sizes;
 pub(crate) use state::State;
 
+/// As many as sequences are read together; more than these few take memory of their own.
+pub(crate) type PerSequence<T> = SmallVec<[T; 8]>;
+
 /// A sequence's part in a pass over the weights.
 pub(crate) struct Step<'a> {
     /// The tokens to read, at least one.
     pub(crate) ids: &'a [u32],
     pub(crate) state: &'a mut State,
+    /// What was there is replaced by the logits, those of one token behind the other. Kept from step to step, they need no
+    /// new memory.
+    pub(crate) logits: &'a mut Vec<f32>,
     /// After how many tokens, counted from the last, logits are wanted. Where it is several, and
     /// [passes are shared](Model::shares_passes), the state can be cut back to any of these tokens.
     pub(crate) n_logits: usize,
@@ -85,6 +92,16 @@ impl Compute {
                 let message = "device is Metal, which this build or this machine does not have";
                 SdkError::new(ErrorKind::InvalidOption("device"), message).caused_by(err)
             }),
+        }
+    }
+}
+
+impl Compute {
+    /// What keys and values are kept as.
+    pub(crate) fn cache_type(&self) -> CacheType {
+        match self {
+            Self::Native { cache_type, .. } => *cache_type,
+            Self::Candle(_) => CacheType::F32,
         }
     }
 }
@@ -150,11 +167,16 @@ impl Model {
         }
     }
 
-    /// Reads tokens, at least one, and returns the logits after the last of them; `None`, with nothing read, while there
-    /// is nothing to say yet, as scripts can have it.
-    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Option<Vec<f32>>> {
-        let outcome = self.forward_all(&mut [Step { ids, state, n_logits: 1 }]).pop();
-        outcome.unwrap_or_else(|| Err(SdkError::new(ErrorKind::Internal, "a step without an outcome")))
+    /// Reads tokens of one sequence, for the logits after the last of them.
+    ///
+    /// # Errors
+    /// As each of [`forward`](Self::forward)'s; a script that stalls is one here.
+    pub(crate) fn forward_one(&self, ids: &[u32], state: &mut State, logits: &mut Vec<f32>) -> Result<()> {
+        match self.forward(&mut [Step { ids, state, logits, n_logits: 1 }]).pop() {
+            Some(Ok(true)) => Ok(()),
+            Some(Err(err)) => Err(err),
+            _ => Err(SdkError::new(ErrorKind::Internal, "the model has nothing to say")),
+        }
     }
 
     /// Whether sequences that are read together cost less than one after the other.
@@ -162,18 +184,21 @@ impl Model {
         matches!(self.network, Network::Native(_))
     }
 
-    /// Reads the tokens of several sequences in one pass over the weights, and returns the logits of those that want them,
-    /// those of one token behind the other. What comes of a sequence does not depend on the others.
-    pub(crate) fn forward_all(&self, steps: &mut [Step<'_>]) -> Vec<Result<Option<Vec<f32>>>> {
+    /// Reads the tokens of several sequences in one pass over the weights; what comes of a sequence does not depend on the
+    /// others. Says of each whether it was read: not while there is nothing to say yet, as scripts can have it.
+    pub(crate) fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<bool>> {
         match &self.network {
             Network::Native(decoder) => {
-                let mut logits = decoder.forward(steps).into_iter();
-                steps.iter().map(|step| Ok(if 0 < step.n_logits { logits.next() } else { None })).collect()
+                decoder.forward(steps);
+                steps.iter().map(|_| Ok(true)).collect()
             }
             Network::Candle(decoder) => {
-                let one = |step: &mut Step<'_>| match step.n_logits {
-                    0 => decoder.read(step.ids, step.state).map(|_| None),
-                    n_logits => decoder.forward(step.ids, step.state, n_logits).map(Some),
+                let one = |step: &mut Step<'_>| {
+                    match step.n_logits {
+                        0 => drop(decoder.read(step.ids, step.state)?),
+                        n_logits => *step.logits = decoder.forward(step.ids, step.state, n_logits)?,
+                    }
+                    Ok(true)
                 };
                 steps.iter_mut().map(|step| one(step).map_err(failed)).collect()
             }
@@ -181,9 +206,9 @@ impl Model {
                 let one = |step: &mut Step<'_>| match step.n_logits {
                     0 => {
                         script.read(step.ids, step.state);
-                        Ok(None)
+                        Ok(true)
                     }
-                    _ => script.forward(step.ids, step.state),
+                    _ => script.forward(step),
                 };
                 // A script that panics ends its own reply alone.
                 let guarded = |step| catch_unwind(AssertUnwindSafe(|| one(step)));

@@ -1,16 +1,26 @@
 //! States as bytes, for sessions that outlive the process.
 //!
 //! The form, little-endian: the number of tokens (u64), then for each layer a kind (u8). Kind 0 is a convolution: rows
-//! and columns (u32), then its inputs (f32). Kind 1 is attention: heads and head size (u32), then the keys and the values
-//! (f32), each as `(heads, tokens, head size)`.
+//! and columns (u32), then its inputs (f32). The others are attention, whose keys and values were kept as F32 (1), F16 (2)
+//! or Q8_0 (3): heads and head size (u32), then the keys and the values (f32), each as `(heads, tokens, head size)`. A state
+//! goes on to the bit as it would have, so it serves only where keys and values are kept as they were.
 
 use candle_core::{Result as TensorResult, Tensor};
+use causerie_backend::{CacheShape, CacheType};
 
 use crate::model::candle;
 use crate::model::state::{LayerState, State, Window};
 
 const CONVOLUTION: u8 = 0;
-const ATTENTION: u8 = 1;
+
+/// The kind of attention whose keys and values are kept so.
+fn attention(cache_type: CacheType) -> u8 {
+    match cache_type {
+        CacheType::F32 => 1,
+        CacheType::F16 => 2,
+        CacheType::Q8_0 => 3,
+    }
+}
 
 impl State {
     /// The state as bytes.
@@ -42,10 +52,13 @@ fn form(layer: &LayerState) -> Option<(u8, [usize; 2])> {
     match layer {
         LayerState::Window(window) => Some((CONVOLUTION, [window.inputs.len() / window.hidden.max(1), window.hidden])),
         LayerState::Inputs(inputs) => inputs.dims2().ok().map(|(rows, columns)| (CONVOLUTION, [rows, columns])),
-        LayerState::Pages(past) => Some((ATTENTION, [past.shape().n_heads, past.shape().head_dim])),
+        LayerState::Pages(past) => {
+            let CacheShape { n_heads, head_dim, cache_type } = past.shape();
+            Some((attention(cache_type), [n_heads, head_dim]))
+        }
         LayerState::KeyValues(past) => {
             let (heads, _, head_dim) = past.joined().and_then(|(keys, _)| keys.dims3()).ok()?;
-            Some((ATTENTION, [heads, head_dim]))
+            Some((attention(CacheType::F32), [heads, head_dim]))
         }
         LayerState::Script(_) => None,
     }

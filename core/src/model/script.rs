@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::Step;
 use crate::model::state::{LayerState, State};
 
 /// What a scripted model does where another would compute a token.
@@ -59,8 +60,9 @@ impl Script {
         state.n_tokens += ids.len();
     }
 
-    /// Reads tokens and says the next; `None`, with nothing read, while it stalls.
-    pub(crate) fn forward(&self, ids: &[u32], state: &mut State) -> Result<Option<Vec<f32>>> {
+    /// Reads tokens and says the next; false, with nothing read, while it stalls.
+    pub(super) fn forward(&self, step: &mut Step<'_>) -> Result<bool> {
+        let Step { ids, state, logits, .. } = step;
         let (at, chosen) = match ids.last().and_then(|id| id.checked_sub(self.first_id)) {
             Some(said) => (Some(said as usize + 1), None),
             None => {
@@ -76,15 +78,16 @@ impl Script {
             Act::Fail(message) => return Err(failed(message)),
             Act::Stall => {
                 state.layers = vec![LayerState::Script(chosen)];
-                return Ok(None);
+                return Ok(false);
             }
             #[expect(clippy::panic, reason = "the panic is what the script asks for")]
             Act::Panic => panic!("the script panics"),
         };
         self.read(ids, state);
-        let mut logits = vec![f32::NEG_INFINITY; self.n_vocabulary()];
+        logits.clear();
+        logits.resize(self.n_vocabulary(), f32::NEG_INFINITY);
         logits[id as usize] = 0.0;
-        Ok(Some(logits))
+        Ok(true)
     }
 
     /// The reply to a prompt: the next one, or the one that the prompt's stalled attempt has chosen.

@@ -28,6 +28,8 @@ pub(crate) struct Sizes {
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
     pub(crate) n_weight_bytes: u64,
+    /// What keys and values are kept as.
+    pub(crate) cache_type: CacheType,
 }
 
 impl Sizes {
@@ -69,7 +71,7 @@ impl Sizes {
     /// Bytes of keys and values of a sequence; they lie in whole pages.
     pub(crate) fn key_value_bytes(&self, n_tokens: usize) -> u64 {
         let bytes_of = |heads: &Heads| {
-            let page = CacheShape { n_heads: heads.n_keys, head_dim: heads.head_dim, cache_type: CacheType::default() };
+            let page = CacheShape { n_heads: heads.n_keys, head_dim: heads.head_dim, cache_type: self.cache_type };
             product([page.page_bytes(), n_tokens.div_ceil(page.page_tokens())])
         };
         self.heads.iter().map(bytes_of).sum()
@@ -85,7 +87,11 @@ impl Sizes {
         let n_queries = self.heads.iter().map(|heads| heads.n_queries * heads.head_dim).max().unwrap_or_default();
         // The stream and what is projected of it; inputs of products as floats and as bytes with scales.
         let widest = self.feed_forward.max(n_queries).max(self.hidden);
-        let rows = 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
+        let mut rows = 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
+        if 0 < self.n_experts {
+            // Those of one expert at a time, of which all rows may be.
+            rows += 4 * (2 * self.feed_forward + self.hidden) + 6 * widest;
+        }
         product([rows, chunk]) + product([2, self.n_vocabulary, FLOAT])
     }
 }

@@ -19,7 +19,8 @@ pub(crate) struct Serve {
     /// Threads to compute with [default: one for each processor].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
-    /// What keys and values are kept as; f32 takes twice the memory, and is for comparing with references.
+    /// What keys and values are kept as: f32 takes twice the memory, and is for comparing with references; q8_0 takes
+    /// little more than half of it, and is coarser.
     #[arg(long, value_name = "TYPE", default_value = "f16")]
     pub(crate) cache_type: CacheForm,
     /// Address or name to listen on; only loopback ones are safe from others on the network [default: 127.0.0.1, or
@@ -49,6 +50,8 @@ pub(crate) struct Serve {
 pub(crate) enum CacheForm {
     F16,
     F32,
+    #[value(name = "q8_0")]
+    Q8_0,
 }
 
 impl Serve {
@@ -57,6 +60,7 @@ impl Serve {
         let cache_type = match self.cache_type {
             CacheForm::F16 => CacheType::F16,
             CacheForm::F32 => CacheType::F32,
+            CacheForm::Q8_0 => CacheType::Q8_0,
         };
         LoadOptions { threads: self.threads, cache_type, ..LoadOptions::default() }
     }

@@ -26,7 +26,7 @@ fn started(options: &[&str]) -> (Child, Client) {
 #[test]
 #[cfg(unix)]
 fn a_server_answers_until_it_is_told_to_end() {
-    for (signal, options) in [("-INT", &[][..]), ("-TERM", &["--threads", "1", "--cache-type", "f32"])] {
+    for (signal, options) in [("-INT", &[][..]), ("-TERM", &["--threads", "1", "--cache-type", "q8_0"])] {
         let (mut child, mut client) = started(options);
         let body =
             r#"{"model": "causerie/demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}"#;
@@ -56,5 +56,5 @@ fn what_cannot_be_served_is_told_in_one_line() {
     check_failure(&["--port", "0", "--model", "no/such/model.gguf"], "causerie: no model at no/such/model.gguf");
     check_failure(&["--port", "0", "--slots", "0"], "expected 1 to 1024");
     check_failure(&["--port", "0", "--threads", "0"], "expected a number from 1 to 1024");
-    check_failure(&["--port", "0", "--cache-type", "f8"], "[possible values: f16, f32]");
+    check_failure(&["--port", "0", "--cache-type", "f8"], "[possible values: f16, f32, q8_0]");
 }

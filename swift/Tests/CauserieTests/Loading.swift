@@ -19,8 +19,10 @@ import Testing
     }
 
     @Test func takesThreadsAndTheTypeOfTheCache() async throws {
-        let options = LoadOptions().with(\.threads, 1).with(\.cacheType, .f32)
-        _ = try await loadModel(url: demo, options: options)
+        let options = LoadOptions().with(\.threads, 1)
+        for cacheType in [CacheType.f16, .f32, .q80] {
+            _ = try await loadModel(url: demo, options: options.with(\.cacheType, cacheType))
+        }
         await #expect {
             try await loadModel(url: demo, options: options.with(\.threads, 0))
         } throws: { ($0 as? SdkError)?.kind == "InvalidOption" }

@@ -4,26 +4,12 @@ use super::*;
 use crate::cpu::Cpu;
 use crate::matrix::Format;
 use crate::pool::Pool;
+use crate::random::{Random, same};
 
 const FORMATS: [Format; 8] =
     [Format::F32, Format::F16, Format::Bf16, Format::Q8_0, Format::Q4_0, Format::Q4K, Format::Q5K, Format::Q6K];
 
-/// xorshift: any bits will do.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// From -1 to 1.
-    fn float(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-
     /// The bytes of a file's matrix: random ones, with scales that stay small.
     fn matrix(&mut self, format: Format, (n_rows, n_columns): (usize, usize)) -> Vec<u8> {
         let n_blocks = n_rows * n_columns / format.block();
@@ -60,19 +46,19 @@ fn product(cpu: &Cpu, matrix: &Matrix, x: &[f32], adds: bool) -> Vec<f32> {
         to.copy_from_slice(&x[row * n_columns..][..n_columns]);
     });
     let mut out = vec![0.5; n_rows * matrix.n_rows()];
-    cpu.product(&activations, &mut [crate::Product { matrix, out: &mut out, adds }]);
+    cpu.product(&activations, [crate::Product { matrix, out: &mut out, adds }]);
     out
 }
 
 #[test]
 fn all_kernels_give_the_same_bits() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let portable = cpu(Tier::Portable, 1);
     for format in FORMATS {
         for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512)] {
             let bytes = random.matrix(format, (n_outputs, n_columns));
             let matrix = portable.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();
-            let x: Vec<f32> = (0..45 * n_columns).map(|_| random.float()).collect();
+            let x = random.floats(45 * n_columns);
             let expect = product(&portable, &matrix, &x, false);
             for tier in Tier::all() {
                 for (n_threads, n_rows) in [(1, 45), (2, 45), (3, 16), (2, 17), (1, 12), (2, 7), (1, 3), (2, 1)] {
@@ -88,21 +74,17 @@ fn all_kernels_give_the_same_bits() {
     }
 }
 
-fn same(a: &[f32], b: &[f32]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
-}
-
 /// Quantising activations to eight bits costs up to half a step of 127 for each, which adds up as noise does: a relative
 /// error of some thousandths. Floats differ by rounding alone.
 #[test]
 fn products_are_right() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let cpu = Cpu::new(2);
     for format in FORMATS {
         let (n_outputs, n_columns) = (64, 1024);
         let bytes = random.matrix(format, (n_outputs, n_columns));
         let matrix = cpu.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();
-        let x: Vec<f32> = (0..n_columns).map(|_| random.float()).collect();
+        let x = random.floats(n_columns);
         let y = product(&cpu, &matrix, &x, false);
         let (mut error, mut size) = (0.0, 0.0);
         let mut weights = vec![0.0; n_columns];
@@ -122,7 +104,7 @@ fn what_is_not_a_number_is_not_hidden() {
     for tier in Tier::all() {
         for format in [Format::Q8_0, Format::Q4K, Format::F32] {
             let cpu = cpu(tier, 1);
-            let bytes = Random(3).matrix(format, (16, 256));
+            let bytes = Random::new(3).matrix(format, (16, 256));
             let matrix = cpu.matrix(format, (16, 256), |range| Ok(&bytes[range])).unwrap();
             for wrong in [f32::NAN, f32::INFINITY] {
                 let mut x = vec![1.0; 20 * 256];

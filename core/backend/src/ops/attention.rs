@@ -6,7 +6,7 @@
 //! share a key head go through a page together, to read it once.
 
 use crate::grid::Grid;
-use crate::pages::{CacheType, Kept, KeyValues, PAGE};
+use crate::pages::{CacheType, GROUP, Kept, KeyValues, PAGE};
 use crate::simd::{LANES, Simd, Work};
 
 /// Queries that go through a page together.
@@ -43,8 +43,23 @@ impl Work for Attention<'_> {
         match self.past.shape().cache_type {
             CacheType::F16 => self.all::<S, u16>(simd),
             CacheType::F32 => self.all::<S, f32>(simd),
+            CacheType::Q8_0 => self.all::<S, i8>(simd),
         }
     }
+}
+
+/// The keys or the values of a page and a head.
+#[derive(Clone, Copy)]
+struct Rows<'a, T> {
+    numbers: &'a [[T; LANES]],
+    /// Empty where numbers stand for themselves.
+    scales: &'a [f32],
+}
+
+/// A head's part of a page's numbers, of which each token has so many.
+#[inline(always)]
+fn part<T>(numbers: &[T], head: usize, width: usize) -> &[T] {
+    &numbers[head * PAGE * width..][..PAGE * width]
 }
 
 /// What a query has summed up.
@@ -76,7 +91,7 @@ impl Attention<'_> {
     #[inline(always)]
     fn some<S: Simd, T: Kept, const Q: usize>(&self, simd: S, first: usize) {
         let shape = self.past.shape();
-        let (head_dim, padded_dim) = (shape.head_dim, shape.padded_dim());
+        let (head_dim, padded_dim, n_groups) = (shape.head_dim, shape.padded_dim(), shape.n_groups());
         let width = self.out.n_columns;
         let places: [(usize, usize); Q] = std::array::from_fn(|at| self.place(first + at));
         let queries = places.map(|(row, head)| &self.queries[row * width + head * head_dim..][..head_dim]);
@@ -94,8 +109,14 @@ impl Attention<'_> {
         for page_at in start / PAGE..end.div_ceil(PAGE) {
             let page = self.past.page::<T>(page_at);
             let n_tokens = (end - page_at * PAGE).min(PAGE);
-            let keys = &page.keys[self.key_head * PAGE * head_dim..][..PAGE * head_dim].as_chunks::<LANES>().0;
-            let values = &page.values[self.key_head * PAGE * padded_dim..][..PAGE * padded_dim].as_chunks::<LANES>().0;
+            let keys = Rows {
+                numbers: part(&page.keys, self.key_head, head_dim).as_chunks().0,
+                scales: part(&page.key_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
+            };
+            let values = Rows {
+                numbers: part(&page.values, self.key_head, padded_dim).as_chunks().0,
+                scales: part(&page.value_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
+            };
             // Two vectors at once where there is room: each sum waits for the one before it.
             let mut scores = match S::HAS_MANY_REGISTERS || Q == 1 {
                 true => self.scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens),
@@ -128,19 +149,28 @@ impl Attention<'_> {
     fn scores<S: Simd, T: Kept, const Q: usize, const V: usize>(
         &self,
         simd: S,
-        keys: &[[T; LANES]],
+        keys: Rows<'_, T>,
         queries: &[&[f32]; Q],
         n_tokens: usize,
     ) -> [[f32; PAGE]; Q] {
         let head_dim = queries[0].len();
+        let (scales, _) = keys.scales.as_chunks::<LANES>();
         let mut scores = [[0.0; PAGE]; Q];
         for vector in (0..n_tokens.div_ceil(LANES)).step_by(V) {
-            let keys: [&[[T; LANES]]; V] = std::array::from_fn(|at| &keys[(vector + at) * head_dim..][..head_dim]);
+            let keys: [&[[T; LANES]]; V] =
+                std::array::from_fn(|at| &keys.numbers[(vector + at) * head_dim..][..head_dim]);
             let mut sums = [[simd.splat(0.0); V]; Q];
+            let mut scale = [simd.splat(1.0); V];
             for dim in 0..head_dim {
                 let mut key = [simd.splat(0.0); V];
                 for at in 0..V {
                     key[at] = T::load(simd, &keys[at][dim]);
+                    if T::HAS_SCALE {
+                        if dim % GROUP == 0 {
+                            scale[at] = simd.load(&scales[(vector + at) * head_dim.div_ceil(GROUP) + dim / GROUP]);
+                        }
+                        key[at] = simd.mul(key[at], scale[at]);
+                    }
                 }
                 for at in 0..Q {
                     let x = simd.splat(queries[at][dim]);
@@ -199,7 +229,7 @@ fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut Sums, scale: S::
 #[expect(clippy::too_many_arguments, reason = "an inner loop, not a thing of its own")]
 fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
     simd: S,
-    values: &[[T; LANES]],
+    values: Rows<'_, T>,
     n_dims: usize,
     dim: usize,
     n_tokens: usize,
@@ -215,9 +245,14 @@ fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
         }
     }
     for token in 0..n_tokens {
-        let row = &values[token * n_dims + dim..][..D];
+        let row = &values.numbers[token * n_dims + dim..][..D];
         for offset in 0..D {
-            let value = T::load(simd, &row[offset]);
+            let mut value = T::load(simd, &row[offset]);
+            if T::HAS_SCALE {
+                let n_groups = values.scales.len() / PAGE;
+                let scale = values.scales[token * n_groups + (dim + offset) * LANES / GROUP];
+                value = simd.mul(value, simd.splat(scale));
+            }
             for at in 0..Q {
                 sums[at][offset] = simd.mul_add(value, simd.splat(weights[at][token]), sums[at][offset]);
             }

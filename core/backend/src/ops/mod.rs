@@ -5,3 +5,5 @@ pub(crate) mod convolution;
 pub(crate) mod gate;
 pub(crate) mod norm;
 pub(crate) mod rotation;
+#[cfg(test)]
+mod tests;

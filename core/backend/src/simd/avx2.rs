@@ -77,6 +77,16 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn load_i8(self, from: &[i8; LANES]) -> Pair {
+        // SAFETY: as above; sixteen values are read.
+        unsafe {
+            let half =
+                |at: usize| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from.as_ptr().add(at).cast())));
+            Pair(half(0), half(8))
+        }
+    }
+
+    #[inline(always)]
     fn add(self, a: Pair, b: Pair) -> Pair {
         // SAFETY: as above.
         unsafe { Pair(_mm256_add_ps(a.0, b.0), _mm256_add_ps(a.1, b.1)) }

@@ -70,6 +70,12 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn load_i8(self, from: &[i8; LANES]) -> __m512 {
+        // SAFETY: the token stands for AVX-512 F; sixteen values are read.
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
+    }
+
+    #[inline(always)]
     fn add(self, a: __m512, b: __m512) -> __m512 {
         // SAFETY: the token stands for AVX-512 F.
         unsafe { _mm512_add_ps(a, b) }

@@ -42,6 +42,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn load_f16(self, from: &[u16; LANES]) -> Self::Floats;
     /// bf16 bits to f32.
     fn load_bf16(self, from: &[u16; LANES]) -> Self::Floats;
+    /// Whole numbers to f32.
+    fn load_i8(self, from: &[i8; LANES]) -> Self::Floats;
 
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;

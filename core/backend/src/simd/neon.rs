@@ -92,6 +92,17 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
+    fn load_i8(self, from: &[i8; LANES]) -> Four {
+        // SAFETY: sixteen values are read.
+        let words = unsafe {
+            let bytes = vld1q_s8(from.as_ptr());
+            let (low, high) = (vmovl_s8(vget_low_s8(bytes)), vmovl_s8(vget_high_s8(bytes)));
+            [vget_low_s16(low), vget_high_s16(low), vget_low_s16(high), vget_high_s16(high)]
+        };
+        each!(|words| vcvtq_f32_s32(vmovl_s16(words)))
+    }
+
+    #[inline(always)]
     fn add(self, a: Four, b: Four) -> Four {
         each!(|a, b| vaddq_f32(a, b))
     }

@@ -41,6 +41,11 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn load_i8(self, from: &[i8; LANES]) -> Self::Floats {
+        from.map(f32::from)
+    }
+
+    #[inline(always)]
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
         std::array::from_fn(|lane| a[lane] + b[lane])
     }

@@ -12,8 +12,9 @@ impl Experts<Candle> {
         let shares: Vec<Vec<f32>> = sigmoid(&self.router.forward(x)?)?.to_vec2()?; // (time, experts)
         // The tokens of each expert, with their weights. All tokens of an expert go through it together.
         let mut tokens = vec![(Vec::new(), Vec::new()); self.experts.len()];
+        let mut order = Vec::new();
         for (token, shares) in (0u32..).zip(&shares) {
-            for (expert, weight) in self.route(shares) {
+            for (expert, weight) in self.route(shares, &mut order) {
                 tokens[expert].0.push(token);
                 tokens[expert].1.push(weight);
             }

@@ -10,6 +10,9 @@ use crate::model::native::{Native, resize};
 #[derive(Default)]
 pub(super) struct Buffers {
     shares: Vec<f32>,
+    /// Of each expert, the rows that take it, with their weights.
+    rows: Vec<Vec<(usize, f32)>>,
+    order: Vec<usize>,
     inputs: Activations,
     gate: Vec<f32>,
     up: Vec<f32>,
@@ -19,21 +22,22 @@ pub(super) struct Buffers {
 impl Experts<Native> {
     pub(super) fn forward(&self, cpu: &Cpu, buffers: &mut super::Buffers) {
         let super::Buffers { stream, inputs: all, experts: buffers, .. } = buffers;
-        let Buffers { shares, inputs, gate, up, out } = buffers;
+        let Buffers { shares, rows, order, inputs, gate, up, out } = buffers;
         let (n_experts, n_rows) = (self.experts.len(), all.n_rows());
-        cpu.product(all, &mut [self.router.product(shares, n_rows)]);
+        cpu.product(all, [self.router.product(shares, n_rows)]);
         self.router.add_bias(cpu, shares);
         shares.iter_mut().for_each(|share| *share = 1.0 / (1.0 + (-*share).exp()));
-        let mut rows = vec![Vec::new(); n_experts];
+        rows.resize_with(n_experts, Vec::new);
+        rows.iter_mut().for_each(Vec::clear);
         for (row, shares) in shares.chunks_exact(n_experts).enumerate() {
-            self.route(shares).into_iter().for_each(|(expert, weight)| rows[expert].push((row, weight)));
+            self.route(shares, order).for_each(|(expert, weight)| rows[expert].push((row, weight)));
         }
-        for (expert, rows) in self.experts.iter().zip(rows).filter(|(_, rows)| !rows.is_empty()) {
+        for (expert, rows) in self.experts.iter().zip(&*rows).filter(|(_, rows)| !rows.is_empty()) {
             let (hidden, quantises) = (expert.gate.weight.n_columns(), expert.quantises());
             cpu.inputs(inputs, (rows.len(), hidden), quantises, |at, x| x.copy_from_slice(all.row(rows[at].0)));
             expert.gated(cpu, inputs, gate, up);
             resize(out, rows.len() * hidden);
-            cpu.product(inputs, &mut [Product { matrix: &expert.down.weight, out, adds: false }]);
+            cpu.product(inputs, [Product { matrix: &expert.down.weight, out, adds: false }]);
             for ((row, weight), y) in rows.iter().zip(out.chunks_exact(hidden)) {
                 let stream = &mut stream[row * hidden..][..hidden];
                 stream.iter_mut().zip(y).for_each(|(x, y)| *x += weight * y);

@@ -12,8 +12,9 @@ use causerie_backend::{
     Activations, AttentionStep, CacheShape, CacheType, ConvolutionStep, Cpu, KeyValues, Matrix, Product, Turns,
 };
 
+use smallvec::SmallVec;
+
 use crate::error::Result;
-use crate::model::Step;
 use crate::model::attention::{Attention, Heads};
 use crate::model::backend::Backend;
 use crate::model::decoder::Decoder;
@@ -23,6 +24,7 @@ use crate::model::linear::Linear;
 use crate::model::rope::Rope;
 use crate::model::short_convolution::ShortConvolution;
 use crate::model::state::{LayerState, State, Window};
+use crate::model::{PerSequence, Step};
 use crate::weights::{MatrixPlace, Weights};
 
 pub(crate) struct Native {
@@ -34,12 +36,15 @@ pub(crate) struct Native {
 /// Numbers between operations.
 #[derive(Default)]
 struct Buffers {
+    /// The tokens of all rows.
+    ids: Vec<u32>,
     /// What the layers add to: `(rows, hidden)`.
     stream: Vec<f32>,
     inputs: Activations,
     /// Outputs of products: of convolutions; queries, keys and values; gates and what they let through.
     projected: [Vec<f32>; 3],
     mixed: Vec<f32>,
+    logits: Vec<f32>,
     angles: Vec<Angles>,
     experts: experts::Buffers,
 }
@@ -85,18 +90,20 @@ impl Decoder<Native> {
         State::new(layers.collect())
     }
 
-    /// Reads the tokens of each step, and gives the logits of those that want them, in order.
-    pub(crate) fn forward(&self, steps: &mut [Step<'_>]) -> Vec<Vec<f32>> {
+    /// Reads the tokens of each step, and fills in the logits of those that want them.
+    pub(crate) fn forward(&self, steps: &mut [Step<'_>]) {
         let (cpu, hidden) = (&self.backend.cpu, self.hidden);
         let mut buffers = self.backend.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let buffers = &mut *buffers;
-        let ids: Vec<u32> = steps.iter().flat_map(|step| step.ids).copied().collect();
         let rows = rows(steps);
         let ropes = self.ropes();
         buffers.turn_to(steps, &ropes);
-        resize(&mut buffers.stream, ids.len() * hidden);
         steps.iter_mut().for_each(|step| step.state.expect_cut(1 < step.n_logits));
-        cpu.for_rows(&mut buffers.stream, hidden, |row, x| self.embedding.read_row(ids[row] as usize, x));
+        let Buffers { ids, stream, .. } = &mut *buffers;
+        ids.clear();
+        ids.extend(steps.iter().flat_map(|step| step.ids));
+        resize(stream, ids.len() * hidden);
+        cpu.for_rows(stream, hidden, |row, x| self.embedding.read_row(ids[row] as usize, x));
 
         for (at, layer) in self.layers.iter().enumerate() {
             let quantises = match &layer.operator {
@@ -127,40 +134,35 @@ impl Decoder<Native> {
         for step in steps.iter_mut() {
             step.state.n_tokens += step.ids.len();
         }
-        self.logits(steps, &rows, buffers)
+        self.logits(steps, &rows, buffers);
     }
 
-    /// The logits after the last rows of each step that wants them.
-    fn logits(&self, steps: &[Step<'_>], rows: &[Range<usize>], buffers: &mut Buffers) -> Vec<Vec<f32>> {
+    /// Computes the logits after the last rows of each step that wants them.
+    fn logits(&self, steps: &mut [Step<'_>], rows: &[Range<usize>], buffers: &mut Buffers) {
         let (cpu, hidden) = (&self.backend.cpu, self.hidden);
-        let wanted = steps.iter().zip(rows);
-        let last: Vec<usize> = wanted.flat_map(|(step, rows)| rows.end - step.n_logits..rows.end).collect();
-        if last.is_empty() {
-            return Vec::new();
+        let Buffers { stream, inputs, mixed, logits, .. } = buffers;
+        mixed.clear();
+        for (step, rows) in steps.iter().zip(rows) {
+            mixed.extend_from_slice(&stream[(rows.end - step.n_logits) * hidden..rows.end * hidden]);
         }
-        buffers.mixed.clear();
-        last.iter().for_each(|row| buffers.mixed.extend_from_slice(&buffers.stream[row * hidden..][..hidden]));
-        let head = self.head();
-        let quantises = head.format().is_quantised();
-        cpu.norm(&buffers.mixed, &self.output_norm, self.norm_eps, quantises, &mut buffers.inputs);
-        let mut logits = vec![0.0; last.len() * self.n_vocabulary];
-        cpu.product(&buffers.inputs, &mut [Product { matrix: head, out: &mut logits, adds: false }]);
-        let lengths = steps.iter().map(|step| step.n_logits * self.n_vocabulary).filter(|length| 0 < *length);
-        if lengths.clone().count() == 1 {
-            return vec![logits];
+        if !mixed.is_empty() {
+            let head = self.head();
+            cpu.norm(mixed, &self.output_norm, self.norm_eps, head.format().is_quantised(), inputs);
+            resize(logits, inputs.n_rows() * self.n_vocabulary);
+            cpu.product(inputs, [Product { matrix: head, out: logits, adds: false }]);
         }
         let mut rest = logits.as_slice();
-        let next = |length| {
-            let (these, later) = rest.split_at(length);
+        for step in steps {
+            let (these, later) = rest.split_at(step.n_logits * self.n_vocabulary);
+            step.logits.clear();
+            step.logits.extend_from_slice(these);
             rest = later;
-            these.to_vec()
-        };
-        lengths.map(next).collect()
+        }
     }
 
     /// The kinds of rotary positions that layers have.
-    fn ropes(&self) -> Vec<&Rope> {
-        let mut ropes: Vec<&Rope> = Vec::new();
+    fn ropes(&self) -> SmallVec<[&Rope; 2]> {
+        let mut ropes: SmallVec<[&Rope; 2]> = SmallVec::new();
         for layer in &self.layers {
             if let Operator::Attention(Attention { rope: Some(rope), .. }) = &layer.operator
                 && !ropes.contains(&rope)
@@ -173,7 +175,7 @@ impl Decoder<Native> {
 }
 
 /// Which rows are whose.
-fn rows(steps: &[Step<'_>]) -> Vec<Range<usize>> {
+fn rows(steps: &[Step<'_>]) -> PerSequence<Range<usize>> {
     let mut end = 0;
     let next = |step: &Step<'_>| {
         let start = end;
@@ -222,7 +224,7 @@ impl Linear<Native> {
 
     /// Adds what the map makes of the inputs to the stream.
     fn add_to(&self, cpu: &Cpu, inputs: &Activations, stream: &mut [f32]) {
-        cpu.product(inputs, &mut [Product { matrix: &self.weight, out: stream, adds: true }]);
+        cpu.product(inputs, [Product { matrix: &self.weight, out: stream, adds: true }]);
         self.add_bias(cpu, stream);
     }
 }
@@ -234,7 +236,7 @@ impl ShortConvolution<Native> {
     fn forward(&self, cpu: &Cpu, states: States<'_, '_>, buffers: &mut Buffers) {
         let Buffers { stream, inputs, projected: [projected, ..], .. } = buffers;
         let n_rows = stream.len() / self.hidden;
-        cpu.product(inputs, &mut [self.in_proj.product(projected, n_rows)]);
+        cpu.product(inputs, [self.in_proj.product(projected, n_rows)]);
         self.in_proj.add_bias(cpu, projected);
         let step = |(state, rows): (_, &Range<usize>)| match state {
             &mut LayerState::Window(ref mut window) => {
@@ -243,7 +245,7 @@ impl ShortConvolution<Native> {
             }
             _ => None,
         };
-        let mut steps: Vec<_> = states.filter_map(step).collect();
+        let mut steps: PerSequence<_> = states.filter_map(step).collect();
         let weights = (self.taps.as_slice(), self.bias.as_deref(), self.hidden);
         cpu.convolution(projected, weights, &mut steps, self.out_proj.is_quantised(), inputs);
         self.out_proj.add_to(cpu, inputs, stream);
@@ -257,7 +259,7 @@ impl Attention<Native> {
         let n_rows = inputs.n_rows();
         cpu.product(
             inputs,
-            &mut [self.q_proj.product(q, n_rows), self.k_proj.product(k, n_rows), self.v_proj.product(v, n_rows)],
+            [self.q_proj.product(q, n_rows), self.k_proj.product(k, n_rows), self.v_proj.product(v, n_rows)],
         );
         self.q_proj.add_bias(cpu, q);
         self.k_proj.add_bias(cpu, k);
@@ -270,7 +272,7 @@ impl Attention<Native> {
         cpu.turn(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), turns);
         cpu.turn(k, (n_keys * head_dim, head_dim), norms.map(|(_, norm)| (norm.as_slice(), norm_eps)), turns);
         let width = n_keys * head_dim;
-        let mut steps = Vec::new();
+        let mut steps = PerSequence::new();
         for (state, rows) in states {
             if let LayerState::Pages(past) = state {
                 let part = rows.start * width..rows.end * width;
@@ -302,7 +304,7 @@ impl Dense<Native> {
     /// From the inputs of the block to those of its last map.
     fn gated(&self, cpu: &Cpu, inputs: &mut Activations, gate: &mut Vec<f32>, up: &mut Vec<f32>) {
         let n_rows = inputs.n_rows();
-        cpu.product(inputs, &mut [self.gate.product(gate, n_rows), self.up.product(up, n_rows)]);
+        cpu.product(inputs, [self.gate.product(gate, n_rows), self.up.product(up, n_rows)]);
         self.gate.add_bias(cpu, gate);
         self.up.add_bias(cpu, up);
         cpu.gate(gate, up, self.gate.weight.n_rows(), self.down.is_quantised(), inputs);

@@ -58,12 +58,18 @@ fn candle() -> Compute {
     Compute::Candle(candle_core::Device::Cpu)
 }
 
+fn read(model: &Model, ids: &[u32], state: &mut State) -> Vec<f32> {
+    let mut logits = Vec::new();
+    model.forward_one(ids, state, &mut logits).unwrap();
+    logits
+}
+
 /// Reads the tokens in stretches of the lengths given, over and over, and returns the logits at the end of each.
 fn logits(model: &Model, ids: &[u32], lengths: &[usize]) -> Vec<(usize, Vec<f32>)> {
     let (mut state, mut rest, mut found) = (model.start().unwrap(), ids, Vec::new());
     for length in lengths.iter().cycle() {
         let (now, later) = rest.split_at(rest.len().min(*length));
-        let logits = model.forward(now, &mut state).unwrap().unwrap();
+        let logits = read(model, now, &mut state);
         found.push((state.n_tokens() - 1, logits));
         rest = later;
         if rest.is_empty() {
@@ -81,12 +87,12 @@ fn greedy(model: &Model, golden: &Golden, prompt_stretch: usize) -> Vec<u32> {
     let mut state = model.start().unwrap();
     let mut last = Vec::new();
     for stretch in golden.prompt.chunks(prompt_stretch) {
-        last = model.forward(stretch, &mut state).unwrap().unwrap();
+        last = read(model, stretch, &mut state);
     }
     let mut reply = vec![best(&last)];
     while reply.len() < golden.greedy.len() {
         let token = reply[reply.len() - 1];
-        reply.push(best(&model.forward(&[token], &mut state).unwrap().unwrap()));
+        reply.push(best(&read(model, &[token], &mut state)));
     }
     reply
 }

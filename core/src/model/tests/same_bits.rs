@@ -39,6 +39,10 @@ fn stretches_and_threads_make_no_difference() {
             }
         }
     }
+    for cache_type in [CacheType::F16, CacheType::Q8_0] {
+        let model = load_with("lfm2-q4_0.gguf", native(cache_type));
+        assert_eq!(last(&model, &ids(97, 1), &[7, 32, 1]), last(&model, &ids(97, 1), &[97]), "{cache_type:?}");
+    }
 }
 
 #[test]
@@ -49,35 +53,58 @@ fn other_sequences_make_no_difference() {
         let alone = prompts.iter().map(|ids| last(&model, ids, &[ids.len()]));
         let alone: Vec<_> = alone.collect();
         let mut states: Vec<State> = prompts.iter().map(|_| model.start().unwrap()).collect();
-        let steps = prompts.iter().zip(&mut states);
-        let mut steps: Vec<Step<'_>> = steps.map(|(ids, state)| Step { ids, state, n_logits: 1 }).collect();
-        let forward = |steps: &mut [Step<'_>]| -> Vec<_> {
-            let outcomes = model.forward_all(steps).into_iter();
-            outcomes.filter_map(|outcome| outcome.unwrap()).map(|logits| bits(&logits)).collect()
-        };
-        let together = forward(&mut steps);
-        assert_eq!(together, alone, "{file}");
+        let mut together = vec![Vec::new(); prompts.len()];
+        let steps = prompts.iter().zip(&mut states).zip(&mut together);
+        let mut steps: Vec<_> = steps.map(|((ids, state), logits)| Step { ids, state, logits, n_logits: 1 }).collect();
+        model.forward(&mut steps).into_iter().for_each(|outcome| assert!(outcome.unwrap()));
+        assert_eq!(together.iter().map(|logits| bits(logits)).collect::<Vec<_>>(), alone, "{file}");
         // And on from there, one of them beside a prompt.
-        let then = |state: &mut State| bits(&model.forward(&[5], state).unwrap().unwrap());
-        let expect = then(&mut states[0].clone());
+        let expect = bits(&read(&model, &[5], &mut states[0].clone()));
         let (first, rest) = states.split_at_mut(1);
-        let mut steps = [
-            Step { ids: &prompts[2], state: &mut rest[0], n_logits: 0 },
-            Step { ids: &[5], state: &mut first[0], n_logits: 1 },
-        ];
-        assert_eq!(forward(&mut steps), [expect], "{file}");
+        let (mut none, mut logits) = (vec![1.0], Vec::new());
+        model.forward(&mut [
+            Step { ids: &prompts[2], state: &mut rest[0], logits: &mut none, n_logits: 0 },
+            Step { ids: &[5], state: &mut first[0], logits: &mut logits, n_logits: 1 },
+        ]);
+        assert_eq!((none, bits(&logits)), (vec![], expect), "{file}");
     }
 }
 
 #[test]
 fn a_state_that_was_saved_goes_on_as_before() {
-    for (file, cache_type) in [("lfm2-q4_0.gguf", CacheType::F16), ("lfm2-sliding-q4_0.gguf", CacheType::F32)] {
+    for (file, cache_type) in [
+        ("lfm2-q4_0.gguf", CacheType::F16),
+        ("lfm2-sliding-q4_0.gguf", CacheType::F32),
+        ("lfm2-q4_0.gguf", CacheType::Q8_0),
+    ] {
         let model = load_with(file, native(cache_type));
         let mut state = model.start().unwrap();
-        model.forward(&ids(90, 5), &mut state).unwrap();
+        read(&model, &ids(90, 5), &mut state);
         let mut restored = State::from_bytes(&state.to_bytes().unwrap(), &model.start().unwrap()).unwrap();
-        let then = |state: &mut State| bits(&model.forward(&[5, 6], state).unwrap().unwrap());
+        let then = |state: &mut State| bits(&read(&model, &[5, 6], state));
         assert_eq!(then(&mut restored), then(&mut state), "{file}");
+    }
+}
+
+#[test]
+fn a_state_serves_only_where_keys_and_values_are_kept_as_they_were() {
+    let [kept, other] =
+        [CacheType::F16, CacheType::Q8_0].map(|cache_type| load_with("lfm2-q4_0.gguf", native(cache_type)));
+    let mut state = kept.start().unwrap();
+    read(&kept, &ids(9, 5), &mut state);
+    assert!(State::from_bytes(&state.to_bytes().unwrap(), &other.start().unwrap()).is_none());
+}
+
+#[test]
+fn keys_and_values_of_bytes_make_little_difference() {
+    for file in ["lfm2-f32.gguf", "lfm2moe-q8_0.gguf", "lfm2-sliding-q4_0.gguf"] {
+        let rows = [CacheType::F32, CacheType::Q8_0].map(|cache_type| {
+            let model = load_with(file, native(cache_type));
+            read(&model, &ids(97, 4), &mut model.start().unwrap())
+        });
+        let spread = rows[0].iter().map(|x| x * x).sum::<f32>().sqrt();
+        let error = rows[0].iter().zip(&rows[1]).map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt();
+        assert!(0.0 < error && error < 0.02 * spread, "{file}: {error} of {spread}");
     }
 }
 
@@ -86,16 +113,16 @@ fn a_step_gives_the_logits_of_several_tokens_and_can_be_taken_back() {
     for file in FILES {
         let model = load_with(file, native(CacheType::F16));
         let (mut before, guesses) = (model.start().unwrap(), ids(9, 7));
-        model.forward(&ids(61, 6), &mut before).unwrap();
+        read(&model, &ids(61, 6), &mut before);
         let mut one_by_one = before.clone();
-        let next = |state: &mut State, id: u32| bits(&model.forward(&[id], state).unwrap().unwrap());
+        let next = |state: &mut State, id: u32| bits(&read(&model, &[id], state));
         let expect: Vec<_> = guesses.iter().map(|id| next(&mut one_by_one, *id)).collect();
         let (mut state, mut other) = (before.clone(), model.start().unwrap());
-        let mut steps = [
-            Step { ids: &guesses, state: &mut state, n_logits: 6 },
-            Step { ids: &[1, 2], state: &mut other, n_logits: 1 },
-        ];
-        let logits = model.forward_all(&mut steps).swap_remove(0).unwrap().unwrap();
+        let (mut logits, mut others) = (Vec::new(), Vec::new());
+        model.forward(&mut [
+            Step { ids: &guesses, state: &mut state, logits: &mut logits, n_logits: 6 },
+            Step { ids: &[1, 2], state: &mut other, logits: &mut others, n_logits: 1 },
+        ]);
         let rows: Vec<_> = logits.chunks_exact(model.n_vocabulary()).map(bits).collect();
         assert_eq!(rows, expect[3..], "{file}");
         for n_right in 3..=9 {
@@ -111,12 +138,29 @@ fn a_step_gives_the_logits_of_several_tokens_and_can_be_taken_back() {
 fn the_reference_gives_the_logits_of_several_tokens() {
     let (native, candle) = (load("lfm2-f32.gguf"), load_with("lfm2-f32.gguf", candle()));
     let rows = |model: &Model| {
-        let mut state = model.start().unwrap();
-        let step = Step { ids: &ids(20, 8), state: &mut state, n_logits: 4 };
-        model.forward_all(&mut [step]).swap_remove(0).unwrap().unwrap()
+        let mut logits = Vec::new();
+        let step = Step { ids: &ids(20, 8), state: &mut model.start().unwrap(), logits: &mut logits, n_logits: 4 };
+        assert!(model.forward(&mut [step]).iter().all(|outcome| matches!(outcome, Ok(true))));
+        logits
     };
     let (ours, theirs) = (rows(&native), rows(&candle));
     assert_eq!((ours.len(), theirs.len()), (4 * native.n_vocabulary(), 4 * native.n_vocabulary()));
     // The same arithmetic in another order.
     assert!(ours.iter().zip(&theirs).all(|(ours, theirs)| (ours - theirs).abs() <= 1e-4));
+}
+
+#[test]
+fn a_token_takes_no_allocation() {
+    for file in FILES {
+        let model = load_with(file, native(CacheType::F16));
+        let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
+        let mut step = |ids: &[u32]| {
+            model.forward(&mut [Step { ids, state: &mut state, logits: &mut logits, n_logits: 1 }]);
+        };
+        // The first steps make room, and the page of keys and values that the others still fit into.
+        step(&ids(20, 9));
+        step(&[1]);
+        let counted = allocation_counter::measure(|| (2..8).for_each(|id| step(&[id])));
+        assert_eq!(counted.count_total, 0, "{file}");
+    }
 }

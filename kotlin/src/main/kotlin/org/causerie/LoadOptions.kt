@@ -27,7 +27,7 @@ public class LoadOptionsBuilder {
      */
     public var threads: Int? = null
 
-    /** What keys and values are kept as, where the CPU is one that our kernels know. Default: F16. */
+    /** What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16. */
     public var cacheType: CacheType? = null
 
     /** A chat template in place of the model's own. */

@@ -1,0 +1,249 @@
+//! Each processor's vectors against the plain ones, to the bit, and those against arithmetic in f64.
+
+use crate::activations::Activations;
+use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, Turns};
+use crate::kernels::Tier;
+use crate::ops::rotation::Pairing;
+use crate::pages::{CacheShape, CacheType, KeyValues};
+use crate::pool::Pool;
+use crate::random::{Random, same};
+
+const CACHE_TYPES: [CacheType; 3] = [CacheType::F16, CacheType::F32, CacheType::Q8_0];
+/// Full vectors, and such that leave some lanes over.
+const WIDTHS: [usize; 4] = [64, 128, 96, 37];
+
+/// What the plain vectors make of it, after all others, with one thread and with three, made the same.
+#[track_caller]
+fn agreed(work: impl Fn(&Cpu) -> Vec<f32>) -> Vec<f32> {
+    let plain = work(&Cpu::with(Tier::Portable, Pool::new(1)));
+    for tier in Tier::all() {
+        for n_threads in [1, 3] {
+            let found = work(&Cpu::with(tier, Pool::new(n_threads)));
+            assert!(same(&found, &plain), "{tier:?}, {n_threads} threads");
+        }
+    }
+    plain
+}
+
+/// Sums in f32 lose some units in the last place.
+#[track_caller]
+fn assert_near(found: &[f32], exact: impl IntoIterator<Item = f64>) {
+    let mut n = 0;
+    for (found, exact) in found.iter().zip(exact) {
+        n += 1;
+        assert!((f64::from(*found) - exact).abs() < 1e-5 * exact.abs().max(1.0), "{found} is not {exact}");
+    }
+    assert_eq!(n, found.len());
+}
+
+fn rows_of(x: &Activations) -> Vec<f32> {
+    (0..x.n_rows()).flat_map(|row| x.row(row)).copied().collect()
+}
+
+#[test]
+fn attention_is_right_and_the_same() {
+    let mut random = Random::new(5);
+    for cache_type in CACHE_TYPES {
+        for (head_dim, n_heads, n_sharing, window) in
+            [(64, 2, 2, usize::MAX), (80, 1, 3, 50), (24, 3, 1, 70), (128, 1, 4, 1)]
+        {
+            let shape = CacheShape { n_heads, head_dim, cache_type };
+            // Two sequences, each with tokens before the stretch that is computed.
+            let pasts = [(3, 140), (45, 5)].map(|(n_before, n_rows)| {
+                let mut past = KeyValues::new(shape);
+                let n = (n_before + n_rows) * n_heads * head_dim;
+                past.append(&random.floats(n), &random.floats(n));
+                (past, n_before, n_rows)
+            });
+            let width = n_sharing * n_heads * head_dim;
+            let queries: Vec<f32> = random.floats(145 * width).iter().map(|x| 3.0 * x).collect();
+            let found = agreed(|cpu| {
+                let steps = [0..140, 140..145].into_iter().zip(&pasts);
+                let steps: Vec<_> = steps.map(|(rows, (past, ..))| AttentionStep { rows, past }).collect();
+                let mut mixed = vec![f32::NAN; queries.len()];
+                cpu.attention(&queries, &steps, window, &mut mixed);
+                mixed
+            });
+            let (mut rows, mut exact) = (queries.chunks_exact(head_dim), Vec::new());
+            for (past, n_before, n_rows) in &pasts {
+                let (keys, values) = past.to_floats();
+                for row in 0..*n_rows {
+                    for query_head in 0..n_sharing * n_heads {
+                        let head = query_head / n_sharing * past.n_tokens();
+                        let of = |all: &[f32], token: usize, at: usize| f64::from(all[(head + token) * head_dim + at]);
+                        let query = rows.next().unwrap();
+                        let end = n_before + row + 1;
+                        let seen = end.saturating_sub(window)..end;
+                        let score = |token| -> f64 {
+                            let products = query.iter().enumerate().map(|(at, q)| f64::from(*q) * of(&keys, token, at));
+                            products.sum::<f64>() / (head_dim as f64).sqrt()
+                        };
+                        let weights: Vec<f64> = seen.clone().map(|token| score(token).exp()).collect();
+                        let sum: f64 = weights.iter().sum();
+                        exact.extend((0..head_dim).map(|at| {
+                            let parts =
+                                seen.clone().zip(&weights).map(|(token, weight)| weight * of(&values, token, at));
+                            parts.sum::<f64>() / sum
+                        }));
+                    }
+                }
+            }
+            assert_near(&found, exact);
+        }
+    }
+}
+
+#[test]
+fn norms_are_right_and_the_same() {
+    let mut random = Random::new(6);
+    for width in WIDTHS {
+        let (x, weight) = (random.floats(40 * width), random.floats(width));
+        let found = agreed(|cpu| {
+            let mut y = Activations::default();
+            cpu.norm(&x, &weight, 1e-5, false, &mut y);
+            rows_of(&y)
+        });
+        let heads = agreed(|cpu| {
+            let mut heads = x.clone();
+            cpu.turn(&mut heads, (2 * width, width), Some((&weight, 1e-5)), None);
+            heads
+        });
+        let exact = x.chunks_exact(width).flat_map(|row| {
+            let mean = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / width as f64;
+            row.iter().zip(&weight).map(move |(x, w)| f64::from(*x) / (mean + 1e-5).sqrt() * f64::from(*w))
+        });
+        let exact: Vec<f64> = exact.collect();
+        assert_near(&found, exact.clone());
+        assert_near(&heads, exact);
+    }
+}
+
+#[test]
+fn gates_are_right_and_the_same() {
+    let mut random = Random::new(7);
+    for width in WIDTHS {
+        let gate: Vec<f32> = random.floats(20 * width).iter().map(|x| 90.0 * x).collect();
+        let up = random.floats(20 * width);
+        let found = agreed(|cpu| {
+            let mut y = Activations::default();
+            cpu.gate(&gate, &up, width, false, &mut y);
+            rows_of(&y)
+        });
+        let gated = |(gate, up): (&f32, &f32)| f64::from(*gate) / (1.0 + (-f64::from(*gate)).exp()) * f64::from(*up);
+        assert_near(&found, gate.iter().zip(&up).map(gated));
+    }
+}
+
+#[test]
+fn turns_are_right_and_the_same() {
+    let mut random = Random::new(8);
+    for (pairing, head_dim) in
+        [(Pairing::Halves, 64), (Pairing::Neighbours, 64), (Pairing::Halves, 24), (Pairing::Neighbours, 24)]
+    {
+        let (n_rows, n_heads) = (20, 3);
+        let x = random.floats(n_rows * n_heads * head_dim);
+        let angles = random.floats(n_rows * head_dim / 2);
+        let [cosines, sines] =
+            [f32::cos, f32::sin].map(|of| angles.iter().map(|angle| of(3.0 * angle)).collect::<Vec<_>>());
+        let found = agreed(|cpu| {
+            let mut rows = x.clone();
+            let turns = Turns { cosines: &cosines, sines: &sines, pairing };
+            cpu.turn(&mut rows, (n_heads * head_dim, head_dim), None, Some(turns));
+            rows
+        });
+        let mut exact = vec![0.0; x.len()];
+        for (head, (x, y)) in x.chunks_exact(head_dim).zip(exact.chunks_exact_mut(head_dim)).enumerate() {
+            for pair in 0..head_dim / 2 {
+                let (a, b) = match pairing {
+                    Pairing::Halves => (pair, pair + head_dim / 2),
+                    Pairing::Neighbours => (2 * pair, 2 * pair + 1),
+                };
+                let at = head / n_heads * head_dim / 2 + pair;
+                let (cosine, sine) = (f64::from(cosines[at]), f64::from(sines[at]));
+                y[a] = f64::from(x[a]) * cosine - f64::from(x[b]) * sine;
+                y[b] = f64::from(x[b]) * cosine + f64::from(x[a]) * sine;
+            }
+        }
+        assert_near(&found, exact);
+    }
+}
+
+#[test]
+fn convolutions_are_right_and_the_same() {
+    let mut random = Random::new(9);
+    for (hidden, window) in WIDTHS.into_iter().zip([3, 2, 7, 4]) {
+        let lengths = [1, 30, 2];
+        let n_rows: usize = lengths.iter().sum();
+        let projected = random.floats(n_rows * 3 * hidden);
+        let (taps, bias) = (random.floats(window * hidden), random.floats(hidden));
+        let pasts = lengths.map(|_| random.floats((window - 1) * hidden));
+        for bias in [None, Some(bias.as_slice())] {
+            let found = agreed(|cpu| {
+                let (mut pasts, mut end, mut y) = (pasts.clone(), 0, Activations::default());
+                let mut steps = Vec::new();
+                for (past, length) in pasts.iter_mut().zip(lengths) {
+                    steps.push(ConvolutionStep { rows: end..end + length, past });
+                    end += length;
+                }
+                cpu.convolution(&projected, (&taps, bias, hidden), &mut steps, false, &mut y);
+                [rows_of(&y), pasts.concat()].concat()
+            });
+            let (mut exact, mut kept) = (Vec::new(), Vec::new());
+            let mut rows = projected.chunks_exact(3 * hidden);
+            for (past, length) in pasts.iter().zip(lengths) {
+                let mut inputs: Vec<f64> = past.iter().map(|x| f64::from(*x)).collect();
+                for row in 0..length {
+                    let (b, cx) = rows.next().unwrap().split_at(hidden);
+                    let (c, x) = cx.split_at(hidden);
+                    inputs.extend(b.iter().zip(x).map(|(b, x)| f64::from(*b) * f64::from(*x)));
+                    exact.extend((0..hidden).map(|at| {
+                        let tap = |tap: usize| f64::from(taps[tap * hidden + at]) * inputs[(row + tap) * hidden + at];
+                        let sum = bias.map_or(0.0, |bias| f64::from(bias[at])) + (0..window).map(tap).sum::<f64>();
+                        f64::from(c[at]) * sum
+                    }));
+                }
+                kept.extend_from_slice(&inputs[length * hidden..]);
+            }
+            assert_near(&found, exact.into_iter().chain(kept));
+        }
+    }
+}
+
+#[test]
+fn bytes_are_near_and_stay_what_they_are() {
+    let mut random = Random::new(10);
+    for head_dim in [64, 40] {
+        let shape = CacheShape { n_heads: 2, head_dim, cache_type: CacheType::Q8_0 };
+        let mut past = KeyValues::new(shape);
+        let [keys, values] =
+            [1e-6, 50.0].map(|scale| random.floats(70 * 2 * head_dim).iter().map(|x| scale * x).collect::<Vec<_>>());
+        past.append(&keys, &values);
+        let kept = past.to_floats();
+        for (given, kept) in [(&keys, &kept.0), (&values, &kept.1)] {
+            for token in 0..70 {
+                for head in 0..2 {
+                    let given = &given[(token * 2 + head) * head_dim..][..head_dim];
+                    let kept = &kept[(head * 70 + token) * head_dim..][..head_dim];
+                    for (given, kept) in given.chunks(32).zip(kept.chunks(32)) {
+                        let largest = given.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+                        let is_near = |(given, kept): (&f32, &f32)| (given - kept).abs() <= largest / 253.0;
+                        assert!(given.iter().zip(kept).all(is_near));
+                    }
+                }
+            }
+        }
+        let mut again = KeyValues::new(shape);
+        again.append_heads(&kept.0, &kept.1);
+        let again = again.to_floats();
+        assert!(same(&again.0, &kept.0) && same(&again.1, &kept.1));
+    }
+}
+
+#[test]
+fn bytes_of_what_is_no_number_are_numbers() {
+    let shape = CacheShape { n_heads: 1, head_dim: 4, cache_type: CacheType::Q8_0 };
+    let mut past = KeyValues::new(shape);
+    past.append(&[0.0; 4], &[f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45]);
+    let (keys, values) = past.to_floats();
+    assert!(same(&keys, &[0.0; 4]) && values.iter().all(|value| value.is_finite()));
+}
