@@ -2927,7 +2927,7 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var threads: SdkCount?
     /**
-     * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+     * What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
      */
     public var cacheType: CacheType?
     /**
@@ -2973,7 +2973,7 @@ public struct LoadOptions: Equatable, Hashable {
          * many as there are fast cores.
          */threads: SdkCount? = nil,
         /**
-         * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+         * What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
          */cacheType: CacheType? = nil,
         /**
          * A chat template in place of the model's own.
@@ -4183,13 +4183,18 @@ public func FfiConverterTypeValidation_lower(_ value: Validation) -> RustBuffer 
 public enum CacheType: Equatable, Hashable {
 
     /**
-     * Half the memory and traffic; what other engines take too.
+     * Half the memory and traffic of F32; what other engines take too.
      */
     case f16
     /**
      * For comparing with references to the last digits.
      */
     case f32
+    /**
+     * Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
+     * model loses by it is for its user to measure.
+     */
+    case q80
 
 
 
@@ -4215,6 +4220,8 @@ public struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
 
         case 2: return .f32
 
+        case 3: return .q80
+
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
@@ -4229,6 +4236,10 @@ public struct FfiConverterTypeCacheType: FfiConverterRustBuffer {
 
         case .f32:
             writeInt(&buf, Int32(2))
+
+
+        case .q80:
+            writeInt(&buf, Int32(3))
 
         }
     }

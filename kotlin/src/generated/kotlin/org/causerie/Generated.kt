@@ -4525,7 +4525,7 @@ data class LoadOptions (
     val `threads`: SdkCount? = null
     ,
     /**
-     * What keys and values are kept as, where the CPU is one that our kernels know. Default: F16.
+     * What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
      */
     val `cacheType`: CacheType? = null
     ,
@@ -5439,13 +5439,18 @@ public object FfiConverterTypeValidation: FfiConverterRustBuffer<Validation> {
 enum class CacheType {
 
     /**
-     * Half the memory and traffic; what other engines take too.
+     * Half the memory and traffic of F32; what other engines take too.
      */
     F16,
     /**
      * For comparing with references to the last digits.
      */
-    F32;
+    F32,
+    /**
+     * Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
+     * model loses by it is for its user to measure.
+     */
+    Q8_0;
 
 
 

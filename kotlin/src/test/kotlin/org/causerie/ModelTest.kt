@@ -29,6 +29,17 @@ class ModelTest {
     }
 
     @Test
+    fun `keys and values are kept as asked`() = runBlocking {
+        for (cacheType in CacheType.entries) {
+            ModelRunner.load(demo, loadOptions { this.cacheType = cacheType }).use { runner ->
+                val options = generationOptions { maxTokens = 1 }
+                val reply = runner.createConversation("").generateResponse("Hello", options).read()
+                assertEquals(1, reply.complete().stats.completionTokens)
+            }
+        }
+    }
+
+    @Test
     fun `a listener that throws ends loading and crashes nothing`() {
         val err = assertThrows(SdkException.Internal::class.java) {
             runBlocking { ModelRunner.load(demo) { error("no paper") } }
