@@ -244,12 +244,12 @@ fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
             sums[at][offset] = simd.mul(simd.load_first(part, 0.0), simd.splat(shrinks[at]));
         }
     }
-    for token in 0..n_tokens {
-        let row = &values.numbers[token * n_dims + dim..][..D];
+    let n_groups = values.scales.len() / PAGE;
+    for (token, row) in values.numbers.chunks_exact(n_dims).take(n_tokens).enumerate() {
+        let row = &row[dim..][..D];
         for offset in 0..D {
             let mut value = T::load(simd, &row[offset]);
             if T::HAS_SCALE {
-                let n_groups = values.scales.len() / PAGE;
                 let scale = values.scales[token * n_groups + (dim + offset) * LANES / GROUP];
                 value = simd.mul(value, simd.splat(scale));
             }
