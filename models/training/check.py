@@ -54,7 +54,7 @@ def check_logits(weights, shape, tokenizer):
     prefix = torch.cat([torch.zeros(1, 9, dtype=torch.long), ids[:1, :30]], 1)  # padded on the left
     ids[:, :30] = ids[0, :30]
     batch = Batch(prefix, ids[:, 30:]).to("cpu", torch.float32)
-    logits = ours(batch, torch.arange(batch.cut, len(batch.ids))).view(3, 40, -1)
+    logits = ours(batch, torch.arange(30, len(batch.ids))).view(3, 40, -1)
     difference = (logits - theirs(ids).logits[:, 30:]).abs().max().item()
     print(f"logits differ by at most {difference:.1e}, their spread is {logits.std().item():.2f}")
     assert difference < 2e-4 * max(1, logits.abs().max().item())

@@ -5,6 +5,7 @@ from . import invented, shipped, talk, values
 from .exchange import NO_FUNCTION, Exchange
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
+from .sources import Text, sources
 
 
 def chat_conversation(speaker, tools, name, others=()):
@@ -102,7 +103,11 @@ def invented_group(speaker, count, easy):
 
 
 class Generator:
-    """Endless training groups: tokens of a system block, and tokens with target marks of conversations after it."""
+    """Endless training groups: tokens of a system block, and conversations that could follow it.
+
+    A conversation is its tokens, whether the model says each of them, and where it should look when it says the words of
+    a call: a token before such a word, whether it looks into the block, and the token there.
+    """
 
     def __init__(self, tokenizer, seed):
         self.tokenizer = tokenizer
@@ -116,25 +121,32 @@ class Generator:
                 system, tools, conversations = make(self.speaker, count)
             else:
                 system, tools, conversations = invented_group(self.speaker, count, kind == "easy")
-            encoded = [self.encode(exchanges, longest) for exchanges in conversations]
+            text = system_block(system, tools)
+            block = Text(text, self.tokenizer.encode(text))
+            encoded = [self.encode(exchanges, block, longest) for exchanges in conversations]
             encoded = [row for row in encoded if row[0]]
             if 0.8 * count < len(encoded):
                 encoded += encoded[: count - len(encoded)]
-                return self.tokenizer.encode(system_block(system, tools)).ids, encoded
+                return block.ids, encoded
 
-    def encode(self, exchanges, longest):
-        """Token ids and marks; whole exchanges only, as many as fit. Most end with the call, which is harder than the answer."""
-        tokens, marks = [], []
+    def encode(self, exchanges, block, longest):
+        """Whole exchanges only, as many as fit. Most end with the call, which is harder than the answer."""
+        tokens, marks, looks = [], [], []
         for index, exchange in enumerate(exchanges):
             messages = list(exchange.messages())
             if exchange.calls and index + 1 == len(exchanges) and self.speaker.chance(0.7):
                 messages = messages[:2]
             pieces = conversation_pieces(messages)
-            texts = self.tokenizer.encode_batch([text for text, _ in pieces])
-            ids = [encoding.ids for encoding in texts]
-            if longest < len(tokens) + sum(map(len, ids)):
+            texts = [Text(text, encoding) for (text, _), encoding in zip(pieces, self.tokenizer.encode_batch([text for text, _ in pieces]))]
+            if longest < len(tokens) + sum(len(text.ids) for text in texts):
                 break
-            for each, (_, said) in zip(ids, pieces):
-                tokens += each
-                marks += [said] * len(each)
-        return tokens, marks
+            starts = {}
+            for text, (_, said) in zip(texts, pieces):
+                starts[text] = len(tokens)
+                tokens += text.ids
+                marks += [said] * len(text.ids)
+            if exchange.calls:
+                request, call = texts[1], texts[4]  # of the first two messages, each a head, what is said, and a line end
+                for token, source, there in sources(exchange.calls, call, block, request):
+                    looks.append((starts[call] + token - 1, source is block, there if source is block else starts[source] + there))
+        return tokens, marks, looks

@@ -1,8 +1,9 @@
 """LFM2 in PyTorch, for training: short convolutions and a few attention layers, tied embedding.
 
 A batch is groups of conversations that share a system block. The block is computed once for its group, and its keys,
-values and convolution state serve all conversations after it. Tensors of a layer hold all tokens in one row list:
-first the blocks (groups x prefix, padded on the left), then the conversations (rows x length, padded on the right).
+values and convolution state serve all conversations after it. Tensors of a layer hold all tokens in one row list: first
+those of the blocks, then those of the conversations. Where tokens meet, in convolutions and attention, they are spread
+out to blocks (groups, prefix), padded on the left, and conversations (rows, length), padded on the right.
 """
 
 from dataclasses import asdict, dataclass
@@ -35,16 +36,24 @@ UNSEEN = -1e4
 
 
 class Batch:
-    """Where each token stands. `prefix` is (groups, P), `after` is (groups * count, T); 0 is padding."""
+    """Where each token stands. `prefix` is (groups, P), `after` is (groups * count, T); 0 is padding.
 
-    def __init__(self, prefix, after):
+    `told` are places (points, 3) where the told head must look: a conversation, a token of it, and what it must see there,
+    counted from the start of the padded block.
+    """
+
+    def __init__(self, prefix, after, told=None):
         self.groups, self.before = prefix.shape
         self.rows, self.length = after.shape
         self.count = self.rows // self.groups
-        self.ids = torch.cat([prefix.reshape(-1), after.reshape(-1)])
         self.cut = prefix.numel()
+        padded = torch.cat([prefix.reshape(-1), after.reshape(-1)])
+        self.order = padded.nonzero()[:, 0]  # where the tokens of the row list stand among the padded
+        self.ids = padded[self.order]
+        self.place = torch.cat([torch.arange(self.before).repeat(self.groups), torch.arange(self.before, self.before + self.length).repeat(self.rows)])[self.order]
+        self.told = torch.zeros(0, 3, dtype=torch.long) if told is None else told
+        self.seen = None  # how much of the told head's attention each of those places had, once a model has run
         real = prefix != 0
-        self.real = real.reshape(-1, 1)
         # What attention adds to its scores, with axes for (groups, kv_heads, heads of one, queries, keys).
         causal = torch.ones(self.before, self.before, dtype=torch.bool).tril()
         own = torch.eye(self.before, dtype=torch.bool)  # padding sees itself, so that softmax stays finite
@@ -54,16 +63,22 @@ class Batch:
 
     def to(self, device, kind):
         """Onto a device, and the masks to a floating-point type."""
-        for name in ("ids", "real", "within_prefix", "to_prefix", "within_after"):
+        for name in ("ids", "order", "place", "told", "within_prefix", "to_prefix", "within_after"):
             tensor = getattr(self, name).to(device)
             setattr(self, name, tensor.to(kind) if tensor.is_floating_point() else tensor)
         return self
 
-    def split(self, x):
-        return x[: self.cut].view(self.groups, self.before, *x.shape[1:]), x[self.cut :].view(self.rows, self.length, *x.shape[1:])
+    def find(self, padded):
+        """Where in the row list the tokens at these places among the padded stand."""
+        return torch.searchsorted(self.order, padded)
+
+    def spread(self, x):
+        """The row list as padded blocks and padded conversations, zero where no token is."""
+        padded = x.new_zeros(self.cut + self.rows * self.length, *x.shape[1:]).index_copy(0, self.order, x)
+        return padded[: self.cut].view(self.groups, self.before, *x.shape[1:]), padded[self.cut :].view(self.rows, self.length, *x.shape[1:])
 
     def join(self, prefix, after):
-        return torch.cat([prefix.flatten(0, 1), after.flatten(0, 1)])
+        return torch.cat([prefix.flatten(0, 1), after.flatten(0, 1)]).index_select(0, self.order)
 
 
 def rotations(shape, length, device):
@@ -123,8 +138,7 @@ class ShortConv(nn.Module):
 
     def forward(self, x, batch, cosine, sine):
         b, c, x = self.in_proj(x).chunk(3, -1)
-        prefix, after = batch.split(b * x)
-        prefix = prefix * batch.real.view(batch.groups, batch.before, 1)
+        prefix, after = batch.spread(b * x)
         prefix, state = self.convolve(prefix, prefix.new_zeros(batch.groups, self.conv.shape[1] - 1, prefix.shape[2]))
         after, _ = self.convolve(after, state.repeat_interleave(batch.count, 0))
         return self.out_proj(c * batch.join(prefix, after))
@@ -147,25 +161,27 @@ class Attention(nn.Module):
         groups, count, before, length = batch.groups, batch.count, batch.before, batch.length
         q = rotate(self.q_layernorm(self.q_proj(x).view(-1, heads, head)), cosine * head**-0.5, sine * head**-0.5)
         k = rotate(self.k_layernorm(self.k_proj(x).view(-1, kv_heads, head)), cosine, sine)
-        v = self.v_proj(x).view(-1, kv_heads, head)
-        cut = batch.cut
+        (block_q, q), (block_k, k), (block_v, v) = (batch.spread(part) for part in (q, k, self.v_proj(x).view(-1, kv_heads, head)))
 
         # The block: (groups, kv_heads, queries of all heads of one, head).
-        block_q = q[:cut].view(groups, before, kv_heads, each, head).permute(0, 2, 3, 1, 4).reshape(groups, kv_heads, each * before, head)
-        block_k, block_v = (part[:cut].view(groups, before, kv_heads, head).transpose(1, 2) for part in (k, v))
+        block_q = block_q.view(groups, before, kv_heads, each, head).permute(0, 2, 3, 1, 4).reshape(groups, kv_heads, each * before, head)
+        block_k, block_v = block_k.transpose(1, 2), block_v.transpose(1, 2)
         scores = (block_q @ block_k.transpose(-1, -2)).view(groups, kv_heads, each, before, before) + batch.within_prefix
         block = torch.softmax(scores, -1).view(groups, kv_heads, each * before, before) @ block_v
-        block = block.view(groups, kv_heads, each, before, head).permute(0, 3, 1, 2, 4).reshape(cut, heads * head)
+        block = block.view(groups, kv_heads, each, before, head).permute(0, 3, 1, 2, 4).reshape(groups, before, heads * head)
 
         # The conversations: those of a group see its block through one large product.
-        q = q[cut:].view(groups, count, length, kv_heads, each, head).permute(0, 3, 1, 4, 2, 5).contiguous()
-        k, v = (part[cut:].view(groups, count, length, kv_heads, head).permute(0, 3, 1, 2, 4).reshape(-1, length, head) for part in (k, v))
+        q = q.view(groups, count, length, kv_heads, each, head).permute(0, 3, 1, 4, 2, 5).contiguous()
+        k, v = (part.view(groups, count, length, kv_heads, head).permute(0, 3, 1, 2, 4).reshape(-1, length, head) for part in (k, v))
         far = (q.view(groups, kv_heads, -1, head) @ block_k.transpose(-1, -2)).view(groups, kv_heads, -1, length, before) + batch.to_prefix
         near = (q.view(-1, each * length, head) @ k.transpose(-1, -2)).view(groups, kv_heads, -1, length, length) + batch.within_after
-        far, near = torch.softmax(torch.cat([far, near], -1), -1).split([before, length], -1)
+        attention = torch.softmax(torch.cat([far, near], -1), -1)
+        row, query, key = batch.told.unbind(1)
+        batch.seen = attention[row // count, 0, row % count * each, query, key]  # of the first head
+        far, near = attention.split([before, length], -1)
         after = (far.reshape(groups, kv_heads, -1, before) @ block_v).view(q.shape) + (near.reshape(-1, each * length, length) @ v).view(q.shape)
-        after = after.permute(0, 2, 4, 1, 3, 5).reshape(-1, heads * head)
-        return self.out_proj(torch.cat([block, after]))
+        after = after.permute(0, 2, 4, 1, 3, 5).reshape(batch.rows, length, heads * head)
+        return self.out_proj(batch.join(block, after))
 
 
 class FeedForward(nn.Module):
@@ -205,15 +221,9 @@ class Model(nn.Module):
                 nn.init.normal_(weight, std=std * (0.2 if "out_proj" in name or "w2" in name else 1))
 
     def forward(self, batch, wanted):
-        """Logits at the wanted rows of the batch's row list."""
+        """Logits at the wanted rows of the batch's row list. The last attention layer leaves what it `seen` in the batch."""
         x = F.embedding(batch.ids, self.embed_tokens.weight)
-        device = x.device
-        cosine, sine = rotations(self.shape, batch.before + batch.length, device)
-        place = torch.cat([
-            torch.arange(batch.before, device=device).repeat(batch.groups),
-            torch.arange(batch.before, batch.before + batch.length, device=device).repeat(batch.rows),
-        ])
-        cosine, sine = cosine[place].to(x.dtype), sine[place].to(x.dtype)
+        cosine, sine = (part[batch.place].to(x.dtype) for part in rotations(self.shape, batch.before + batch.length, x.device))
         for layer in self.layers:
             x = layer(x, batch, cosine, sine)
         return F.linear(self.embedding_norm(x[wanted]), self.embed_tokens.weight)
@@ -229,8 +239,9 @@ def reply(model, prefix, conversations, end, longest=96):
         longest -= 1
         length = max(len(texts[row]) for row in open_rows)
         after = torch.tensor([texts[row] + [0] * (length - len(texts[row])) for row in open_rows])
-        wanted = torch.tensor([prefix.numel() + at * length + len(texts[row]) - 1 for at, row in enumerate(open_rows)], device=device)
-        for row, token in zip(list(open_rows), model(Batch(prefix, after).to(device, model.embed_tokens.weight.dtype), wanted).argmax(-1).tolist()):
+        batch = Batch(prefix, after).to(device, model.embed_tokens.weight.dtype)
+        wanted = batch.find(torch.tensor([prefix.numel() + at * length + len(texts[row]) - 1 for at, row in enumerate(open_rows)], device=device))
+        for row, token in zip(list(open_rows), model(batch, wanted).argmax(-1).tolist()):
             texts[row].append(token)
             if token == end:
                 open_rows.remove(row)

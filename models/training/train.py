@@ -23,6 +23,7 @@ from . import tokenizer as byte_pairs
 from . import warm_start
 from .generator import Generator, chat_group, invented_group
 from .model import Batch, Model, Shape
+from .muon import Muon
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 
@@ -31,8 +32,9 @@ OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
-CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 14, 2, 6  # of a step and a process: conversations with all shipped functions, or with some
-GROUPS, ROWS = 4, 7  # groups of invented functions, and their conversations
+TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
+CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 7, 1, 7  # of a step and a process: conversations with all shipped functions, or with some
+GROUPS, ROWS = 3, 8  # groups of invented functions, and their conversations
 LONGEST = 208  # tokens of a conversation
 AHEAD = 12  # steps
 LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
@@ -87,17 +89,18 @@ class Batches:
 
 def padded(groups):
     before = -(-max(len(system) for system, _ in groups) // BLOCK) * BLOCK
-    rows = [row for _, rows in groups for row in rows]
-    length = -(-max(len(tokens) for tokens, _ in rows) // BLOCK) * BLOCK
+    rows = [(before - len(system), *row) for system, rows in groups for row in rows]
+    length = -(-max(len(tokens) for _, tokens, *_ in rows) // BLOCK) * BLOCK
     prefix = torch.tensor([[0] * (before - len(system)) + system for system, _ in groups])
-    after = torch.tensor([tokens + [0] * (length - len(tokens)) for tokens, _ in rows])
-    said = torch.tensor([marks + [False] * (length - len(marks)) for _, marks in rows])
-    return Batch(prefix, after), said
+    after = torch.tensor([tokens + [0] * (length - len(tokens)) for _, tokens, *_ in rows])
+    said = torch.tensor([marks + [False] * (length - len(marks)) for _, _, marks, _ in rows])
+    told = [(row, token, there + (blank if in_block else before)) for row, (blank, *_, looks) in enumerate(rows) for token, in_block, there in looks]
+    return Batch(prefix, after, torch.tensor(told, dtype=torch.long).view(-1, 3)), said
 
 
 def targets(batch, said, random):
     """Rows whose next token is learned, that token, and its weight."""
-    prefix, after = batch.split(batch.ids)
+    prefix, after = batch.spread(batch.ids)
     rows, following, weights = [], [], []
     for ids, marks, start in ((prefix, torch.zeros_like(prefix, dtype=torch.bool), 0), (after, said, batch.cut)):
         real = (ids[:, 1:] != 0) & (ids[:, :-1] != 0)
@@ -107,7 +110,7 @@ def targets(batch, said, random):
         rows.append(start + at // chosen.shape[1] * ids.shape[1] + at % chosen.shape[1])
         following.append(ids[:, 1:][chosen])
         weights.append(torch.where(marks[:, 1:][chosen], 1.0, OTHER_WEIGHT))
-    return torch.cat(rows), torch.cat(following), torch.cat(weights)
+    return batch.find(torch.cat(rows)), torch.cat(following), torch.cat(weights)
 
 
 def optimisers(model, rate):
@@ -115,7 +118,7 @@ def optimisers(model, rate):
     inside = {id(weight) for weight in matrices}
     others = [weight for weight in model.parameters() if id(weight) not in inside]
     return [
-        torch.optim.Muon(matrices, lr=rate, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        Muon(matrices, lr=rate),
         torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
@@ -134,9 +137,10 @@ class Run:
         self.args, self.rank = args, rank
         torch.manual_seed(args.seed)
         kept = args.run / "tokenizer.json"
-        shape = Shape(layers=args.layers, hidden=args.hidden, feed_forward=args.feed_forward, heads=args.hidden // 64)
+        shape = Shape(layers=args.layers or Shape.layers, hidden=args.hidden, feed_forward=args.feed_forward, heads=args.hidden // 64)
         if args.start:
             shape, weights, tokenizer = warm_start.read(args.start)
+            shape, weights = warm_start.grow(shape, weights, args.layers or shape.layers)
             tokenizer.save(str(kept))
         elif not kept.exists():
             make_tokenizer(args.seed).save(str(kept))
@@ -211,8 +215,8 @@ class Run:
         return flat[-len(numbers) :].tolist()
 
     def advance(self):
-        """One step; returns the loss per target token of each kind of batch."""
-        progress, tokens, spoken, losses = self.progress(), 0, 0, []
+        """One step; returns the loss per target token of each kind of batch, and per place told."""
+        progress, tokens, spoken, losses, told = self.progress(), 0, 0, [], []
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = self.args.rate * rate_factor(self.step, progress, self.args.again and self.args.again / self.args.minutes)
@@ -222,12 +226,15 @@ class Run:
             batch.to(self.args.device, self.kind)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
             loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
-            ((loss * weights).sum() / total).backward()
+            unseen = -(batch.seen.float() + 1e-6).log()
+            (((loss * weights).sum() + TOLD_WEIGHT * unseen.sum()) / total).backward()
             self.collect()
             losses.append(loss[weights == 1].mean().item())
-            tokens += int((batch.ids != 0).sum())
+            told.append(unseen.detach())
+            tokens += len(batch.ids)
             spoken += int((weights == 1).sum())
         now = time.monotonic()
+        losses.append(torch.cat(told).mean().item())
         seconds, tokens, spoken, *losses = self.share(now - self.last, tokens, spoken, *losses)
         self.last = now
         self.tokens += round(tokens * self.args.workers)
@@ -254,7 +261,7 @@ class Run:
             if self.step % 20 == 0:
                 means = [sum(each) / len(shown) for each in zip(*shown)]
                 shown = []
-                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4)}
+                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4), "told": round(means[2], 4)}
                 print(json.dumps(report), flush=True)
                 with (self.args.run / "log.jsonl").open("a") as log:
                     log.write(json.dumps(report) + "\n")
@@ -283,7 +290,7 @@ def main():
     parser.add_argument("--again", type=float, help="the minute at which a finished run is taken up again; with --minutes")
     parser.add_argument("--from", dest="start", type=Path, metavar="GGUF", help="begin with the weights, the shape and the tokenizer of this model")
     parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--layers", default=Shape.layers)
+    parser.add_argument("--layers", help="c: convolution, a: attention; with --from, capitals are layers to add")
     parser.add_argument("--hidden", type=int, default=Shape.hidden)
     parser.add_argument("--feed-forward", type=int, default=Shape.feed_forward)
     parser.add_argument("--workers", type=int, default=1 if torch.cuda.is_available() else os.cpu_count(), help="processes that train together, a thread each")

@@ -1,10 +1,12 @@
-"""Reads a demo model's weights and tokenizer back from its GGUF file, to train on without its checkpoint."""
+"""Reads a demo model's weights and tokenizer back from its GGUF file, to train on without its checkpoint, and adds layers."""
+
+from dataclasses import replace
 
 import gguf
 import torch
 
 from .export import IN_LAYER
-from .model import Shape
+from .model import Model, Shape
 from .tokenizer import CONTROL, assemble
 
 TO_OURS = {gguf_name: name.replace("self_attn.", "operator.").replace("conv.", "operator.", 1) for name, gguf_name in IN_LAYER.items()}
@@ -34,3 +36,20 @@ def read(path):
     assert tokens[: len(CONTROL)] == CONTROL, f"{path} has other control tokens"
     vocabulary = {token: index for index, token in enumerate(tokens)}
     return shape, weights, assemble(vocabulary, [tuple(merge.split(" ")) for merge in merges])
+
+
+@torch.no_grad()
+def grow(shape, weights, layers):
+    """`layers` names those of the model in order; a capital adds one, which at first changes nothing."""
+    assert "".join(filter(str.islower, layers)) == shape.layers, f"the layers of the model, {shape.layers}, are not the small letters of {layers}"
+    grown = Model(replace(shape, layers=layers.lower()))
+    made, old = grown.state_dict(), 0
+    made.update({name: weight for name, weight in weights.items() if not name.startswith("layers.")})
+    for new, kind in enumerate(layers):
+        for name in [name for name in made if name.startswith(f"layers.{new}.")]:
+            if kind.islower():
+                made[name] = weights[name.replace(f"layers.{new}.", f"layers.{old}.", 1)]
+            elif name.endswith(("out_proj.weight", "w2.weight")):
+                made[name] = torch.zeros_like(made[name])
+        old += kind.islower()
+    return grown.shape, made
