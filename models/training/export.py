@@ -11,6 +11,7 @@ from gguf import GGMLQuantizationType as Type
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
+from . import warm_start
 from .model import Shape
 from .prompt import TEMPLATE
 from .tokenizer import BOS, CONTROL, END_OF_TURN, parts
@@ -117,9 +118,15 @@ def main():
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--type", choices=["q8_0", "f32"], default="q8_0")
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--mix-with", type=Path, metavar="GGUF", help="the model that training began with, with --layers as they were given then")
+    parser.add_argument("--layers")
+    parser.add_argument("--share", type=float, default=0.5, help="of the weights learned, where they are mixed")
     args = parser.parse_args()
     checkpoint, shape, tokenizer = load_checkpoint(args.run)
-    tensors = transformers_tensors(checkpoint["average"], shape)
+    weights = checkpoint["average"]
+    if args.mix_with:
+        weights = warm_start.mix(args.mix_with, args.layers or shape.layers, weights, args.share)
+    tensors = transformers_tensors(weights, shape)
     if args.gguf:
         write_gguf(args.gguf, tensors, shape, tokenizer, Type[args.type.upper()])
     if args.folder:

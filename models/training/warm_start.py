@@ -1,4 +1,4 @@
-"""Reads a demo model's weights and tokenizer back from its GGUF file, to train on without its checkpoint, and adds layers."""
+"""Reads a demo model's weights and tokenizer back from its GGUF file, to train on without its checkpoint; adds layers, and mixes weights."""
 
 from dataclasses import replace
 
@@ -53,3 +53,14 @@ def grow(shape, weights, layers):
                 made[name] = torch.zeros_like(made[name])
         old += kind.islower()
     return grown.shape, made
+
+
+def mix(before, layers, learned, share):
+    """Between the weights that a training began with and those that it learned, `share` of the latter: what both know is
+    kept (as Wortsman and others, 2022, found). Of layers that were added, what closes them begins at zero, and the rest is
+    as learned."""
+    shape, weights, _ = read(before)
+    _, begun = grow(shape, weights, layers)
+    is_added = lambda name: name.startswith("layers.") and layers[int(name.split(".")[1])].isupper()
+    closes = lambda name: name.endswith(("out_proj.weight", "w2.weight"))
+    return {name: weight if is_added(name) and not closes(name) else (1 - share) * begun[name] + share * weight for name, weight in learned.items()}
