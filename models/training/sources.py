@@ -9,6 +9,9 @@ import re
 from .prompt import literal
 
 
+CONSTANTS = ("", "True", "False", "None")
+
+
 class Text:
     """A text with its tokens."""
 
@@ -21,17 +24,19 @@ class Text:
             self.token_at.update(dict.fromkeys(range(start, end), token))
 
 
-def words_of(value):
-    """Pairs of a text inside of a value, as a call has it, and whether it is the name of a field; in their order."""
+def words_of(value, before=()):
+    """Texts inside of a value, as a call has them, the names of the fields that each lies in, its own last where it is
+    such a name, and whether it is one; in their order."""
     if isinstance(value, dict):
         for name, each in value.items():
-            yield name, True
-            yield from words_of(each)
+            yield name, (*before, name), True
+            yield from words_of(each, (*before, name))
     elif isinstance(value, list):
         for each in value:
-            yield from words_of(each)
-    elif value is not None and not isinstance(value, bool):
-        yield literal(value).strip('"'), False
+            yield from words_of(each, before)
+    else:
+        text = literal(value)
+        yield text.strip('"') if isinstance(value, str) else text, before, False
 
 
 def said_once(text, request):
@@ -50,20 +55,39 @@ def sources(calls, said, block, request):
         entry = block.text.find(f'"name": "{name}"')
         if entry < 0:
             return
+        after = block.text.find('"name": "', entry + 1)
+        entry_end = len(block.text) if after < 0 else after
         at = said.text.index(name, at)
         yield from along(said, at, name, block, entry + len('"name": "'))
         at += len(name)
-        described = entry
-        for words, is_name in words_of(arguments):
+        for words, names, is_name in words_of(arguments):
+            if words in CONSTANTS:  # spelled otherwise inside of lists and objects
+                found = said.text.lower().find(words.lower(), at)
+                at = at if found < 0 else found + len(words)
+                continue
             at = said.text.index(words, at)
-            if is_name:
-                described = max(described, block.text.find(f'"{words}": {{', described))
+            described = place_of(names, block.text, entry, entry_end)
+            if is_name and 0 <= described:
                 yield from along(said, at, words, block, described + 1)
-            elif words and 0 <= (start := said_once(words, request.text)):
+            elif not is_name and 0 <= (start := said_once(words, request.text)):
                 yield from along(said, at, words, request, start)
-            elif 0 <= (start := block.text.find(f'"{words}"', described, block.text.find("}", described))):  # of an enum
+            elif not is_name and 0 <= (start := enumerated_at(words, block.text, described)):
                 yield from along(said, at, words, block, start + 1)
             at += len(words)
+
+
+def place_of(names, text, start, end):
+    """Where the schema describes a field, by the names on the way to it; -1 where it does not."""
+    for name in names:
+        start = text.find(f'"{name}": {{', start, end)
+        if start < 0:
+            return -1
+    return start
+
+
+def enumerated_at(words, text, described):
+    """Where an enum that is described here has this value; -1 where it does not."""
+    return text.find(f'"{words}"', described, text.find("}", described)) if 0 <= described else -1
 
 
 def along(said, at, words, source, start):
