@@ -297,6 +297,8 @@ def main():
     parser.add_argument("--prepare", action="store_true", help="make the tokenizer and stop")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
+    if args.layers and not args.start and set(args.layers) - set("ca"):
+        parser.error("--layers takes c and a; capitals are layers to add to the model of --from")
     args.run.mkdir(parents=True, exist_ok=True)
     if args.prepare:
         Run(args)

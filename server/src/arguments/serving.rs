@@ -20,7 +20,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
     /// What keys and values are kept as: f32 takes twice the memory, and is for comparing with references; q8_0 takes
-    /// little more than half of it, and is coarser.
+    /// little more than half of what f16 takes, and is coarser.
     #[arg(long, value_name = "TYPE", default_value = "f16")]
     pub(crate) cache_type: CacheForm,
     /// Address or name to listen on; only loopback ones are safe from others on the network [default: 127.0.0.1, or
