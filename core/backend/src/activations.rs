@@ -27,7 +27,7 @@ pub struct Activations {
 pub(crate) struct Quantised {
     pub(crate) n_rows: usize,
     pub(crate) n_groups: usize,
-    /// Rows of a band.
+    /// Rows of a band: one or sixteen.
     pub(crate) height: usize,
     pub(crate) values: Vec<[i8; GROUP]>,
     pub(crate) scales: Vec<f32>,
@@ -56,7 +56,9 @@ impl Quantised {
 
 #[inline(always)]
 fn place(height: usize, n_groups: usize, row: usize, group: usize) -> usize {
-    (row / height * n_groups + group) * height + row % height
+    // The height is a power of two: kernels ask for every group, and a division would take longer than its products.
+    let shift = height.trailing_zeros();
+    (((row >> shift) * n_groups + group) << shift) + (row & (height - 1))
 }
 
 /// A stretch of up to sixteen rows, to be filled by one thread.

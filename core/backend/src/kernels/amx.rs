@@ -9,13 +9,13 @@ use std::arch::x86_64::*;
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::activations::{GROUP, Quantised};
+use crate::activations::{BAND, GROUP, Quantised};
 use crate::kernels::Outputs;
-use crate::kernels::avx512::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
 use crate::matrix::{Format, Matrix, TILE};
 
 /// Rows of activations that one instruction takes.
-pub(crate) const HEIGHT: usize = 16;
+const HEIGHT: usize = BAND;
 /// Rows from which on the tiles pay; fewer would leave most of them empty.
 pub(crate) const FEWEST_ROWS: usize = 12;
 

@@ -39,44 +39,73 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
     })
 }
 
+/// Rows of inputs from which on weights are made ready for many of them.
+const FEWEST_ROWS: usize = 8;
+/// Rows of inputs that meet a stretch of such weights.
+const ROWS: usize = 48;
+/// Columns of that stretch: what the nearest cache holds beside the sums.
+const COLUMNS: usize = 32;
+
 impl Product<'_> {
-    /// Several tiles at once for few rows, since each sum waits for the one before it; several rows for many.
+    /// Several tiles at once, where registers allow it: what is loaded then serves several products.
     #[inline(always)]
     fn all<S: Simd, const N: usize>(&self, simd: S, load: &impl Fn(&[u8; N]) -> S::Floats) {
         let (mut tile, end) = (self.tiles.start, self.tiles.end);
         while tile < end {
-            let n_rows = self.x.n_rows;
-            let n_tiles = match end - tile {
-                4.. if n_rows < 4 || S::HAS_MANY_REGISTERS => 4,
-                _ => 1,
+            tile += match (end - tile, self.x.n_rows) {
+                (4.., n_rows @ ..FEWEST_ROWS) if n_rows < 4 || S::HAS_MANY_REGISTERS => {
+                    self.few_rows::<S, N, 4>(simd, tile, load)
+                }
+                (_, ..FEWEST_ROWS) => self.few_rows::<S, N, 1>(simd, tile, load),
+                (4.., _) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 4>(simd, tile, load),
+                _ => self.many_rows::<S, N, 1>(simd, tile, load),
             };
-            let mut row = 0;
-            while row < n_rows {
-                row += match (n_tiles, n_rows - row) {
-                    (4, 4..) => self.some::<S, N, 4, 4>(simd, tile, row, load),
-                    (4, _) => self.some::<S, N, 4, 1>(simd, tile, row, load),
-                    (_, 6..) => self.some::<S, N, 1, 6>(simd, tile, row, load),
-                    (_, 4..) => self.some::<S, N, 1, 4>(simd, tile, row, load),
-                    _ => self.some::<S, N, 1, 1>(simd, tile, row, load),
-                };
-            }
-            tile += n_tiles;
         }
     }
 
-    /// `T` tiles times `R` rows; returns the rows.
+    /// Weights of some columns of `T` tiles.
     #[inline(always)]
-    fn some<S: Simd, const N: usize, const T: usize, const R: usize>(
+    fn tiles<const N: usize, const T: usize>(&self, first_tile: usize, columns: Range<usize>) -> [&[[u8; N]]; T] {
+        std::array::from_fn(|at| &self.matrix.tile(first_tile + at).as_chunks::<N>().0[columns.clone()])
+    }
+
+    #[inline(always)]
+    fn put<S: Simd, const T: usize>(&self, simd: S, row: usize, first_tile: usize, sums: &[S::Floats; T]) {
+        for (at, sums) in sums.iter().enumerate() {
+            self.out.put(row, first_tile + at, &simd.to_array(*sums));
+        }
+    }
+
+    /// A few rows times `T` tiles; returns the tiles.
+    #[inline(always)]
+    fn few_rows<S: Simd, const N: usize, const T: usize>(
         &self,
         simd: S,
-        tile: usize,
+        first_tile: usize,
+        load: &impl Fn(&[u8; N]) -> S::Floats,
+    ) -> usize {
+        let mut row = 0;
+        while row < self.x.n_rows {
+            row += match self.x.n_rows - row {
+                4.. => self.as_they_stand::<S, N, T, 4>(simd, row, first_tile, load),
+                _ => self.as_they_stand::<S, N, T, 1>(simd, row, first_tile, load),
+            };
+        }
+        T
+    }
+
+    /// `R` rows times `T` tiles, all read where they stand; returns the rows.
+    #[inline(always)]
+    fn as_they_stand<S: Simd, const N: usize, const T: usize, const R: usize>(
+        &self,
+        simd: S,
         row: usize,
+        first_tile: usize,
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
         let n_columns = self.x.n_columns;
-        let tiles: [&[[u8; N]]; T] =
-            std::array::from_fn(|at| &self.matrix.tile(tile + at).as_chunks::<N>().0[..n_columns]);
-        let rows: [&[f32]; R] = std::array::from_fn(|at| &self.x.floats[(row + at) * n_columns..][..n_columns]);
+        let tiles: [_; T] = self.tiles(first_tile, 0..n_columns);
+        let rows: [_; R] = std::array::from_fn(|at| &self.x.row(row + at)[..n_columns]);
         let mut sums = [[simd.splat(0.0); T]; R];
         for column in 0..n_columns {
             let mut weights = [simd.splat(0.0); T];
@@ -90,11 +119,76 @@ impl Product<'_> {
                 }
             }
         }
-        for (at, sums) in sums.into_iter().enumerate() {
-            for (offset, sum) in sums.into_iter().enumerate() {
-                self.out.put(row + at, tile + offset, &simd.to_array(sum));
-            }
+        for (at, sums) in sums.iter().enumerate() {
+            self.put(simd, row + at, first_tile, sums);
         }
         R
     }
+
+    /// All rows times `T` tiles; returns the tiles.
+    #[inline(always)]
+    fn many_rows<S: Simd, const N: usize, const T: usize>(
+        &self,
+        simd: S,
+        first_tile: usize,
+        load: &impl Fn(&[u8; N]) -> S::Floats,
+    ) -> usize {
+        let (n_rows, n_columns) = (self.x.n_rows, self.x.n_columns);
+        for first_row in (0..n_rows).step_by(ROWS) {
+            let rows = first_row..n_rows.min(first_row + ROWS);
+            let mut sums = [[simd.splat(0.0); T]; ROWS];
+            let mut weights = [[simd.splat(0.0); T]; COLUMNS];
+            let mut inputs = [[0.0; COLUMNS]; ROWS];
+            for first in (0..n_columns).step_by(COLUMNS) {
+                let columns = first..n_columns.min(first + COLUMNS);
+                let tiles: [_; T] = self.tiles(first_tile, columns.clone());
+                let weights = &mut weights[..columns.len()];
+                for (column, weights) in weights.iter_mut().enumerate() {
+                    for at in 0..T {
+                        weights[at] = load(&tiles[at][column]);
+                    }
+                }
+                // Side by side: as they stand, rows lie where they drive each other from the cache.
+                for (to, row) in inputs.iter_mut().zip(rows.clone()) {
+                    to[..columns.len()].copy_from_slice(&self.x.row(row)[columns.clone()]);
+                }
+                let mut at = 0;
+                while at < rows.len() {
+                    at += match rows.len() - at {
+                        6.. => some_rows::<S, T, 6>(simd, &inputs[at..], weights, &mut sums[at..]),
+                        4.. => some_rows::<S, T, 4>(simd, &inputs[at..], weights, &mut sums[at..]),
+                        _ => some_rows::<S, T, 1>(simd, &inputs[at..], weights, &mut sums[at..]),
+                    };
+                }
+            }
+            for (row, sums) in rows.zip(&sums) {
+                self.put(simd, row, first_tile, sums);
+            }
+        }
+        T
+    }
+}
+
+/// Adds what some columns give to the sums of the first `R` rows; returns the rows.
+#[inline(always)]
+fn some_rows<S: Simd, const T: usize, const R: usize>(
+    simd: S,
+    inputs: &[[f32; COLUMNS]],
+    weights: &[[S::Floats; T]],
+    to: &mut [[S::Floats; T]],
+) -> usize {
+    let (Some((inputs, _)), Some((to, _))) = (inputs.split_first_chunk::<R>(), to.split_first_chunk_mut::<R>()) else {
+        unreachable!("there are so many rows")
+    };
+    let mut sums = *to;
+    for (column, weights) in weights.iter().enumerate().take(COLUMNS) {
+        for at in 0..R {
+            let x = simd.splat(inputs[at][column]);
+            for tile in 0..T {
+                sums[at][tile] = simd.mul_add(weights[tile], x, sums[at][tile]);
+            }
+        }
+    }
+    *to = sums;
+    R
 }

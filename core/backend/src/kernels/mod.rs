@@ -18,7 +18,7 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::activations::{Activations, QuantisedBand, QuantisedGroup};
+use crate::activations::{Activations, BAND, QuantisedBand, QuantisedGroup};
 use crate::grid::Grid;
 use crate::matrix::{Matrix, TILE};
 #[cfg(target_arch = "aarch64")]
@@ -80,11 +80,13 @@ impl Tier {
     }
 
     /// The rows of a band, where activations of this many rows are quantised.
-    #[allow(unused_variables, reason = "only tiles want more than one")]
+    #[allow(unused_variables, reason = "not all processors want more than one")]
     pub(crate) fn band_height(self, n_rows: usize) -> usize {
         match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) if avx512::FEWEST_ROWS <= n_rows => BAND,
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(..) if amx::FEWEST_ROWS <= n_rows => amx::HEIGHT,
+            Self::Amx(..) if avx512::FEWEST_ROWS <= n_rows => BAND,
             _ => 1,
         }
     }
@@ -122,8 +124,8 @@ impl Tier {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512::product(avx512, matrix, tiles, x, out),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(avx512, amx) => match x.height {
-                amx::HEIGHT => amx::product(amx, matrix, tiles, x, out),
+            Self::Amx(avx512, amx) => match x.n_rows {
+                amx::FEWEST_ROWS.. => amx::product(amx, matrix, tiles, x, out),
                 _ => avx512::product(avx512, matrix, tiles, x, out),
             },
             #[cfg(target_arch = "aarch64")]

@@ -1,0 +1,151 @@
+//! AVX-512 with VNNI: unsigned bytes of sixteen rows of weights meet signed bytes of activations, four to a lane.
+//!
+//! The weights' offset (8, 32 or 128) is paid in advance: an integer sum begins at minus the offset times the sum of the
+//! activations.
+
+mod few;
+pub(super) mod layouts;
+mod many;
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
+use crate::kernels::Outputs;
+use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx512::many::TILES;
+use crate::matrix::{Format, Matrix, TILE, VECTOR};
+use crate::simd::Avx512;
+
+/// Rows of activations from which on weights are unpacked for several of them.
+pub(super) const FEWEST_ROWS: usize = 8;
+/// Rows of activations that meet a stretch of unpacked weights: what the nearest cache holds.
+const ROWS: usize = 64;
+
+pub(super) fn quantise(_: Avx512, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
+    // SAFETY: the token stands for the features.
+    unsafe { quantise_row(x, to, row) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
+    to.put(row, x, |x| {
+        // SAFETY: 32 values are read; the features are the caller's.
+        unsafe {
+            let parts = [_mm512_loadu_ps(x.as_ptr()), _mm512_loadu_ps(x.as_ptr().add(16))];
+            let magnitudes = parts.map(|part| _mm512_castps_si512(_mm512_abs_ps(part)));
+            let largest = _mm512_reduce_max_epu32(_mm512_max_epu32(magnitudes[0], magnitudes[1]));
+            let largest = f32::from_bits(largest);
+            let inverse = _mm512_set1_ps(inverse(largest));
+            let whole = parts.map(|part| {
+                let scaled = _mm512_mul_ps(part, inverse);
+                // Infinity times 0 is no number, and counts as 0: the scale tells of it.
+                let is_number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(scaled, scaled);
+                _mm512_maskz_cvtps_epi32(is_number, scaled)
+            });
+            let mut values = [0i8; GROUP];
+            _mm_storeu_si128(values.as_mut_ptr().cast(), _mm512_cvtsepi32_epi8(whole[0]));
+            _mm_storeu_si128(values.as_mut_ptr().add(16).cast(), _mm512_cvtsepi32_epi8(whole[1]));
+            let sums = whole.map(|whole| _mm512_reduce_add_epi32(whole));
+            QuantisedGroup { values, scale: largest / 127.0, sums }
+        }
+    });
+}
+
+pub(super) fn product(_: Avx512, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: the token stands for the features; the matrix has the format of the layout.
+    unsafe {
+        match matrix.format() {
+            Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out),
+            Format::Q8_0 => product_of::<Q8_0>(matrix, tiles, x, out),
+            Format::Q4K => product_of::<Q4K>(matrix, tiles, x, out),
+            Format::Q5K => product_of::<Q5K>(matrix, tiles, x, out),
+            Format::Q6K => product_of::<Q6K>(matrix, tiles, x, out),
+            Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
+unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    assert!(matrix.n_columns() == x.n_groups * GROUP && (x.n_rows < FEWEST_ROWS || x.height == BAND));
+    let n_in_fours = if FEWEST_ROWS <= x.n_rows { x.n_rows / 4 * 4 } else { 0 };
+    let fours = tiles.start..tiles.end - tiles.len() % TILES;
+    for first_tile in fours.clone().step_by(TILES) {
+        let tiles = std::array::from_fn(|at| matrix.tile(first_tile + at));
+        for first in (0..n_in_fours).step_by(ROWS) {
+            let n_rows = ROWS.min(n_in_fours - first);
+            let mut sums = [[[_mm512_setzero_ps(); TILES]; 4]; ROWS / 4];
+            // SAFETY: the tiles are of this format and have a group for each of the activations; so many rows are there.
+            unsafe { many::rows::<L>(tiles, x, first, &mut sums[..n_rows / 4]) };
+            for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
+                put(out, row, first_tile, sums);
+            }
+        }
+    }
+    for tile in tiles {
+        let mut row = if fours.contains(&tile) { n_in_fours } else { 0 };
+        while row < x.n_rows {
+            // SAFETY: as above.
+            row += unsafe {
+                match x.n_rows - row {
+                    4.. => put_rows(out, row, tile, few::rows::<L, 4>(matrix.tile(tile), x, row)),
+                    2.. => put_rows(out, row, tile, few::rows::<L, 2>(matrix.tile(tile), x, row)),
+                    _ => put_rows(out, row, tile, few::rows::<L, 1>(matrix.tile(tile), x, row)),
+                }
+            };
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put_rows<const R: usize>(out: &Outputs<'_>, first_row: usize, tile: usize, sums: [__m512; R]) -> usize {
+    for (at, sums) in sums.into_iter().enumerate() {
+        put(out, first_row + at, tile, &[sums]);
+    }
+    R
+}
+
+/// Writes a row's outputs of some tiles.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put(out: &Outputs<'_>, row: usize, first_tile: usize, sums: &[__m512]) {
+    for (at, sums) in sums.iter().enumerate() {
+        let mut y = [0.0; TILE];
+        // SAFETY: sixteen values are written.
+        unsafe { _mm512_storeu_ps(y.as_mut_ptr(), *sums) };
+        out.put(row, first_tile + at, &y);
+    }
+}
+
+/// Asks memory for what lies some way behind a group of a block.
+#[inline(always)]
+unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
+    /// Twice as far was slower.
+    const AHEAD: usize = 2304;
+    let layout = L::FORMAT.layout();
+    let start = block.wrapping_add(layout.head + group * layout.group + AHEAD);
+    for line in (0..layout.group).step_by(VECTOR) {
+        // SAFETY: the caller has AVX-512; an address that is not there does no harm.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
+    }
+}
+
+/// Adds the exact sums of a group, or of half of one, to the sums of a row of activations and sixteen rows of weights, in
+/// the order of [`portable`](super::portable).
+#[inline(always)]
+unsafe fn add_scaled(exact: __m512i, scales: __m512, (x, place): (&Quantised, usize), sums: __m512) -> __m512 {
+    // SAFETY: the caller has AVX-512, and the activations the place.
+    unsafe {
+        let scale = _mm512_set1_ps(*x.scales.get_unchecked(place));
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_mul_ps(scales, scale), sums)
+    }
+}
+
+/// Adds what the minima of a group give.
+#[inline(always)]
+unsafe fn add_minima(minima: __m512, (x, place): (&Quantised, usize), sums: __m512) -> __m512 {
+    // SAFETY: the caller has AVX-512, and the activations the place.
+    unsafe { _mm512_fmadd_ps(minima, _mm512_set1_ps(*x.scaled_sums.get_unchecked(place)), sums) }
+}
