@@ -76,7 +76,11 @@ impl Attention<'_> {
         for first in (0..n).step_by(QUERIES) {
             match n - first {
                 QUERIES.. => self.some::<S, T, QUERIES>(simd, first),
-                left => (first..first + left).for_each(|at| self.some::<S, T, 1>(simd, at)),
+                left => {
+                    for at in first..first + left {
+                        self.some::<S, T, 1>(simd, at);
+                    }
+                }
             }
         }
     }
@@ -133,9 +137,11 @@ impl Attention<'_> {
                     DIMS.. if S::HAS_MANY_REGISTERS || Q == 1 => {
                         add::<S, T, Q, DIMS>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out)
                     }
-                    left => (dim..dim + left.min(DIMS)).for_each(|dim| {
-                        add::<S, T, Q, 1>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out);
-                    }),
+                    left => {
+                        for dim in dim..dim + left.min(DIMS) {
+                            add::<S, T, Q, 1>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out);
+                        }
+                    }
                 }
             }
         }

@@ -29,7 +29,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen f32.
     type Floats: Copy;
 
-    /// Does work that is compiled for this set, where all of it is inlined.
+    /// Does work that is compiled for this set, where all of it is inlined. What compilers leave out of line, closures of
+    /// `for_each` above all, is compiled for none, and each operation in it becomes a call: write loops around vectors.
     fn run<W: Work>(self, work: W) -> W::Output;
 
     /// Whether sixteen sums and what is added to them fit into registers; else it is six.
