@@ -1,12 +1,13 @@
-"""How far causerie and llama.cpp are from exact arithmetic on the same quantised file: the mean Kullback-Leibler divergence
-of the next token's distribution. scripts/bench --quality calls it.
+"""How far causerie and llama.cpp are from f32 arithmetic on the same quantised file: the mean Kullback-Leibler divergence of
+the next token's distribution. scripts/bench --quality calls it.
 
     quality.py CAUSERIE HELD_OUT MODEL.gguf …
 
-Exact is the file with its weights written out as F32, computed by llama.cpp with keys and values of 32 bits. The texts are
-conversations of the held-out set in the model's template, and every seventh token of them is a place to compare at. Of a
-distribution causerie's server tells the 20 most probable tokens; the others count as one. Where the most probable is a
-control token, which the server leaves out, there is nothing to compare.
+The reference is the file with its weights written out as F32, computed by llama.cpp with keys and values of 32 bits; both
+engines run as they do by default, with keys and values of 16 bits. The texts are conversations of the held-out set in the
+model's template, function lists included, and every seventh token of them is a place to compare at. Of a distribution
+causerie's server tells the 20 most probable tokens; the others count as one, for both engines, which makes the figures lower
+bounds. Nothing is told where the most probable token ends a reply.
 """
 
 import ctypes
@@ -97,7 +98,7 @@ class Causerie:
         sys.exit(f"{program} does not serve {path}")
 
     def most_probable(self, tokens):
-        """Pieces of text with the log-probabilities of the most probable tokens behind these; none at a control token."""
+        """Pieces of text with the log-probabilities of the most probable tokens behind these; none where the reply ends."""
         body = {"model": self.name, "prompt": tokens, "max_tokens": 1, "temperature": 0, "logprobs": N_TOLD}
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(f"{self.url}/v1/completions", json.dumps(body).encode(), headers)
@@ -138,7 +139,7 @@ def compare(program, held_out, path):
             right, of_llama_cpp = exact.log_probabilities(tokens), theirs.log_probabilities(tokens)
             for at in range(EVERY, len(tokens), EVERY):
                 told = ours.most_probable(tokens[: at + 1])
-                told = {pieces[piece.encode()]: value for piece, value in told.items() if piece.encode() in pieces}
+                told = {pieces[piece.encode()]: value for piece, value in told.items() if piece.encode() in pieces and "\ufffd" not in piece}
                 if not told:
                     continue
                 some = list(told)

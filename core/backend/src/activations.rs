@@ -45,6 +45,7 @@ impl Quantised {
     }
 
     fn resize(&mut self, n_rows: usize, n_columns: usize, height: usize) {
+        debug_assert!(height.is_power_of_two());
         (self.n_rows, self.n_groups, self.height) = (n_rows, n_columns / GROUP, height);
         let n = n_rows.next_multiple_of(height) * self.n_groups;
         self.values.resize(n, [0; GROUP]);

@@ -141,7 +141,9 @@ impl Cpu {
             (first, matrix, Outputs::new(out, n_outputs, adds))
         });
         // Small enough that a slow core holds up nobody, large enough that memory is read in long runs.
-        let tiles_of_piece = (n_tiles / (8 * self.n_threads())).clamp(1, 64).next_multiple_of(4);
+        let tiles_of_piece = (n_tiles / (8 * self.n_threads())).clamp(1, 64);
+        // Many rows meet four tiles at a time.
+        let tiles_of_piece = if x.n_rows < 8 { tiles_of_piece } else { tiles_of_piece.next_multiple_of(4) };
         self.pool.run(n_tiles.div_ceil(tiles_of_piece), &|piece| {
             let (start, end) = (piece * tiles_of_piece, n_tiles.min((piece + 1) * tiles_of_piece));
             for (first, matrix, out) in &parts {

@@ -14,8 +14,6 @@ use crate::kernels::Outputs;
 use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
 use crate::matrix::{Format, Matrix, TILE};
 
-/// Rows of activations that one instruction takes.
-const HEIGHT: usize = BAND;
 /// Rows from which on the tiles pay; fewer would leave most of them empty.
 pub(crate) const FEWEST_ROWS: usize = 12;
 
@@ -104,11 +102,11 @@ struct Expanded {
 struct Line([u8; 64]);
 
 #[repr(C, align(64))]
-struct Sums([i32; HEIGHT * TILE]);
+struct Sums([i32; BAND * TILE]);
 
 impl Default for Sums {
     fn default() -> Self {
-        Self([0; HEIGHT * TILE])
+        Self([0; BAND * TILE])
     }
 }
 
@@ -117,7 +115,7 @@ thread_local! {
 }
 
 pub(super) fn product(_: Amx, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    assert!(x.height == HEIGHT, "activations in bands");
+    assert!(x.height == BAND, "activations in bands");
     EXPANDED.with_borrow_mut(|expanded| {
         // SAFETY: the token stands for AMX, and all processors with AMX have AVX-512.
         unsafe {
@@ -145,7 +143,7 @@ unsafe fn product_of<L: Layout>(
     let _tiles = unsafe { Tiles::configure(if L::BY_HALVES { &HALF_GROUPS } else { &GROUPS }) };
     for tile in tiles {
         expanded.expand::<L>(matrix.tile(tile), x.n_groups);
-        for band in 0..x.n_rows.div_ceil(HEIGHT) {
+        for band in 0..x.n_rows.div_ceil(BAND) {
             // SAFETY: tiles are configured; what is expanded has as many groups as the activations.
             unsafe { band_of::<L>(expanded, x, band, tile, out) };
         }
@@ -184,8 +182,8 @@ impl Expanded {
 unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize, tile: usize, out: &Outputs<'_>) {
     let steps_of_group = if L::BY_HALVES { 2 } else { 1 };
     let at_once = AT_ONCE / steps_of_group;
-    let first = x.at(band * HEIGHT, 0);
-    let n = x.n_groups * HEIGHT;
+    let first = x.at(band * BAND, 0);
+    let n = x.n_groups * BAND;
     let (values, scales) = (&x.values[first..][..n], &x.scales[first..][..n]);
     let scaled_sums = &x.scaled_sums[first..][..n];
     let Expanded { bytes, factors, sums: [now, next] } = expanded;
@@ -199,7 +197,7 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
             // SAFETY: within the activations and the weights while the group is one of theirs, as the caller checks.
             unsafe {
                 (
-                    values.as_ptr().add(group * HEIGHT * GROUP + half * (GROUP / 2)).cast::<u8>(),
+                    values.as_ptr().add(group * BAND * GROUP + half * (GROUP / 2)).cast::<u8>(),
                     bytes.as_ptr().add(8 * group + 4 * half).cast::<u8>(),
                 )
             }
@@ -214,7 +212,7 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
             }
         }
     };
-    let mut y = [_mm512_setzero_ps(); HEIGHT];
+    let mut y = [_mm512_setzero_ps(); BAND];
     multiply(0, now);
     for first in (0..x.n_groups).step_by(at_once) {
         multiply(first + at_once, next);
@@ -223,9 +221,9 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
             let factors = &factors[group];
             // SAFETY: aligned lines of sixteen floats.
             let [first, second] = [0, 1].map(|at| unsafe { _mm512_load_ps((&raw const factors[at]).cast()) });
-            let scales = &scales[HEIGHT * group..][..HEIGHT];
-            let scaled_sums = &scaled_sums[HEIGHT * group..][..HEIGHT];
-            for row in 0..HEIGHT {
+            let scales = &scales[BAND * group..][..BAND];
+            let scaled_sums = &scaled_sums[BAND * group..][..BAND];
+            for row in 0..BAND {
                 let scale = _mm512_set1_ps(scales[row]);
                 // SAFETY: aligned lines of sixteen sums.
                 let sum =
@@ -241,11 +239,11 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
         }
         std::mem::swap(&mut now, &mut next);
     }
-    for (row, y) in y.into_iter().enumerate().take(x.n_rows - band * HEIGHT) {
+    for (row, y) in y.into_iter().enumerate().take(x.n_rows - band * BAND) {
         let mut values = [0.0; TILE];
         // SAFETY: sixteen floats are written.
         unsafe { _mm512_storeu_ps(values.as_mut_ptr(), y) };
-        out.put(band * HEIGHT + row, tile, &values);
+        out.put(band * BAND + row, tile, &values);
     }
 }
 

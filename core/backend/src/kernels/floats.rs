@@ -105,7 +105,7 @@ impl Product<'_> {
     ) -> usize {
         let n_columns = self.x.n_columns;
         let tiles: [_; T] = self.tiles(first_tile, 0..n_columns);
-        let rows: [_; R] = std::array::from_fn(|at| &self.x.row(row + at)[..n_columns]);
+        let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
         let mut sums = [[simd.splat(0.0); T]; R];
         for column in 0..n_columns {
             let mut weights = [simd.splat(0.0); T];
@@ -181,6 +181,7 @@ fn some_rows<S: Simd, const T: usize, const R: usize>(
         unreachable!("there are so many rows")
     };
     let mut sums = *to;
+    // Compilers see from `take` that inputs have all these columns.
     for (column, weights) in weights.iter().enumerate().take(COLUMNS) {
         for at in 0..R {
             let x = simd.splat(inputs[at][column]);

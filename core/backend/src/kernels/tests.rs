@@ -55,19 +55,35 @@ fn all_kernels_give_the_same_bits() {
     let mut random = Random::new(1);
     let portable = cpu(Tier::Portable, 1);
     for format in FORMATS {
-        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512)] {
+        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288)] {
+            if n_columns % format.block() != 0 {
+                continue;
+            }
             let bytes = random.matrix(format, (n_outputs, n_columns));
             let matrix = portable.matrix(format, (n_outputs, n_columns), |range| Ok(&bytes[range])).unwrap();
-            let x = random.floats(45 * n_columns);
+            let x = random.floats(70 * n_columns);
             let expect = product(&portable, &matrix, &x, false);
             for tier in Tier::all() {
-                for (n_threads, n_rows) in [(1, 45), (2, 45), (3, 16), (2, 17), (1, 12), (2, 7), (1, 3), (2, 1)] {
+                for (n_threads, n_rows) in [
+                    (1, 70),
+                    (2, 45),
+                    (3, 16),
+                    (2, 17),
+                    (1, 12),
+                    (1, 11),
+                    (2, 10),
+                    (1, 8),
+                    (2, 7),
+                    (1, 4),
+                    (1, 3),
+                    (2, 1),
+                ] {
                     let cpu = cpu(tier, n_threads);
                     let found = product(&cpu, &matrix, &x[..n_rows * n_columns], false);
                     assert!(same(&found, &expect[..n_rows * n_outputs]), "{format:?} {tier:?} {n_rows} rows");
                 }
-                let added = product(&cpu(tier, 1), &matrix, &x[..n_columns], true);
-                let sums: Vec<f32> = expect[..n_outputs].iter().map(|y| 0.5 + y).collect();
+                let added = product(&cpu(tier, 1), &matrix, &x[..11 * n_columns], true);
+                let sums: Vec<f32> = expect[..11 * n_outputs].iter().map(|y| 0.5 + y).collect();
                 assert!(same(&added, &sums), "{format:?} {tier:?} adds");
             }
         }
@@ -104,13 +120,13 @@ fn what_is_not_a_number_is_not_hidden() {
     for tier in Tier::all() {
         for format in [Format::Q8_0, Format::Q4K, Format::F32] {
             let cpu = cpu(tier, 1);
-            let bytes = Random::new(3).matrix(format, (16, 256));
-            let matrix = cpu.matrix(format, (16, 256), |range| Ok(&bytes[range])).unwrap();
+            let bytes = Random::new(3).matrix(format, (64, 256));
+            let matrix = cpu.matrix(format, (64, 256), |range| Ok(&bytes[range])).unwrap();
             for wrong in [f32::NAN, f32::INFINITY] {
                 let mut x = vec![1.0; 20 * 256];
                 x[300] = wrong;
                 let y = product(&cpu, &matrix, &x, false);
-                let is_finite = |row: usize| y[16 * row..][..16].iter().all(|y| y.is_finite());
+                let is_finite = |row: usize| y[64 * row..][..64].iter().all(|y| y.is_finite());
                 assert!(is_finite(0) && !is_finite(1) && is_finite(2), "{tier:?} {format:?}");
             }
         }

@@ -33,7 +33,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// `for_each` above all, is compiled for none, and each operation in it becomes a call: write loops around vectors.
     fn run<W: Work>(self, work: W) -> W::Output;
 
-    /// Whether sixteen sums and what is added to them fit into registers; else it is six.
+    /// Whether two dozen sums and what is added to them fit into registers; else it is six.
     const HAS_MANY_REGISTERS: bool;
 
     fn splat(self, x: f32) -> Self::Floats;

@@ -32,9 +32,9 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised,
                     let mut exact = [_mm512_set1_epi32(-L::OFFSET * first), _mm512_set1_epi32(-L::OFFSET * second)];
                     for column in 0..4 {
                         for (half, exact) in exact.iter_mut().enumerate() {
-                            let at = 4 * half + column;
-                            let four = _mm512_set1_epi32(fours.add(at).read_unaligned());
-                            *exact = _mm512_dpbusd_epi32(*exact, weights[at], four);
+                            let vector = 4 * half + column;
+                            let four = _mm512_set1_epi32(fours.add(vector).read_unaligned());
+                            *exact = _mm512_dpbusd_epi32(*exact, weights[vector], four);
                         }
                     }
                     if L::BY_HALVES {

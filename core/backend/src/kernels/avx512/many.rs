@@ -105,7 +105,7 @@ macro_rules! add_vectors {
             out("zmm7") _, out("zmm8") _, out("zmm9") _, out("zmm10") _, out("zmm11") _, out("zmm12") _,
             out("zmm13") _, out("zmm14") _, out("zmm15") _, out("zmm16") _, out("zmm17") _, out("zmm18") _,
             out("zmm19") _, out("zmm20") _, out("zmm21") _,
-            options(nostack, preserves_flags)
+            options(nostack)
         )
     };
     (@start $a:literal $b:literal $c:literal $d:literal $at:literal) => {
@@ -142,7 +142,8 @@ macro_rules! add_vectors {
     };
 }
 
-/// Adds what a group of the tiles gives to the sums of four rows of activations, whose groups lie from `place` on.
+/// Adds what a group of the tiles gives to the sums of four rows of activations, whose groups lie one behind the other from
+/// `place` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn add_group<L: Layout>(weights: &Group, x: &Quantised, place: usize, sums: &mut [[__m512; TILES]; 4]) {
     let sums_of_values = |row: usize| {
@@ -155,7 +156,7 @@ unsafe fn add_group<L: Layout>(weights: &Group, x: &Quantised, place: usize, sum
     };
     // SAFETY: the caller has AVX-512 VNNI, and the activations have the places.
     unsafe {
-        let values = x.values.get_unchecked(place).as_ptr();
+        let values = x.values.as_ptr().add(place);
         let scales = x.scales.as_ptr().add(place);
         let (bytes, [first, second]) = (&raw const weights.bytes, weights.scales.each_ref());
         if L::BY_HALVES {

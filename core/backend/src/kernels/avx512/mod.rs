@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
-use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0, group_of};
 use crate::kernels::avx512::many::TILES;
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx512;
@@ -76,7 +76,8 @@ unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quanti
         for first in (0..n_in_fours).step_by(ROWS) {
             let n_rows = ROWS.min(n_in_fours - first);
             let mut sums = [[[_mm512_setzero_ps(); TILES]; 4]; ROWS / 4];
-            // SAFETY: the tiles are of this format and have a group for each of the activations; so many rows are there.
+            // SAFETY: the tiles are of this format and have a group for each of the activations; so many rows are there, in
+            // bands of sixteen, as checked, and fours begin at multiples of four.
             unsafe { many::rows::<L>(tiles, x, first, &mut sums[..n_rows / 4]) };
             for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
                 put(out, row, first_tile, sums);
@@ -124,9 +125,8 @@ fn put(out: &Outputs<'_>, row: usize, first_tile: usize, sums: &[__m512]) {
 unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
     /// Twice as far was slower.
     const AHEAD: usize = 2304;
-    let layout = L::FORMAT.layout();
-    let start = block.wrapping_add(layout.head + group * layout.group + AHEAD);
-    for line in (0..layout.group).step_by(VECTOR) {
+    let start = group_of(L::FORMAT, block, group).wrapping_add(AHEAD);
+    for line in (0..L::FORMAT.layout().group).step_by(VECTOR) {
         // SAFETY: the caller has AVX-512; an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
     }
