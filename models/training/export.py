@@ -13,18 +13,12 @@ from tokenizers import Tokenizer
 
 from . import warm_start
 from .model import Shape
+from .names import gguf_name
 from .prompt import TEMPLATE
 from .tokenizer import BOS, CONTROL, END_OF_TURN, parts
 
 CONTEXT = 4096
 NORMAL_TYPE, CONTROL_TYPE = 1, 3
-IN_LAYER = {
-    "operator_norm": "attn_norm", "ffn_norm": "ffn_norm",
-    "feed_forward.w1": "ffn_gate", "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up",
-    "conv.in_proj": "shortconv.in_proj", "conv.conv": "shortconv.conv", "conv.out_proj": "shortconv.out_proj",
-    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.out_proj": "attn_output",
-    "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
-}
 
 
 def transformers_tensors(weights, shape):
@@ -39,14 +33,6 @@ def transformers_tensors(weights, shape):
                 weight = weight[:, None]  # (hidden, 1, window)
         tensors["model." + ".".join(parts)] = weight.detach().float().contiguous()
     return tensors
-
-
-def gguf_name(name):
-    name = name.removeprefix("model.").removesuffix(".weight")
-    if not name.startswith("layers."):
-        return {"embed_tokens": "token_embd", "embedding_norm": "token_embd_norm"}[name] + ".weight"
-    _, layer, rest = name.split(".", 2)
-    return f"blk.{layer}.{IN_LAYER[rest]}.weight"
 
 
 def write_gguf(path, tensors, shape, tokenizer, matrix_type=Type.Q8_0):

@@ -87,7 +87,7 @@ def invented_conversation(speaker, functions, others, name, easy):
 
 def invented_group(speaker, count, easy):
     """Functions never seen before: one simple function for a start, later up to eight."""
-    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 1, 2, 2, 3, 3, 4, 5, 6, 8]), easy, 0 if easy else speaker.pick([0, 0, 0.4]))
+    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
     words = {(each.action, each.words) for each in made}
     others = [other for other in made_up.family(speaker, 3, easy) if (other.action, other.words) not in words]
     tools = [each.entry() for each in made]

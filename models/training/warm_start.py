@@ -5,20 +5,9 @@ from dataclasses import replace
 import gguf
 import torch
 
-from .export import IN_LAYER
 from .model import Model, Shape
+from .names import our_name
 from .tokenizer import CONTROL, assemble
-
-TO_OURS = {gguf_name: name.replace("self_attn.", "operator.").replace("conv.", "operator.", 1) for name, gguf_name in IN_LAYER.items()}
-
-
-def our_name(name):
-    """`blk.2.attn_q.weight` is `layers.2.operator.q_proj.weight`; the taps of a convolution are no module's weight."""
-    name = name.removesuffix(".weight")
-    if not name.startswith("blk."):
-        return {"token_embd": "embed_tokens", "token_embd_norm": "embedding_norm"}[name] + ".weight"
-    _, layer, rest = name.split(".", 2)
-    return f"layers.{layer}.{TO_OURS[rest]}" + ("" if rest == "shortconv.conv" else ".weight")
 
 
 def read(path):
