@@ -85,5 +85,5 @@ fn replies_do_not_depend_on_what_is_read_ahead_alone_nor_beside_others() {
             n_right += ahead.stats.accepted_draft_tokens;
         }
     }
-    assert!(100 < n_right, "{n_right} guesses were right, too few for a test");
+    assert!(50 < n_right, "{n_right} guesses were right, too few for a test");
 }
