@@ -1,7 +1,7 @@
 """Muon (Jordan and others, 2024): momentum, made orthogonal by Newton-Schulz steps, as the update of a matrix.
 
 PyTorch's own works in bfloat16, one matrix at a time, which on a processor without bfloat16 took more time than the rest
-of a step. Here matrices of one shape are made orthogonal together, in f32.
+of a step. Here matrices of one shape are made orthogonal together, in the type that the processor multiplies fastest.
 """
 
 import torch
@@ -24,8 +24,11 @@ def orthogonal(matrices):
 
 
 class Muon(torch.optim.Optimizer):
-    def __init__(self, matrices, lr, momentum=0.95, weight_decay=0.01):
+    """`kind` is the type in which updates are made orthogonal: float32, or bfloat16 as in the authors' own."""
+
+    def __init__(self, matrices, lr, kind, momentum=0.95, weight_decay=0.01):
         super().__init__(matrices, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.kind = kind
 
     @torch.no_grad()
     def step(self):
@@ -34,7 +37,8 @@ class Muon(torch.optim.Optimizer):
             for weight in group["params"]:
                 by_shape.setdefault(weight.shape, []).append(weight)
             for (rows, columns), weights in by_shape.items():
-                updates = orthogonal(torch.stack([self.ahead(weight, group["momentum"]) for weight in weights]))
+                ahead = torch.stack([self.ahead(weight, group["momentum"]) for weight in weights])
+                updates = orthogonal(ahead.to(self.kind)).float()
                 rate = group["lr"] * MATCHING * max(rows, columns) ** 0.5
                 for weight, update in zip(weights, updates):
                     weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=rate)

@@ -59,7 +59,8 @@ def mixture(progress):
 class Batches:
     """Per step one batch of the shipped functions and one of invented ones.
 
-    Groups are made for several steps ahead and dealt out by length, so that little is padding.
+    Groups are made for several steps ahead and dealt out by length, so that little is padding. `random` is the same in all
+    processes: then all have their long batches in the same steps, and none waits for another.
     """
 
     def __init__(self, generator, random, knows_calls):
@@ -113,12 +114,12 @@ def targets(batch, said, random):
     return batch.find(torch.cat(rows)), torch.cat(following), torch.cat(weights)
 
 
-def optimisers(model, rate):
+def optimisers(model, rate, kind):
     matrices = [weight for name, weight in model.layers.named_parameters() if weight.dim() == 2 and not name.endswith("operator.conv")]
     inside = {id(weight) for weight in matrices}
     others = [weight for weight in model.parameters() if id(weight) not in inside]
     return [
-        Muon(matrices, lr=rate),
+        Muon(matrices, lr=rate, kind=kind),
         torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
@@ -153,7 +154,7 @@ class Run:
         self.kind = torch.bfloat16 if args.device != "cpu" or torch.cpu._is_avx512_bf16_supported() else torch.float32
         self.worker = self.model if self.kind == torch.float32 else copy.deepcopy(self.model).to(self.kind)
         self.average = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
-        self.optimisers = optimisers(self.model, args.rate)
+        self.optimisers = optimisers(self.model, args.rate, self.kind)
         self.step, self.tokens, self.spoken, self.seconds = 0, 0, 0, 0.0
         self.path = args.run / "checkpoint.pt"
         if self.path.exists():
@@ -163,7 +164,8 @@ class Run:
         seed = args.seed * 1_000_003 + rank * 500_009 + self.step  # a resumed run continues with new data
         self.generator = Generator(self.tokenizer, seed)
         self.random = torch.Generator().manual_seed(seed)
-        self.batches = Batches(self.generator, random.Random(seed), knows_calls=args.start is not None)
+        alike = random.Random(seed - rank * 500_009)
+        self.batches = Batches(self.generator, alike, knows_calls=args.start is not None)
         if rank == 0:
             parameters = sum(weight.numel() for weight in self.model.parameters())
             print(f"{parameters:,} parameters, from step {self.step}", flush=True)
