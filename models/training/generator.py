@@ -8,6 +8,9 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, sources
 
 
+VOCABULARY = [1, 0.15, 0.03]  # shares of the words that a group of invented functions and its requests are made of
+
+
 def chat_conversation(speaker, tools, name, others=()):
     """Turns of a conversation with the shipped functions, or some of them, perhaps beside other functions."""
     offered = {tool["name"] for tool in tools}
@@ -120,7 +123,9 @@ class Generator:
                 make = chat_group if kind == "chat" else some_group
                 system, tools, conversations = make(self.speaker, count)
             else:
+                self.speaker.narrow(self.speaker.pick(VOCABULARY))
                 system, tools, conversations = invented_group(self.speaker, count, kind == "easy")
+                self.speaker.narrow(1)
             text = system_block(system, tools)
             block = Text(text, self.tokenizer.encode(text))
             encoded = [self.encode(exchanges, block, longest) for exchanges in conversations]

@@ -66,6 +66,12 @@ class Speaker:
     def __init__(self, seed, held_out=False):
         self.random = random.Random(seed)
         self.held_out = held_out
+        self.narrow(1)
+
+    def narrow(self, share):
+        """Leaves this share of the words of each vocabulary, at least four, until told otherwise: then the same words meet
+        in names, values and phrases, and where a word stands decides what it means."""
+        self.share, self.left = share, {}
 
     def chance(self, share):
         return self.random.random() < share
@@ -75,7 +81,12 @@ class Speaker:
 
     def value(self, values):
         """One of a tuple of strings, from this speaker's side of the split."""
-        return self.pick(side(values, self.held_out))
+        words = side(values, self.held_out)
+        if self.share < 1:
+            if values not in self.left:
+                self.left[values] = self.random.sample(words, min(len(words), max(4, round(self.share * len(words)))))
+            words = self.left[values]
+        return self.pick(words)
 
     def number(self, low, high):
         return self.random.randint(low, high)
