@@ -8,7 +8,7 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, sources
 
 
-VOCABULARY = [1, 0.15, 0.03]  # shares of the words that a group of invented functions and its requests are made of
+VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
 def chat_conversation(speaker, tools, name, others=()):
@@ -123,7 +123,7 @@ class Generator:
                 make = chat_group if kind == "chat" else some_group
                 system, tools, conversations = make(self.speaker, count)
             else:
-                self.speaker.narrow(self.speaker.pick(VOCABULARY))
+                self.speaker.narrow(self.speaker.pick(VOCABULARY_SHARES))
                 system, tools, conversations = invented_group(self.speaker, count, kind == "easy")
                 self.speaker.narrow(1)
             text = system_block(system, tools)

@@ -152,10 +152,11 @@ def repeated(speaker, made, count):
     wanted = [each for each in made.parameters if not each.optional]
     if wanted[0].kind not in OWN_NAME:
         return several(speaker, [made], count)
-    texts, exchanges = [], []
-    for _ in range(count):
-        chosen, text = value(speaker, wanted[0])
-        texts.append(text)
+    said, exchanges = {}, []
+    while len(said) < count:
+        said.update([value(speaker, wanted[0])])
+    texts = list(said.values())
+    for chosen in said:
         result, reply = outcome(speaker, made)
         exchanges.append(Exchange("", reply, [(made.name, {wanted[0].name: chosen})], [result]))
     if speaker.chance(0.5):

@@ -69,9 +69,10 @@ class Speaker:
         self.narrow(1)
 
     def narrow(self, share):
-        """Leaves this share of the words of each vocabulary, at least four, until told otherwise: then the same words meet
-        in names, values and phrases, and where a word stands decides what it means."""
-        self.share, self.left = share, {}
+        """Leaves this share of the words of each vocabulary, at least four, until told otherwise. A word that is left in one
+        is likely left in the others: so the same words meet in names and values, and where a word stands decides what it
+        means."""
+        self.share, self.ranks, self.left = share, {}, {}
 
     def chance(self, share):
         return self.random.random() < share
@@ -84,7 +85,8 @@ class Speaker:
         words = side(values, self.held_out)
         if self.share < 1:
             if values not in self.left:
-                self.left[values] = self.random.sample(words, min(len(words), max(4, round(self.share * len(words)))))
+                ranked = sorted(words, key=lambda word: self.ranks.setdefault(word, self.random.random()))
+                self.left[values] = ranked[: max(4, round(self.share * len(words)))]
             words = self.left[values]
         return self.pick(words)
 

@@ -161,11 +161,11 @@ class Run:
             self.load()
         self.renew()
         self.last = time.monotonic()
-        seed = args.seed * 1_000_003 + rank * 500_009 + self.step  # a resumed run continues with new data
-        self.generator = Generator(self.tokenizer, seed)
-        self.random = torch.Generator().manual_seed(seed)
-        alike = random.Random(seed - rank * 500_009)
-        self.batches = Batches(self.generator, alike, knows_calls=args.start is not None)
+        seed = args.seed * 1_000_003 + self.step  # a resumed run continues with new data
+        own = seed + rank * 500_009
+        self.generator = Generator(self.tokenizer, own)
+        self.random = torch.Generator().manual_seed(own)
+        self.batches = Batches(self.generator, random.Random(seed), knows_calls=args.start is not None)
         if rank == 0:
             parameters = sum(weight.numel() for weight in self.model.parameters())
             print(f"{parameters:,} parameters, from step {self.step}", flush=True)
