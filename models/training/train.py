@@ -301,6 +301,8 @@ def main():
     args = parser.parse_args()
     if args.layers and not args.start and set(args.layers) - set("ca"):
         parser.error("--layers takes c and a; capitals are layers to add to the model of --from")
+    if args.layers and "a" not in args.layers.lower():
+        parser.error("--layers needs an attention layer, whose first head is told where to look")
     args.run.mkdir(parents=True, exist_ok=True)
     if args.prepare:
         Run(args)

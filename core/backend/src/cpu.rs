@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::activations::{Activations, BAND};
 use crate::grid::Grid;
-use crate::kernels::{Outputs, Tier};
+use crate::kernels::{MANY_ROWS, Outputs, Tier};
 use crate::matrix::{Format, Matrix};
 use crate::memory::Arena;
 use crate::ops::attention::Attention;
@@ -143,7 +143,7 @@ impl Cpu {
         // Small enough that a slow core holds up nobody, large enough that memory is read in long runs.
         let tiles_of_piece = (n_tiles / (8 * self.n_threads())).clamp(1, 64);
         // Many rows meet four tiles at a time.
-        let tiles_of_piece = if x.n_rows < 8 { tiles_of_piece } else { tiles_of_piece.next_multiple_of(4) };
+        let tiles_of_piece = if x.n_rows < MANY_ROWS { tiles_of_piece } else { tiles_of_piece.next_multiple_of(4) };
         self.pool.run(n_tiles.div_ceil(tiles_of_piece), &|piece| {
             let (start, end) = (piece * tiles_of_piece, n_tiles.min((piece + 1) * tiles_of_piece));
             for (first, matrix, out) in &parts {

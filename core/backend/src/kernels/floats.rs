@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::activations::Activations;
-use crate::kernels::Outputs;
+use crate::kernels::{MANY_ROWS, Outputs};
 use crate::matrix::{Format, Matrix, TILE};
 use crate::simd::{Simd, Work};
 
@@ -39,8 +39,6 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
     })
 }
 
-/// Rows of inputs from which on weights are made ready for many of them.
-const FEWEST_ROWS: usize = 8;
 /// Rows of inputs that meet a stretch of such weights.
 const ROWS: usize = 48;
 /// Columns of that stretch: what the nearest cache holds beside the sums.
@@ -53,10 +51,10 @@ impl Product<'_> {
         let (mut tile, end) = (self.tiles.start, self.tiles.end);
         while tile < end {
             tile += match (end - tile, self.x.n_rows) {
-                (4.., n_rows @ ..FEWEST_ROWS) if n_rows < 4 || S::HAS_MANY_REGISTERS => {
+                (4.., n_rows @ ..MANY_ROWS) if n_rows < 4 || S::HAS_MANY_REGISTERS => {
                     self.few_rows::<S, N, 4>(simd, tile, load)
                 }
-                (_, ..FEWEST_ROWS) => self.few_rows::<S, N, 1>(simd, tile, load),
+                (_, ..MANY_ROWS) => self.few_rows::<S, N, 1>(simd, tile, load),
                 (4.., _) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 4>(simd, tile, load),
                 _ => self.many_rows::<S, N, 1>(simd, tile, load),
             };

@@ -27,12 +27,15 @@ use crate::simd::Neon;
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
+/// Rows of inputs from which on weights are made ready for several of them.
+pub(crate) const MANY_ROWS: usize = 8;
+
 /// The fastest that this processor can do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tier {
     Portable,
     #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
+    Avx2(Avx2, avx2::Bytes),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
     /// AVX-512, and tiles for many rows.
@@ -52,7 +55,9 @@ impl Tier {
         #[allow(unused_mut, reason = "other processors have none beside")]
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
-        all.extend(Avx2::detect().map(Self::Avx2));
+        if let Some(avx2) = Avx2::detect() {
+            all.extend(avx2::Bytes::all().map(|bytes| Self::Avx2(avx2, bytes)));
+        }
         #[cfg(target_arch = "x86_64")]
         if let Some(avx512) = Avx512::detect() {
             all.push(Self::Avx512(avx512));
@@ -69,7 +74,7 @@ impl Tier {
         match self {
             Self::Portable => Portable.run(work),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2.run(work),
+            Self::Avx2(avx2, _) => avx2.run(work),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512.run(work),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -84,9 +89,9 @@ impl Tier {
     pub(crate) fn band_height(self, n_rows: usize) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) if avx512::FEWEST_ROWS <= n_rows => BAND,
+            Self::Avx512(_) if MANY_ROWS <= n_rows => BAND,
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(..) if avx512::FEWEST_ROWS <= n_rows => BAND,
+            Self::Amx(..) if MANY_ROWS <= n_rows => BAND,
             _ => 1,
         }
     }
@@ -99,7 +104,7 @@ impl Tier {
             #[cfg(target_arch = "aarch64")]
             Self::Neon(..) => to.put(row, x, QuantisedGroup::of),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2::quantise(avx2, x, to, row),
+            Self::Avx2(avx2, _) => avx2::quantise(avx2, x, to, row),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512::quantise(avx512, x, to, row),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -120,7 +125,7 @@ impl Tier {
         match self {
             Self::Portable => portable::product(matrix, tiles, x, out),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2) => avx2::product(avx2, matrix, tiles, x, out),
+            Self::Avx2(avx2, bytes) => avx2::product(avx2, bytes, matrix, tiles, x, out),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(avx512) => avx512::product(avx512, matrix, tiles, x, out),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

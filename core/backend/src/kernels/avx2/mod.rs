@@ -1,7 +1,9 @@
-//! AVX2: unsigned bytes of eight rows of weights meet signed bytes of activations, in pairs that fit 16 bits.
+//! AVX2: unsigned bytes of eight rows of weights meet signed bytes of activations, in pairs that fit 16 bits, or four to a
+//! lane where the processor has AVX-VNNI.
 
 mod layouts;
 mod many;
+mod multiply;
 mod one;
 
 use std::arch::x86_64::*;
@@ -10,8 +12,26 @@ use std::ops::Range;
 use crate::activations::{GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
 use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx2::multiply::{Fours, Multiply, Pairs};
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx2;
+
+/// What a processor has for bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bytes {
+    Pairs,
+    /// AVX-VNNI.
+    Fours,
+}
+
+impl Bytes {
+    /// All that this processor has beside AVX2, the fastest last.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let has_fours = is_x86_feature_detected!("avxvnni");
+        let known = [(true, Self::Pairs), (has_fours, Self::Fours)];
+        known.into_iter().filter_map(|(is_there, bytes)| is_there.then_some(bytes))
+    }
+}
 
 /// Rows of activations that meet a stretch of unpacked weights: what the nearest cache holds.
 const ROWS: usize = 32;
@@ -44,22 +64,32 @@ fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
     });
 }
 
-pub(super) fn product(_: Avx2, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    // SAFETY: the token stands for the features; the matrix has the format of the layout.
+pub(super) fn product(_: Avx2, bytes: Bytes, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: the token stands for AVX2, FMA and F16C, and the processor has what `bytes` says.
+    unsafe {
+        match bytes {
+            Bytes::Pairs => product_with::<Pairs>(matrix, tiles, x, out),
+            Bytes::Fours => product_with::<Fours>(matrix, tiles, x, out),
+        }
+    }
+}
+
+unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: the caller has the features; the matrix has the format of the layout.
     unsafe {
         match matrix.format() {
-            Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out),
-            Format::Q8_0 => product_of::<Q8_0>(matrix, tiles, x, out),
-            Format::Q4K => product_of::<Q4K>(matrix, tiles, x, out),
-            Format::Q5K => product_of::<Q5K>(matrix, tiles, x, out),
-            Format::Q6K => product_of::<Q6K>(matrix, tiles, x, out),
+            Format::Q4_0 => product_of::<Q4_0, M>(matrix, tiles, x, out),
+            Format::Q8_0 => product_of::<Q8_0, M>(matrix, tiles, x, out),
+            Format::Q4K => product_of::<Q4K, M>(matrix, tiles, x, out),
+            Format::Q5K => product_of::<Q5K, M>(matrix, tiles, x, out),
+            Format::Q6K => product_of::<Q6K, M>(matrix, tiles, x, out),
             Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),
         }
     }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
     for tile in tiles {
         let bytes = matrix.tile(tile);
         assert!(bytes.len() == L::FORMAT.tile_bytes(x.n_groups * GROUP));
@@ -68,14 +98,14 @@ unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quanti
             let n_rows = ROWS.min(n_in_fours - first);
             let mut sums = [[[_mm256_setzero_ps(); 2]; 4]; ROWS / 4];
             // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there.
-            unsafe { many::rows::<L>(bytes, x, first, &mut sums[..n_rows / 4]) };
+            unsafe { many::rows::<L, M>(bytes, x, first, &mut sums[..n_rows / 4]) };
             for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
                 put(out, row, tile, sums);
             }
         }
         for row in n_in_fours..x.n_rows {
             // SAFETY: as above.
-            put(out, row, tile, &unsafe { one::row::<L>(bytes, x, row) });
+            put(out, row, tile, &unsafe { one::row::<L, M>(bytes, x, row) });
         }
     }
 }
