@@ -42,7 +42,7 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
 /// Rows of inputs that meet a stretch of such weights.
 const ROWS: usize = 48;
 /// Columns of that stretch: what the nearest cache holds beside the sums.
-const COLUMNS: usize = 32;
+const COLUMNS: usize = 64;
 
 impl Product<'_> {
     /// Several tiles at once, where registers allow it: what is loaded then serves several products.
