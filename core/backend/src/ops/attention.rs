@@ -9,12 +9,10 @@ use crate::grid::Grid;
 use crate::pages::{CacheType, GROUP, Kept, KeyValues, PAGE};
 use crate::simd::{LANES, Simd, Work};
 
-/// Queries that go through a page together.
-const QUERIES: usize = 4;
 /// Vectors of tokens in a page.
 const VECTORS: usize = PAGE / LANES;
-/// The widest head, in vectors, that sums are kept for; more are taken in turns.
-const DIMS: usize = 4;
+/// Bytes that memory gives at a time.
+const LINE: usize = 64;
 
 /// Queries of one sequence that share a key head.
 pub(crate) struct Attention<'a> {
@@ -73,15 +71,13 @@ impl Attention<'_> {
     #[inline(always)]
     fn all<S: Simd, T: Kept>(&self, simd: S) {
         let n = self.rows.len() * self.n_sharing;
-        for first in (0..n).step_by(QUERIES) {
-            match n - first {
-                QUERIES.. => self.some::<S, T, QUERIES>(simd, first),
-                left => {
-                    for at in first..first + left {
-                        self.some::<S, T, 1>(simd, at);
-                    }
-                }
-            }
+        let mut first = 0;
+        while first < n {
+            first += match n - first {
+                4.. => self.some::<S, T, 4>(simd, first),
+                2.. => self.some::<S, T, 2>(simd, first),
+                _ => self.some::<S, T, 1>(simd, first),
+            };
         }
     }
 
@@ -91,9 +87,9 @@ impl Attention<'_> {
         (self.rows.start + query / self.n_sharing, self.key_head * self.n_sharing + query % self.n_sharing)
     }
 
-    /// `Q` queries from the given one on.
+    /// `Q` queries from the given one on; returns their number.
     #[inline(always)]
-    fn some<S: Simd, T: Kept, const Q: usize>(&self, simd: S, first: usize) {
+    fn some<S: Simd, T: Kept, const Q: usize>(&self, simd: S, first: usize) -> usize {
         let shape = self.past.shape();
         let (head_dim, padded_dim, n_groups) = (shape.head_dim, shape.padded_dim(), shape.n_groups());
         let width = self.out.n_columns;
@@ -121,10 +117,20 @@ impl Attention<'_> {
                 numbers: part(&page.values, self.key_head, padded_dim).as_chunks().0,
                 scales: part(&page.value_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
             };
-            // Two vectors at once where there is room: each sum waits for the one before it.
-            let mut scores = match S::HAS_MANY_REGISTERS || Q == 1 {
-                true => self.scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens),
-                false => self.scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens),
+            // While keys are read, memory is asked for the values, and while values are, for the next keys. The first queries
+            // ask; the others find all of it in the cache.
+            let (mut soon, mut later) = (&[][..], &[][..]);
+            if first == 0 {
+                soon = values.numbers;
+                if (page_at + 1) * PAGE < end {
+                    later = part(&self.past.page::<T>(page_at + 1).keys, self.key_head, head_dim).as_chunks().0;
+                }
+            }
+            // Several vectors at once where there is room: each sum waits for the one before it.
+            let mut scores = match (Q, S::HAS_MANY_REGISTERS) {
+                (..=2, true) => self.scores::<S, T, Q, 4>(simd, keys, &queries, n_tokens, soon),
+                (..=2, false) | (_, true) => self.scores::<S, T, Q, 2>(simd, keys, &queries, n_tokens, soon),
+                _ => self.scores::<S, T, Q, 1>(simd, keys, &queries, n_tokens, soon),
             };
             let mut shrinks = [1.0; Q];
             for at in 0..Q {
@@ -132,22 +138,22 @@ impl Attention<'_> {
                 shrinks[at] = weigh(simd, &mut scores[at], &mut sums[at], scale);
             }
             let n_dims = padded_dim / LANES;
-            for dim in (0..n_dims).step_by(DIMS) {
-                match n_dims - dim {
-                    DIMS.. if S::HAS_MANY_REGISTERS || Q == 1 => {
-                        add::<S, T, Q, DIMS>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out)
+            let mut dim = 0;
+            while dim < n_dims {
+                let part = (n_dims, dim, n_tokens);
+                dim += match n_dims - dim {
+                    4.. if S::HAS_MANY_REGISTERS || Q == 1 => {
+                        add::<S, T, Q, 4>(simd, values, part, &scores, shrinks, &mut out, later)
                     }
-                    left => {
-                        for dim in dim..dim + left.min(DIMS) {
-                            add::<S, T, Q, 1>(simd, values, n_dims, dim, n_tokens, &scores, shrinks, &mut out);
-                        }
-                    }
-                }
+                    2.. if Q <= 2 => add::<S, T, Q, 2>(simd, values, part, &scores, shrinks, &mut out, later),
+                    _ => add::<S, T, Q, 1>(simd, values, part, &scores, shrinks, &mut out, later),
+                };
             }
         }
         for (out, sums) in out.into_iter().zip(sums) {
             out.iter_mut().for_each(|x| *x /= sums.weights);
         }
+        Q
     }
 
     /// The products of queries and keys of a page: `(queries, PAGE)`.
@@ -158,6 +164,7 @@ impl Attention<'_> {
         keys: Rows<'_, T>,
         queries: &[&[f32]; Q],
         n_tokens: usize,
+        soon: &[[T; LANES]],
     ) -> [[f32; PAGE]; Q] {
         let head_dim = queries[0].len();
         let (scales, _) = keys.scales.as_chunks::<LANES>();
@@ -170,6 +177,7 @@ impl Attention<'_> {
             for dim in 0..head_dim {
                 let mut key = [simd.splat(0.0); V];
                 for at in 0..V {
+                    ask(simd, soon, (vector + at) * head_dim + dim);
                     key[at] = T::load(simd, &keys[at][dim]);
                     if T::HAS_SCALE {
                         if dim % GROUP == 0 {
@@ -193,6 +201,16 @@ impl Attention<'_> {
             }
         }
         scores
+    }
+}
+
+/// Asks memory for the vector at this place, if it begins a line.
+#[inline(always)]
+fn ask<S: Simd, T>(simd: S, soon: &[[T; LANES]], at: usize) {
+    if (at * size_of::<[T; LANES]>()).is_multiple_of(LINE)
+        && let Some(vector) = soon.get(at)
+    {
+        simd.ask(vector);
     }
 }
 
@@ -230,19 +248,18 @@ fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut Sums, scale: S::
     shrink
 }
 
-/// Adds a page's values, by their weights, to `D` vectors of each query's sums.
+/// Adds a page's values, by their weights, to `D` vectors of each query's sums, from the vector `dim` on; returns their
+/// number.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "an inner loop, not a thing of its own")]
 fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
     simd: S,
     values: Rows<'_, T>,
-    n_dims: usize,
-    dim: usize,
-    n_tokens: usize,
+    (n_dims, dim, n_tokens): (usize, usize, usize),
     weights: &[[f32; PAGE]; Q],
     shrinks: [f32; Q],
     out: &mut [&mut [f32]; Q],
-) {
+    soon: &[[T; LANES]],
+) -> usize {
     let mut sums = [[simd.splat(0.0); D]; Q];
     for at in 0..Q {
         for offset in 0..D {
@@ -254,6 +271,7 @@ fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
     for (token, row) in values.numbers.chunks_exact(n_dims).take(n_tokens).enumerate() {
         let row = &row[dim..][..D];
         for offset in 0..D {
+            ask(simd, soon, token * n_dims + dim + offset);
             let mut value = T::load(simd, &row[offset]);
             if T::HAS_SCALE {
                 let scale = values.scales[token * n_groups + (dim + offset) * LANES / GROUP];
@@ -272,4 +290,5 @@ fn add<S: Simd, T: Kept, const Q: usize, const D: usize>(
             out[at][first..end].copy_from_slice(&sums[..end - first]);
         }
     }
+    D
 }

@@ -35,6 +35,12 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn ask<T>(self, at: &T) {
+        // SAFETY: every x86-64 processor asks memory; nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *at).cast()) };
+    }
+
+    #[inline(always)]
     fn splat(self, x: f32) -> Pair {
         // SAFETY: the token stands for AVX2, FMA and F16C.
         unsafe { Pair(_mm256_set1_ps(x), _mm256_set1_ps(x)) }

@@ -37,6 +37,12 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn ask<T>(self, at: &T) {
+        // SAFETY: every x86-64 processor asks memory; nothing is read.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *at).cast()) };
+    }
+
+    #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
         // SAFETY: the token stands for AVX-512 F.
         unsafe { _mm512_set1_ps(x) }

@@ -61,6 +61,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// 2 to the power of whole numbers from -126 to 127.
     fn power_of_two(self, n: Self::Floats) -> Self::Floats;
 
+    /// Asks memory for what will be read soon, which changes no result.
+    #[inline(always)]
+    fn ask<T>(self, at: &T) {
+        let _ = at;
+    }
+
     /// The first `n` values, with `rest` behind them.
     #[inline(always)]
     fn load_first(self, from: &[f32], rest: f32) -> Self::Floats {

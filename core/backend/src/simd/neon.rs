@@ -50,6 +50,12 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
+    fn ask<T>(self, at: &T) {
+        // SAFETY: nothing is read.
+        unsafe { asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags)) };
+    }
+
+    #[inline(always)]
     fn splat(self, x: f32) -> Four {
         // SAFETY: every aarch64 processor has NEON.
         unsafe { [vdupq_n_f32(x); 4] }

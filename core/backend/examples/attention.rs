@@ -1,0 +1,54 @@
+//! Speed of attention on one thread, over as many tokens as are said: for one query of each head, as when a reply is
+//! written, and for many, as when a prompt is read.
+//!
+//! `cargo run --release -p causerie-backend --example attention -- 8000`
+
+use std::time::Instant;
+
+use causerie_backend::{AttentionStep, CacheShape, CacheType, Cpu, KeyValues};
+
+const HEAD: usize = 64;
+/// Query heads and key heads of LFM2-350M, of a model whose queries share more, and of one whose queries share none.
+const HEADS: [(usize, usize); 3] = [(16, 8), (16, 4), (8, 8)];
+
+fn main() {
+    let n_tokens = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(8000);
+    println!("| queries, keys | numbers | 1 row, ms | 1 row, GFLOP/s | 1 row, GB/s | 64 rows, GFLOP/s |");
+    println!("|---|---|---|---|---|---|");
+    let cpu = Cpu::new(1);
+    for (n_queries, n_heads) in HEADS {
+        for (cache_type, bytes) in [(CacheType::F16, 2.0), (CacheType::F32, 4.0), (CacheType::Q8_0, 1.125)] {
+            let past = past(CacheShape { n_heads, head_dim: HEAD, cache_type }, n_tokens);
+            let (one, many) = (seconds(&cpu, &past, n_queries, 1), seconds(&cpu, &past, n_queries, 64));
+            let operations = 4.0 * (n_queries * HEAD * n_tokens) as f64 / 1e9;
+            let gigabytes = 2.0 * bytes * (n_heads * HEAD * n_tokens) as f64 / 1e9;
+            println!(
+                "| {n_queries}, {n_heads} | {cache_type:?} | {:.2} | {:.1} | {:.1} | {:.1} |",
+                one * 1e3,
+                operations / one,
+                gigabytes / one,
+                64.0 * operations / many,
+            );
+        }
+    }
+}
+
+fn past(shape: CacheShape, n_tokens: usize) -> KeyValues {
+    let mut past = KeyValues::new(shape);
+    let row: Vec<f32> = (0..shape.n_heads * HEAD).map(|at| (at * 31 % 17) as f32 / 8.0 - 1.0).collect();
+    (0..n_tokens).for_each(|_| past.append(&row, &row));
+    past
+}
+
+/// The best of some runs.
+fn seconds(cpu: &Cpu, past: &KeyValues, n_queries: usize, n_rows: usize) -> f64 {
+    let queries: Vec<f32> = (0..n_rows * n_queries * HEAD).map(|at| (at * 7 % 13) as f32 / 6.0 - 1.0).collect();
+    let mut mixed = vec![0.0; queries.len()];
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let start = Instant::now();
+        cpu.attention(&queries, &[AttentionStep { rows: 0..n_rows, past }], usize::MAX, &mut mixed);
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    best
+}
