@@ -8,18 +8,20 @@ use std::time::Instant;
 use causerie_backend::{AttentionStep, CacheShape, CacheType, Cpu, KeyValues};
 
 const HEAD: usize = 64;
+/// Rows of a prompt that are read at a time.
+const MANY: usize = 64;
 /// Query heads and key heads of LFM2-350M, of a model whose queries share more, and of one whose queries share none.
 const HEADS: [(usize, usize); 3] = [(16, 8), (16, 4), (8, 8)];
 
 fn main() {
-    let n_tokens = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(8000);
+    let n_tokens = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(8000).max(MANY);
     println!("| queries, keys | numbers | 1 row, ms | 1 row, GFLOP/s | 1 row, GB/s | 64 rows, GFLOP/s |");
     println!("|---|---|---|---|---|---|");
     let cpu = Cpu::new(1);
     for (n_queries, n_heads) in HEADS {
         for (cache_type, bytes) in [(CacheType::F16, 2.0), (CacheType::F32, 4.0), (CacheType::Q8_0, 1.125)] {
             let past = past(CacheShape { n_heads, head_dim: HEAD, cache_type }, n_tokens);
-            let (one, many) = (seconds(&cpu, &past, n_queries, 1), seconds(&cpu, &past, n_queries, 64));
+            let (one, many) = (seconds(&cpu, &past, n_queries, 1), seconds(&cpu, &past, n_queries, MANY));
             let operations = 4.0 * (n_queries * HEAD * n_tokens) as f64 / 1e9;
             let gigabytes = 2.0 * bytes * (n_heads * HEAD * n_tokens) as f64 / 1e9;
             println!(
@@ -27,7 +29,7 @@ fn main() {
                 one * 1e3,
                 operations / one,
                 gigabytes / one,
-                64.0 * operations / many,
+                MANY as f64 * operations / many,
             );
         }
     }

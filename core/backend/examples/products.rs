@@ -1,6 +1,7 @@
 //! Speed of matrix products on one thread, in time of the processor, so that it can be told on a busy machine.
 //!
-//! `cargo run --release -p causerie-backend --example products`
+//! `cargo run --release -p causerie-backend --example products`; with `-- AVX2 AVX-VNNI`, with these instructions in place of
+//! the fastest.
 
 use std::time::Duration;
 
@@ -11,23 +12,33 @@ const N_COLUMNS: usize = 1024;
 const N_ROWS: usize = 65536;
 
 fn main() -> std::io::Result<()> {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    let mut all: Vec<_> = Cpu::each(1).collect();
+    let fastest = all.last().map(|(name, _)| (*name).to_owned());
+    let names = if names.is_empty() { fastest.into_iter().collect() } else { names };
+    all.retain(|(name, _)| names.iter().any(|wanted| wanted == name));
+    all.iter().try_for_each(|(name, cpu)| measure(name, cpu))
+}
+
+fn measure(name: &str, cpu: &Cpu) -> std::io::Result<()> {
+    println!("{name}\n");
     println!("| format | 1 row, GB/s | 1 row in cache, GB/s | 4 rows, TOP/s | 16 rows, TOP/s | 128 rows, TOP/s |");
     println!("|---|---|---|---|---|---|");
-    let cpu = Cpu::new(1);
     for format in [Format::Q4_0, Format::Q8_0, Format::Q4K, Format::Q5K, Format::Q6K, Format::F16, Format::F32] {
-        let large = matrix(&cpu, format, N_ROWS)?;
-        let small = matrix(&cpu, format, 1024)?;
+        let large = matrix(cpu, format, N_ROWS)?;
+        let small = matrix(cpu, format, 1024)?;
         let gigabytes = |n_rows| format.row_bytes(N_COLUMNS) as f64 * n_rows as f64 / 1e9;
         let operations = |n: usize| 2.0 * (n * 1024 * N_COLUMNS) as f64 / 1e12;
         println!(
             "| {format:?} | {:.1} | {:.1} | {:.3} | {:.3} | {:.3} |",
-            gigabytes(N_ROWS) / seconds(&cpu, &large, 1),
-            gigabytes(1024) / seconds(&cpu, &small, 1),
-            operations(4) / seconds(&cpu, &small, 4),
-            operations(16) / seconds(&cpu, &small, 16),
-            operations(128) / seconds(&cpu, &small, 128),
+            gigabytes(N_ROWS) / seconds(cpu, &large, 1),
+            gigabytes(1024) / seconds(cpu, &small, 1),
+            operations(4) / seconds(cpu, &small, 4),
+            operations(16) / seconds(cpu, &small, 16),
+            operations(128) / seconds(cpu, &small, 128),
         );
     }
+    println!();
     Ok(())
 }
 

@@ -66,7 +66,7 @@ pub struct ConvolutionStep<'a> {
 impl Cpu {
     /// `n_threads` counts the one that calls; 0 is taken for 1.
     pub fn new(n_threads: usize) -> Self {
-        Self { tier: Tier::detect(), pool: Pool::new(n_threads), arena: Arena::default() }
+        Self::with(Tier::detect(), Pool::new(n_threads))
     }
 
     /// Whether this processor has kernels of its own. On others the portable ones compute: rightly, and slowly.
@@ -74,7 +74,11 @@ impl Cpu {
         !matches!(Tier::detect(), Tier::Portable)
     }
 
-    #[cfg(test)]
+    /// One for each set of instructions that this processor has, with its name, the fastest last: they differ in speed alone.
+    pub fn each(n_threads: usize) -> impl Iterator<Item = (&'static str, Self)> {
+        Tier::all().into_iter().map(move |tier| (tier.name(), Self::with(tier, Pool::new(n_threads))))
+    }
+
     pub(crate) fn with(tier: Tier, pool: Pool) -> Self {
         Self { tier, pool, arena: Arena::default() }
     }

@@ -27,7 +27,7 @@ use crate::simd::Neon;
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
-/// Rows of inputs from which on weights are made ready for several of them.
+/// Rows of inputs from which on weights are made ready for several of them: floats, and bytes with AVX-512.
 pub(crate) const MANY_ROWS: usize = 8;
 
 /// The fastest that this processor can do.
@@ -67,6 +67,26 @@ impl Tier {
         #[cfg(target_arch = "aarch64")]
         all.extend(neon::Bytes::all().map(|bytes| Self::Neon(Neon, bytes)));
         all
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_, avx2::Bytes::Pairs) => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_, avx2::Bytes::Fours) => "AVX-VNNI",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "AVX-512",
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(..) => "AMX",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_, neon::Bytes::Plain) => "NEON",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_, neon::Bytes::Dots) => "dotprod",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_, neon::Bytes::Matrices) => "i8mm",
+        }
     }
 
     /// Does work over floats with the vectors of this processor.

@@ -118,7 +118,7 @@ impl Attention<'_> {
                 scales: part(&page.value_scales, self.key_head, if T::HAS_SCALE { n_groups } else { 0 }),
             };
             // While keys are read, memory is asked for the values, and while values are, for the next keys. The first queries
-            // ask; the others find all of it in the cache.
+            // ask; the others find it nearer.
             let (mut soon, mut later) = (&[][..], &[][..]);
             if first == 0 {
                 soon = values.numbers;
@@ -140,13 +140,13 @@ impl Attention<'_> {
             let n_dims = padded_dim / LANES;
             let mut dim = 0;
             while dim < n_dims {
-                let part = (n_dims, dim, n_tokens);
+                let place = (n_dims, dim, n_tokens);
                 dim += match n_dims - dim {
                     4.. if S::HAS_MANY_REGISTERS || Q == 1 => {
-                        add::<S, T, Q, 4>(simd, values, part, &scores, shrinks, &mut out, later)
+                        add::<S, T, Q, 4>(simd, values, place, &scores, shrinks, &mut out, later)
                     }
-                    2.. if Q <= 2 => add::<S, T, Q, 2>(simd, values, part, &scores, shrinks, &mut out, later),
-                    _ => add::<S, T, Q, 1>(simd, values, part, &scores, shrinks, &mut out, later),
+                    2.. if Q <= 2 => add::<S, T, Q, 2>(simd, values, place, &scores, shrinks, &mut out, later),
+                    _ => add::<S, T, Q, 1>(simd, values, place, &scores, shrinks, &mut out, later),
                 };
             }
         }
@@ -204,7 +204,7 @@ impl Attention<'_> {
     }
 }
 
-/// Asks memory for the vector at this place, if it begins a line.
+/// Asks memory for the vector at this place, once for each line.
 #[inline(always)]
 fn ask<S: Simd, T>(simd: S, soon: &[[T; LANES]], at: usize) {
     if (at * size_of::<[T; LANES]>()).is_multiple_of(LINE)

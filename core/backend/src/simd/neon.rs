@@ -51,8 +51,8 @@ impl Simd for Neon {
 
     #[inline(always)]
     fn ask<T>(self, at: &T) {
-        // SAFETY: nothing is read.
-        unsafe { asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags)) };
+        // SAFETY: nothing is read. The intrinsic is not stable yet.
+        unsafe { asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(readonly, nostack, preserves_flags)) };
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@ const GROUPS_AT_ONCE: usize = 8;
 ///
 /// # Safety
 /// The tile is of the layout's format and has a group for each of the activations; the rows are there; the processor has
-/// AVX2.
+/// AVX2 and the instructions of `M`.
 #[inline(always)]
 pub(super) unsafe fn rows<L: Layout, M: Multiply>(
     tile: &[u8],

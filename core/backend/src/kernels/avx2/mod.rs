@@ -74,6 +74,8 @@ pub(super) fn product(_: Avx2, bytes: Bytes, matrix: &Matrix, tiles: Range<usize
     }
 }
 
+/// # Safety
+/// The processor has AVX2, FMA and F16C, and the instructions of `M`.
 unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
     // SAFETY: the caller has the features; the matrix has the format of the layout.
     unsafe {
@@ -88,6 +90,8 @@ unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Qu
     }
 }
 
+/// # Safety
+/// The matrix has the format of the layout, and the processor the instructions of `M`.
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
     for tile in tiles {
@@ -97,7 +101,8 @@ unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize
         for first in (0..n_in_fours).step_by(ROWS) {
             let n_rows = ROWS.min(n_in_fours - first);
             let mut sums = [[[_mm256_setzero_ps(); 2]; 4]; ROWS / 4];
-            // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there.
+            // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there; the
+            // caller's instructions.
             unsafe { many::rows::<L, M>(bytes, x, first, &mut sums[..n_rows / 4]) };
             for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
                 put(out, row, tile, sums);

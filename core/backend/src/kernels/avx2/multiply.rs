@@ -72,7 +72,7 @@ macro_rules! run {
                 run!(@$add "{x2}" "{p2}" "{q2}" $at),
                 run!(@$add "{x3}" "{p3}" "{q3}" $at),
             )*
-            // Where nothing needs it.
+            // Fours need no `y`, and every operand must be named.
             "/* {y} */",
             w = in(reg) $weights,
             x0 = in(reg) x0, x1 = in(reg) x1, x2 = in(reg) x2, x3 = in(reg) x3,

@@ -10,7 +10,8 @@ use crate::kernels::avx2::{add, ask_ahead};
 /// A row times a tile: the sums of each half of the tile.
 ///
 /// # Safety
-/// The tile is of the layout's format and has a group for each of the activations; the row is there; the processor has AVX2.
+/// The tile is of the layout's format and has a group for each of the activations; the row is there; the processor has AVX2
+/// and the instructions of `M`.
 #[inline(always)]
 pub(super) unsafe fn row<L: Layout, M: Multiply>(tile: &[u8], x: &Quantised, row: usize) -> [__m256; 2] {
     let layout = L::FORMAT.layout();
