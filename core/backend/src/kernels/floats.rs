@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::activations::Activations;
 use crate::kernels::{MANY_ROWS, Outputs};
-use crate::matrix::{Format, Matrix, TILE};
+use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::{Simd, Work};
 
 pub(super) struct Product<'a> {
@@ -44,6 +44,9 @@ const ROWS: usize = 48;
 /// Columns of that stretch: of four tiles they take 16 KB, beside 12 KB of inputs and 12 KB of sums. Half as many, which the
 /// 32 KB of older processors' nearest cache would hold as well, were slower where it holds 48 KB.
 const COLUMNS: usize = 64;
+
+/// Bytes that memory is asked for in advance.
+const AHEAD: usize = 2048;
 
 impl Product<'_> {
     /// Several tiles at once, where registers allow it: what is loaded then serves several products.
@@ -109,6 +112,9 @@ impl Product<'_> {
         for column in 0..n_columns {
             let mut weights = [simd.splat(0.0); T];
             for at in 0..T {
+                if (column * N).is_multiple_of(VECTOR) {
+                    simd.ask_for(tiles[at].as_ptr().wrapping_add(column).wrapping_byte_add(AHEAD));
+                }
                 weights[at] = load(&tiles[at][column]);
             }
             for at in 0..R {

@@ -37,9 +37,9 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn ask<T>(self, at: &T) {
-        // SAFETY: every x86-64 processor asks memory; nothing is read.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *at).cast()) };
+    fn ask_for<T>(self, at: *const T) {
+        // SAFETY: every x86-64 processor asks memory; nothing is read, and an address that is not there does no harm.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
 
     #[inline(always)]

@@ -63,7 +63,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
 
     /// Asks memory for what will be read soon, which changes no result.
     #[inline(always)]
-    fn ask<T>(self, at: &T) {
+    fn ask_for<T>(self, at: *const T) {
         let _ = at;
     }
 

@@ -50,8 +50,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn ask<T>(self, at: &T) {
-        // SAFETY: nothing is read. The intrinsic is not stable yet.
+    fn ask_for<T>(self, at: *const T) {
+        // SAFETY: nothing is read, and an address that is not there does no harm. The intrinsic is not stable yet.
         unsafe { asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(readonly, nostack, preserves_flags)) };
     }
 
