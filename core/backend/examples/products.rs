@@ -13,11 +13,16 @@ const N_ROWS: usize = 65536;
 
 fn main() -> std::io::Result<()> {
     let names: Vec<String> = std::env::args().skip(1).collect();
-    let mut all: Vec<_> = Cpu::each(1).collect();
-    let fastest = all.last().map(|(name, _)| (*name).to_owned());
-    let names = if names.is_empty() { fastest.into_iter().collect() } else { names };
-    all.retain(|(name, _)| names.iter().any(|wanted| wanted == name));
-    all.iter().try_for_each(|(name, cpu)| measure(name, cpu))
+    let all: Vec<_> = Cpu::each(1).collect();
+    let chosen: Vec<_> = match names.is_empty() {
+        true => all.iter().rev().take(1).collect(),
+        false => all.iter().filter(|(name, _)| names.iter().any(|wanted| wanted == name)).collect(),
+    };
+    if chosen.is_empty() {
+        let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        return Err(std::io::Error::other(format!("this processor has {}", known.join(", "))));
+    }
+    chosen.into_iter().try_for_each(|(name, cpu)| measure(name, cpu))
 }
 
 fn measure(name: &str, cpu: &Cpu) -> std::io::Result<()> {
