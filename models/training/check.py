@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from . import shipped
 from .export import load_checkpoint, transformers_tensors, write_folder
-from .generator import chat_group, invented_group, some_group
+from .generator import MAKERS, invented_group
 from .model import Batch, Model, Shape
 from .phrases import Speaker
 from .prompt import BOS, TEMPLATE, conversation_pieces, system_block, to_json
@@ -31,7 +31,7 @@ def jinja_template():
 def check_rendering(speaker, tokenizer, count=400):
     template = jinja_template()
     for index in range(count):
-        make = [chat_group, some_group, lambda speaker, count: invented_group(speaker, count, False)][index % 3]
+        make = [*MAKERS.values(), lambda speaker, count: invented_group(speaker, count, False)][index % 4]
         system, tools, conversations = make(speaker, 1)
         messages = [message for exchange in conversations[0] for message in exchange.messages()]
         whole = [{"role": "system", "content": system}] * bool(system) + messages

@@ -178,9 +178,29 @@ INVENTED_NAMED = [
     "[where|and|so that|while|but|when] [the |our |my |]{w} [is|equals|has to be|must be|becomes|reads|says|will be|stays] {v}", "[put|write|enter|fill in|give|select|pick|choose|take|use|add|pass|I want|I need|{odd}] {v} [as|for|in|under|at] [the |]{w}",
     "[the |a |]{w} [of|is|equal to|should be|must be|has to be|will be|{odd}|->|=>|==|,|here is|stays] {v}", "[with|using|by|and|under|on|at|via|plus] [the |a |]{w} [of|set to|equal to|being set to|] {v}", "[choose|pick|select|take|use|want|enter] [the |]{w} {v}", "{v} [is|as|for|at|in] [the |our |my |]{w}",
 ]
+# Words that join a name and a value in no fixed way: a phrasing that nobody has seen is mostly made of such. A word that
+# opens a phrasing of the held-out set only joins here, and the other way round.
+OPENING = (
+    "[with|and|using|where|put|have|keep|get|take|give|choose|pick|fix|mark|say|then|also|plus|please|so that|this|that|my|our|your|their|his|her|some|any|while|when|but|by|under|on|at|via|per|about|concerning|regarding|given|considering|"
+    "assuming|including|I'd like|I'll have|we need|I need|I want|I prefer|being|goes|might|would be|could|to|try|note|let us say|assign|adjust|declare|enter|write|type|specify|supply|state|name|if|because|until|like|only|just|exactly|now|first|finally|ok|well|and also|then comes|there is|here is|here's|it has|it needs|that has|which has|who has|to have|wanting|needing|showing|taking|giving|starting with|together with|along with|as well as|not forgetting|in case|once|whenever|suppose|expect|ensure|be sure|remember|see that|check that|mind|in|into|from|against|towards|through|within|across|over|of]"
+)
+JOINING = (
+    "[is|are|was|were|as|at|of|to|equals|like|here|exactly|about|simply|just|reads|says|must be|can be|could be|may be|shall be|will be|stays|remains|becomes|gets|has|contains|its|whose|set|let|having|make|regards|with|being set at|on|in|by|from|under|around|near|currently|always|again|today|this time|only|maybe|perhaps|please|"
+    "comes to|comes from|turns into|amounts to|ought to be|needs to be|has to be|has become|got|gives|takes|holds|keeps|shows|means|stands at|counts|starts at|points to|goes by|known as|called|labelled|marked|chosen as|given as|entered as|written as|put at|fixed at|kept at|will read|would read|used to be|if possible|namely|that is|precisely|actually|for now|->|:|=|-|==|,]"
+)
+BACKWARDS = "[as|for|is|are|in|into|under|on|at|to|of|about|becomes|remains|stays|will be|must be|can be|shall be|serves as|counts as|works as|acts as|fits|fills|belongs to|belongs in|stands for|is for|is our|is my|is what we call|describes|names|sets|makes|gives|regards|having|whose|its|let|again as|please as|just as|only as|now as|should be|has to be|is used as|is meant as|is taken as|is chosen for|is needed as|as far as|regarding|concerning|towards|within|being]"
+OPTIONAL_THE = "[|||the |my |our |your |this |that |their ]"
+GLUED = [
+    f"{OPENING} [|{OPENING} ]{OPTIONAL_THE}{{w}} {{v}}", f"{OPENING} [|{OPENING} ]{OPTIONAL_THE}{{w}} {JOINING} [||{JOINING} ]{{v}}", f"{OPTIONAL_THE}{{w}} {JOINING} [||{JOINING} ]{{v}}",
+    f"[||{OPENING} ]{{v}} {BACKWARDS} [||{BACKWARDS} ]{OPTIONAL_THE}{{w}}", f"{OPENING} {{v}} {BACKWARDS} {OPTIONAL_THE}{{w}}",
+]
+HEAD_OPENING = (
+    "[how|why|when|what if|if|that you|you|we|I|they|someone|people|should|could|might|must|may|can|want to|have to|love to|hope to|wish to|able to|nice of you to|good to|great if you|kind enough to|happy if you|glad when you|time for us to|job|task is to|your turn to|chance to|wonder whether you|think you should|suggest you|"
+    "propose to|insist that you|remember to|don't forget to|mind|help to|begin to|manage to|care to|today|right away|at once|at last|as soon as you can|when you have a moment|if it's no trouble|be so kind and|be a dear and|hurry up and|go on and|get ready to|the plan is to|the idea is to|what I want is to|all I ask is that you|my wish is to|in order to]"
+)
 INVENTED_HEADS = [
     "[||please |someone |we should |you must |you have to |I'd love you to |make sure to |try and |I plan to |I am going to |I'd rather |now |you may |you can |we can ]{a} [the|a|my|our|one|this|that|some|every|] {o}", "[start|do|perform|make|request|begin|order|{odd}] [the|a|one] {o} {a}", "[my|the|this|our] {o} [needs a|wants a|is for the] {a}",
-    "[do|run|call|use|start|try|execute|invoke] {n}[| now| please| once| again]", "{odd} [the|a|my] {o} {a}", "{o}[:|,] {a}[| it]", "{a}[:|,| now the] {o}",
+    "[do|run|call|use|start|try|execute|invoke] {n}[| now| please| once| again]", "{odd} [the|a|my] {o} {a}", "{o}[:|,] {a}[| it]", "{a}[:|,| now the] {o}", f"{HEAD_OPENING} [||{HEAD_OPENING} ]{{a}} [the|a|my|our|this|that|] {{o}}",
 ]
 YES = ["make it {w}", "{w} please", "{w}: [true|on|enabled|yes]", "turn {w} on", "{w} is [true|on|wanted|yes]", "as {w}", "[should|must] be {w}", "with {w} on", "{w} = [true|yes|on]"]
 NO = ["don't make it {w}", "{w}: [false|off|disabled|no]", "turn {w} off", "{w} is [false|off|not wanted|no]", "not as {w}", "[should|must] not be {w}", "with {w} off", "{w} = [false|no|off]", "never {w}"]

@@ -1,13 +1,14 @@
 """Puts conversations together: one system block, and several conversations that could follow it."""
 
+from . import everyday, invented, shipped, talk, values
 from . import functions as made_up
-from . import invented, shipped, talk, values
 from .exchange import NO_FUNCTION, Exchange
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 from .sources import Text, sources
 
 
+OWN_TRADES = ("planning",)  # whose requests resemble those for timers and notes
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
@@ -20,7 +21,7 @@ def chat_conversation(speaker, tools, name, others=()):
     while len(exchanges) < turns:
         roll = speaker.random.random()
         if others and speaker.chance(0.25):
-            exchanges.append(invented.exchange(speaker, speaker.pick(others)))
+            exchanges.append(exchange(speaker, speaker.pick(others)))
         elif roll < 0.55:
             absent = shipped.MAKERS.keys() - offered  # a request for what is not there must be declined
             wanted = absent if absent and speaker.chance(0.35) else offered
@@ -33,8 +34,10 @@ def chat_conversation(speaker, tools, name, others=()):
             exchanges += shipped.follow_up(speaker)
         elif roll < 0.81:
             exchanges += shipped.missing(speaker, offered)
-        elif roll < 0.91:
+        elif roll < 0.88 and not others:
             exchanges.append(talk.unserved(speaker))
+        elif roll < 0.92:
+            exchanges.append(refused(speaker, {*OWN_TRADES, *trades(others)}))
         elif roll < 0.94:
             exchanges.append(Exchange(invented.exchange(speaker, made_up.function(speaker)).user, NO_FUNCTION))
         else:
@@ -57,7 +60,9 @@ def some_group(speaker, count):
         tools = [tool for tool in shipped.TOOLS if tool in tools]
     others = []
     if len(tools) < 5 and speaker.chance(0.3):
-        others = [other for other in made_up.family(speaker, speaker.number(1, 2)) if other.name not in shipped.MAKERS]
+        several = speaker.number(1, 3)
+        others = everyday.family(speaker, several, OWN_TRADES) if speaker.chance(0.5) else made_up.family(speaker, several)
+        others = [other for other in others if other.name not in shipped.MAKERS]
     entries = tools + [other.entry() for other in others]
     if others:
         speaker.random.shuffle(entries)
@@ -94,15 +99,60 @@ def invented_group(speaker, count, easy):
     words = {(each.action, each.words) for each in made}
     others = [other for other in made_up.family(speaker, 3, easy) if (other.action, other.words) not in words]
     tools = [each.entry() for each in made]
-    roll = speaker.random.random()
-    name, system = "causerie", shipped.SYSTEM
-    if roll < 0.25:
-        system = ""
-    elif roll < 0.5:
-        name = values.invented_word(speaker, (1, 2)).capitalize()
-        system = speaker.phrase(talk.SYSTEM_NAMES, name=name, word=values.word(speaker), person=values.person(speaker))
+    name, system = introduced(speaker)
     conversations = [invented_conversation(speaker, made, others, name, easy) for _ in range(count)]
     return system, tools, conversations
+
+
+def exchange(speaker, made):
+    """With a function, whether of everyday or invented."""
+    return (everyday if isinstance(made, everyday.Function) else invented).exchange(speaker, made)
+
+
+def trades(functions):
+    return {each.template.trade for each in functions if isinstance(each, everyday.Function)}
+
+
+def refused(speaker, other_than):
+    """A request of another trade."""
+    return Exchange(everyday.exchange(speaker, everyday.family(speaker, 1, other_than)[0]).user, NO_FUNCTION)
+
+
+def everyday_conversation(speaker, functions, name):
+    exchanges, own = [], [made for made in functions if isinstance(made, everyday.Function)]
+    for _ in range(speaker.pick([1, 1, 1, 1, 2])):
+        roll = speaker.random.random()
+        if roll < 0.7:
+            exchanges.append(exchange(speaker, speaker.pick(functions)))
+        elif roll < 0.84:
+            exchanges.append(everyday.several(speaker, own, speaker.pick([2, 2, 3])))
+        elif roll < 0.96:
+            exchanges.append(refused(speaker, trades(own)))
+        else:
+            exchanges.append(talk.small_talk(speaker, name))
+    return exchanges
+
+
+def everyday_group(speaker, count):
+    """Functions of everyday, perhaps beside invented ones."""
+    own = everyday.family(speaker, speaker.pick([1, 1, 2, 2, 3, 3, 4, 5, 6, 8]))
+    names = {made.name for made in own}
+    functions = own + [made for made in made_up.family(speaker, speaker.number(1, 2)) if made.name not in names and speaker.chance(0.2)]
+    speaker.random.shuffle(functions)
+    name, system = introduced(speaker)
+    return system, [made.entry() for made in functions], [everyday_conversation(speaker, functions, name) for _ in range(count)]
+
+
+def introduced(speaker):
+    """A name for the assistant, and what the system message says of it."""
+    roll = speaker.random.random()
+    if roll < 0.5:
+        return "causerie", "" if roll < 0.25 else shipped.SYSTEM
+    name = values.invented_word(speaker, (1, 2)).capitalize()
+    return name, speaker.phrase(talk.SYSTEM_NAMES, name=name, word=values.word(speaker), person=values.person(speaker))
+
+
+MAKERS = {"chat": chat_group, "some": some_group, "everyday": everyday_group}
 
 
 class Generator:
@@ -117,11 +167,10 @@ class Generator:
         self.speaker = Speaker(seed)
 
     def group(self, kind, count, longest):
-        """`kind` is chat, some, invented or easy."""
+        """`kind` is chat, some, everyday, invented or easy."""
         while True:  # until every conversation has an exchange that fits
-            if kind in ("chat", "some"):
-                make = chat_group if kind == "chat" else some_group
-                system, tools, conversations = make(self.speaker, count)
+            if kind in MAKERS:
+                system, tools, conversations = MAKERS[kind](self.speaker, count)
             else:
                 self.speaker.narrow(self.speaker.pick(VOCABULARY_SHARES))
                 system, tools, conversations = invented_group(self.speaker, count, kind == "easy")

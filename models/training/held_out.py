@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 from . import functions as made_up
-from . import evaluate, held_out_patterns, invented, patterns, shipped, talk, values
+from . import evaluate, everyday, held_out_patterns, invented, patterns, shipped, talk, values
 from .exchange import Exchange
 from .phrases import BEGINNINGS, ENDINGS, MIDDLES, OTHER_WORDS, Speaker, parse
 from .prompt import HERE
@@ -187,12 +187,19 @@ def readings(patterns, speaker, count=100):
     return {speaker.expand(pattern) for pattern in patterns for _ in range(count)}
 
 
+def everyday_form(phrase):
+    """Any slot may stand in each of its slots."""
+    written = expression(parse(re.sub(r" ?\{\w+[+-]\}", "", phrase)))
+    return re.compile(re.sub(r"\\\{\w+\\\}", r"\\{\\w+\\}", written), re.IGNORECASE)
+
+
 def check_apart():
     """No held-out phrasing is a reading of a training pattern, whatever its courtesies."""
     trained = [getattr(patterns, name) for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "TIMER_TASK", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES")]
     trained += [patterns.AGAIN_CITY, patterns.AGAIN_TIMER, patterns.AGAIN_TIMER_LABEL, patterns.AGAIN_VALUE, [words for words, _ in patterns.AGAIN_SUM], talk.UNSERVED, invented.HEADS, invented.NAMED, invented.YES, invented.NO, invented.BARE, invented.QUESTIONS, [role for *_, role, _ in made_up.KNOWN]]
     trained += [[talk.WHO, talk.WHAT, *(pattern for pattern, _ in talk.SMALL_TALK)], [pattern for _, pattern, _ in patterns.MISSING]]
     forms = [re.compile(expression(parse(pattern)), re.IGNORECASE) for group in trained for pattern in group]
+    forms += [everyday_form(phrase) for template in everyday.templates() for phrase in template.phrases]
     held = [value for name, value in vars(held_out_patterns).items() if name.isupper() and name not in ("UNITS", "SINGULAR", "SUMS", "JOINTS", "QUESTIONS", "MISSING", "AGAIN_SUM")]
     held = [phrase for group in held for phrase in readings(group, Speaker(11))]
     held += [words for words, _ in held_out_patterns.AGAIN_SUM] + [pattern for _, pattern, _ in held_out_patterns.MISSING]

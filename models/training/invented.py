@@ -13,7 +13,7 @@ NO = ["without {w}", "not {w}", "{w} off", "{w}: no", "{w} false", "no {w}"]
 HEADS = ["{a} [the|a|the|my|] {o}", "{a} {o}", "{a} [a|the] {o}", "I [want|need|would like] to {a} [a|the] {o}", "I'd like to {a} the {o}", "let us {a} the {o}", "{o} {a}", "[time to|we must] {a} the {o}", "use {n}", "run {n}", "call {n}",
          "help me {a} the {o}", "can we {a} the {o}", "{a} that {o}", "go and {a} [the|a] {o}", "try to {a} a {o}", "I have to {a} a {o}", "{a} {o} now", "do {n}", "we want to {a} [a|the] {o}", "{a} another {o}"]
 HEADS += composed.INVENTED_HEADS * 3
-NAMED += composed.INVENTED_NAMED * 4
+NAMED += composed.INVENTED_NAMED * 4 + composed.GLUED * 6
 YES += composed.YES
 NO += composed.NO
 BARE = ["{a} {o} {v}", "{a} the {o} {v}", "{a} {v}", "{o}: {v}", "{a} the {v} {o}"]  # one value, without its name
@@ -135,7 +135,11 @@ def several(speaker, functions, count=2):
     again = [made for made in functions if sum(not each.optional for each in made.parameters) == 1]
     if again and speaker.chance(0.25):
         return repeated(speaker, speaker.pick(again), count)
-    made = [exchange(speaker, speaker.pick(functions)) for _ in range(count)]
+    return together(speaker, [exchange(speaker, speaker.pick(functions)) for _ in range(count)])
+
+
+def together(speaker, made):
+    """One request for what several exchanges ask."""
     last = speaker.pick([" and ", " and then ", ", then ", " and also ", ", and "])
     between = speaker.pick([last, ", ", ", ", " and "])
     user = courteous(speaker, between.join(each.core for each in made[:-1]) + last + made[-1].core)

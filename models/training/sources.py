@@ -5,6 +5,7 @@ tokens (as supervised attention does for translation: Mi, Wang and Ittycheriah, 
 """
 
 import re
+from collections import Counter
 
 from .prompt import literal
 
@@ -39,10 +40,21 @@ def words_of(value, before=()):
         yield text.strip('"') if isinstance(value, str) else text, before, False
 
 
-def said_once(text, request):
-    """Where a request says this, if it does so once."""
-    found = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", request))
-    return found[0].start() if len(found) == 1 else -1
+def occurrences(text, request):
+    return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", request)]
+
+
+def said_at(text, names, request):
+    """Where a request says this value: where it does so once, or else where it stands nearest to the name of its field, if
+    one place does; -1 where that cannot be told."""
+    found = occurrences(text, request)
+    if len(found) == 1:
+        return found[0][0]
+    spoken = " ".join(re.findall(r"[a-z]+|[A-Z][a-z]*|\d+", names[-1])).lower() if names else ""
+    gaps = [(max(start - name_end, name_start - end), start) for start, end in found for name_start, name_end in occurrences(spoken, request.lower())]
+    gaps = sorted(gap for gap in gaps if 0 <= gap[0])
+    nearest = {start for gap, start in gaps if gap == gaps[0][0]}
+    return nearest.pop() if len(nearest) == 1 else -1
 
 
 def sources(calls, said, block, request):
@@ -60,7 +72,9 @@ def sources(calls, said, block, request):
         at = said.text.index(name, at)
         yield from along(said, at, name, block, entry + len('"name": "'))
         at += len(name)
-        for words, names, is_name in words_of(arguments):
+        told = list(words_of(arguments))
+        times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names
+        for words, names, is_name in told:
             if words in CONSTANTS:  # spelled otherwise inside of lists and objects
                 found = said.text.lower().find(words.lower(), at)
                 at = at if found < 0 else found + len(words)
@@ -69,7 +83,7 @@ def sources(calls, said, block, request):
             described = place_of(names, block.text, entry, entry_end)
             if is_name and 0 <= described:
                 yield from along(said, at, words, block, described + 1)
-            elif not is_name and 0 <= (start := said_once(words, request.text)):
+            elif not is_name and 0 <= (start := said_at(words, names if times[names] == 1 else (), request.text)):
                 yield from along(said, at, words, request, start)
             elif not is_name and 0 <= (start := enumerated_at(words, block.text, described)):
                 yield from along(said, at, words, block, start + 1)

@@ -34,7 +34,7 @@ AVERAGE = 0.98  # the weights that are kept remember about 50 steps
 BLOCK = 16  # lengths are padded to multiples of it
 TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
 CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 10, 1, 8  # of a step and a process: conversations with all shipped functions, or with some
-GROUPS, ROWS = 3, 8  # groups of invented functions, and their conversations
+GROUPS, ROWS = 3, 8  # groups of other functions, and their conversations
 LONGEST = 208  # tokens of a conversation
 AHEAD = 12  # steps
 LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
@@ -52,12 +52,12 @@ def make_tokenizer(seed):
 
 
 def mixture(progress):
-    """Kinds of the batches of invented functions: simple ones first."""
-    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "invented"]
+    """Kinds of the batches of other functions: simple invented ones first."""
+    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "everyday"]
 
 
 class Batches:
-    """Per step one batch of the shipped functions and one of invented ones.
+    """Per step one batch of the shipped functions and one of others.
 
     Groups are made for several steps ahead and dealt out by length, so that little is padding. `random` is the same in all
     processes: then all have their long batches in the same steps, and none waits for another.
@@ -77,7 +77,7 @@ class Batches:
         rows = sorted(chat[1], key=lambda row: len(row[0]))
         whole = [padded([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)]
         self.chat = whole + self.groups(["some"] * (AHEAD // 2), SOME_GROUPS, SOME_ROWS)
-        self.others = self.groups(kinds * (AHEAD // 2), GROUPS, ROWS)
+        self.others = self.groups(kinds * (AHEAD // len(kinds)), GROUPS, ROWS)
         self.random.shuffle(self.chat)
         self.random.shuffle(self.others)
 
