@@ -9,19 +9,20 @@ A file is a trade. A function there is a line with its names and what it does, t
 
 Names after the first are other spellings of the same, `?` marks an optional parameter, a slot has the first name. Kinds
 are those of `functions.py`, a range of numbers (`1..12`; `number 0..30` has decimals), `enum` or plain choices, and
-`list` before any of them. `{quiet+}` and `{quiet-}` say nothing and set a boolean.
+`list` before any of them. `{quiet+}` and `{quiet-}` say nothing and set a boolean. `to.name` and `to.city` are fields of
+an object, `to`.
 """
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import functions, invented, values
 from .exchange import Exchange, courteous
 
 INVENTED_SHARE = 0.3  # of the values that a file lists are replaced by others
-SLOT = re.compile(r"\{(\w+)([+-]?)\}")
+SLOT = re.compile(r"\{([\w.]+)([+-]?)\}")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,30 @@ class Function:
 
     def entry(self):
         described = {"description": self.text} if self.text else {}
-        return {"name": self.name} | described | {"parameters": functions.properties(self.parameters.values())}
+        return {"name": self.name} | described | {"parameters": functions.properties(gathered(self.parameters.values()))}
+
+
+def gathered(parameters):
+    """With the fields of an object as one parameter."""
+    whole, fields = {}, {}
+    for each in parameters:
+        parent, _, name = each.name.rpartition(".")
+        if not parent:
+            whole[each.name] = each
+            continue
+        parts = fields.setdefault(parent, [])
+        parts.append(replace(each, name=name))
+        whole[parent] = functions.Parameter(parent, "", "object", {"type": "object"} | functions.properties(parts), all(part.optional for part in parts), "", parts)
+    return whole.values()
+
+
+def nested(arguments):
+    """The same for arguments."""
+    whole = {}
+    for name, value in arguments.items():
+        parent, _, own = name.rpartition(".")
+        (whole.setdefault(parent, {}) if parent else whole)[own] = value
+    return whole
 
 
 @functools.cache
@@ -94,8 +118,7 @@ def parameter(speaker, made, style):
 
 def restyled(name, style):
     """A name in the style of the others; the styles of the files are snake_case and camelCase."""
-    words = [word.lower() for word in re.findall(r"[A-Za-z][a-z]*|\d+", name)]
-    return functions.spelled(words, style)
+    return ".".join(functions.spelled([word.lower() for word in re.findall(r"[A-Za-z][a-z]*|\d+", part)], style) for part in name.split("."))
 
 
 def family(speaker, count, other_than=()):
@@ -220,7 +243,7 @@ def request(speaker, made):
             given[name], said[name] = list(pairs), invented.enumerated(speaker, list(pairs.values()))
         else:
             given[name], said[name] = value(speaker, each)
-    return filled(phrase, said), {each.name: given[name] for name, each in made.parameters.items() if name in given}
+    return filled(phrase, said), nested({each.name: given[name] for name, each in made.parameters.items() if name in given})
 
 
 def filled(phrase, said):
@@ -246,7 +269,7 @@ def several(speaker, made, count=2):
 def repeated(speaker, made, phrase, count):
     """`lights on in the hall and the kitchen`: nothing where the phrase says more than one value, or less."""
     slots = SLOT.findall(phrase)
-    if len(slots) != 1 or slots[0][1] or made.parameters[slots[0][0]].kind in ("array", "note", "enum"):
+    if len(slots) != 1 or slots[0][1] or "." in slots[0][0] or made.parameters[slots[0][0]].kind in ("array", "note", "enum"):
         return None
     name, said = slots[0][0], {}
     for _ in range(4 * count):

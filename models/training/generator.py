@@ -8,7 +8,7 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, sources
 
 
-OWN_TRADES = ("planning",)  # whose requests resemble those for timers and notes
+OWN_TRADES = ("planning", "health", "laboratory")  # whose requests resemble those for timers, notes and sums
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
@@ -37,7 +37,7 @@ def chat_conversation(speaker, tools, name, others=()):
         elif roll < 0.88 and not others:
             exchanges.append(talk.unserved(speaker))
         elif roll < 0.92:
-            exchanges.append(refused(speaker, {*OWN_TRADES, *trades(others)}))
+            exchanges.append(refused(speaker, others, OWN_TRADES))
         elif roll < 0.94:
             exchanges.append(Exchange(invented.exchange(speaker, made_up.function(speaker)).user, NO_FUNCTION))
         else:
@@ -109,13 +109,14 @@ def exchange(speaker, made):
     return (everyday if isinstance(made, everyday.Function) else invented).exchange(speaker, made)
 
 
-def trades(functions):
-    return {each.template.trade for each in functions if isinstance(each, everyday.Function)}
-
-
-def refused(speaker, other_than):
-    """A request of another trade."""
-    return Exchange(everyday.exchange(speaker, everyday.family(speaker, 1, other_than)[0]).user, NO_FUNCTION)
+def refused(speaker, functions, other_than=()):
+    """A request of another trade than those of the functions, for what none of them does."""
+    offered = [made.template for made in functions if isinstance(made, everyday.Function)]
+    names = {name for template in offered for name in template.names}
+    while True:
+        made = everyday.family(speaker, 1, {*other_than, *(template.trade for template in offered)})[0]
+        if names.isdisjoint(made.template.names):
+            return Exchange(everyday.exchange(speaker, made).user, NO_FUNCTION)
 
 
 def everyday_conversation(speaker, functions, name):
@@ -127,7 +128,7 @@ def everyday_conversation(speaker, functions, name):
         elif roll < 0.84:
             exchanges.append(everyday.several(speaker, own, speaker.pick([2, 2, 3])))
         elif roll < 0.96:
-            exchanges.append(refused(speaker, trades(own)))
+            exchanges.append(refused(speaker, own))
         else:
             exchanges.append(talk.small_talk(speaker, name))
     return exchanges

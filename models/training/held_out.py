@@ -189,8 +189,8 @@ def readings(patterns, speaker, count=100):
 
 def everyday_form(phrase):
     """Any slot may stand in each of its slots."""
-    written = expression(parse(re.sub(r" ?\{\w+[+-]\}", "", phrase)))
-    return re.compile(re.sub(r"\\\{\w+\\\}", r"\\{\\w+\\}", written), re.IGNORECASE)
+    written = expression(parse(re.sub(r" ?\{[\w.]+[+-]\}", "", phrase)))
+    return re.compile(re.sub(r"\\\{[\w.\\]+?\\\}", r"\\{\\w+\\}", written), re.IGNORECASE)
 
 
 def check_apart():
