@@ -152,12 +152,27 @@ def value(speaker, made):
         if not speaker.chance(INVENTED_SHARE):
             text = speaker.value(choices)
         else:
-            text = title(speaker) if choices[0][0].isupper() else values.thing(speaker)
+            text = title(speaker) if choices[0][0].isupper() else thing(speaker)
     elif made.kind in TEXTS:
         text = TEXTS[made.kind](speaker)
     else:
         return functions.value(speaker, made)
+    if made.kind in ("note", "title", "thing") and speaker.chance(0.1):
+        return text, speaker.pick(["'{}'", '"{}"', "“{}”"]).format(text)
     return text, text
+
+
+def thing(speaker):
+    """Now and then a street, a file, or what else programs give names to."""
+    if speaker.chance(0.75):
+        return values.thing(speaker)
+    name = speaker.pick([values.word, values.known_word])(speaker).lower()
+    other = values.word(speaker).lower()
+    number = speaker.number(1, 250)
+    return speaker.pick([
+        title(speaker), f"{number} {name.capitalize()} {speaker.pick(['Street', 'Lane', 'Road', 'Avenue', 'Square', 'Hill', 'Way'])}", f"{name}.{speaker.pick(['png', 'jpg', 'pdf', 'txt', 'csv', 'mp3', 'py'])}",
+        f"{name}_{number:02}.{speaker.pick(['png', 'jpg', 'tif', 'wav', 'json'])}", f"{name}-{other}", f"{name}_{other}", f"{name}/{other}", f"v{number % 10}.{speaker.number(0, 20)}.{speaker.number(0, 9)}", f"{number % 13}{speaker.pick('ABCDEF')}",
+    ])
 
 
 def title(speaker):
@@ -227,7 +242,7 @@ def note(speaker):
     return text[0].upper() + text[1:] if speaker.chance(0.3) else text
 
 
-TEXTS = {"title": title, "person": person, "clock": clock, "date": date, "code": code, "note": note}
+TEXTS = {"title": title, "thing": thing, "person": person, "clock": clock, "date": date, "code": code, "note": note}
 
 
 def request(speaker, made):
@@ -269,7 +284,7 @@ def several(speaker, made, count=2):
 def repeated(speaker, made, phrase, count):
     """`lights on in the hall and the kitchen`: nothing where the phrase says more than one value, or less."""
     slots = SLOT.findall(phrase)
-    if len(slots) != 1 or slots[0][1] or "." in slots[0][0] or made.parameters[slots[0][0]].kind in ("array", "note", "enum"):
+    if len(slots) != 1 or '"' in phrase or slots[0][1] or "." in slots[0][0] or made.parameters[slots[0][0]].kind in ("array", "note", "enum"):
         return None
     name, said = slots[0][0], {}
     for _ in range(4 * count):

@@ -8,7 +8,7 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, sources
 
 
-OWN_TRADES = ("planning", "health", "laboratory")  # whose requests resemble those for timers, notes and sums
+OWN_TRADES = ("clock", "planning", "health", "laboratory")  # whose requests resemble those for timers, notes and sums
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
@@ -87,7 +87,7 @@ def invented_conversation(speaker, functions, others, name, easy):
         elif roll < 0.94:
             exchanges.append(Exchange(invented.exchange(speaker, speaker.pick(others)).user, NO_FUNCTION))
         elif roll < 0.97:
-            exchanges.append(Exchange(shipped.single(speaker).user, NO_FUNCTION))
+            exchanges.append(talk.unserved(speaker, talk.GENERAL) if speaker.chance(0.5) else Exchange(shipped.single(speaker).user, NO_FUNCTION))
         else:
             exchanges.append(talk.small_talk(speaker, name))
     return exchanges
@@ -123,12 +123,14 @@ def everyday_conversation(speaker, functions, name):
     exchanges, own = [], [made for made in functions if isinstance(made, everyday.Function)]
     for _ in range(speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
-        if roll < 0.7:
+        if roll < 0.62:
             exchanges.append(exchange(speaker, speaker.pick(functions)))
-        elif roll < 0.84:
+        elif roll < 0.77:
             exchanges.append(everyday.several(speaker, own, speaker.pick([2, 2, 3])))
-        elif roll < 0.96:
+        elif roll < 0.9:
             exchanges.append(refused(speaker, own))
+        elif roll < 0.97:
+            exchanges.append(talk.unserved(speaker, talk.GENERAL))
         else:
             exchanges.append(talk.small_talk(speaker, name))
     return exchanges

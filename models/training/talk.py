@@ -38,6 +38,15 @@ UNSERVED = [  # wishes that none of the shipped functions serves
     "[I am|I'm] [hungry|tired|bored|sad|sick|cold|lost]", "[do you|can you] [dance|swim|cook|drive|fly|see me|hear music]", "[roll|throw] [a|the] dice", "flip a coin", "pick a random [number|card|{word}]", "[draw|paint] [a|me a] {thing}", "what should I [eat|wear|do|read|cook|buy][| today| {moment}]",
 ]
 UNSERVED += composed.UNSERVED * 2
+GENERAL = [  # which no function serves
+    "[why|how] [is|are|does|do|did] [the sky|the moon|the sun|people|cats|dogs|birds|trees|stars|the sea|{word}|{person}] [blue|cold|so big|sleep|sing|shine|dream|fly|grow|move|laugh|different|sad]", "[who|what] [invented|discovered|wrote|painted|built|founded|caused|destroyed|won] [the |]{thing}",
+    "[what|which] [is|was] [the biggest|the oldest|the best|the smallest|your favourite|the first|the most famous|the deepest] [{word}|animal|city|book|lake|colour|planet|tower|song]", "[explain|define|describe] [to me |][{thing}|love|gravity|time|democracy|the internet|{word}]",
+    "[what do you think|tell me more|talk to me|tell me everything|what do you know] about [{thing}|{person}|love|life|{city}]", "[do|did|can|could|will|would] you [dance|swim|dream|sleep|eat|see me|feel pain|drive|lie|love me|have friends|like {thing}|remember {person}|know {person}]",
+    "[I am|I'm|we are|she is|he is] [so |very |a bit |][hungry|tired|bored|sad|sick|lost|happy|angry|lonely|proud|afraid of {thing}|in love with {person}]", "[how old|how tall|how rich|how clever|how fast|how dangerous] [is|was|are] [{person}|the pope|a {word}|the universe|lions|the president]",
+    "[write|make up|tell me|read me] [a|another] [poem|story|tale|haiku|fable|speech][| about {thing}| about {person}| for {person}]", "[give me|suggest|have you] [a name|names|an idea|ideas|a tip|some advice] for [a {thing}|my {word}|{person}|a new {word}|tonight]",
+    "[how|where] [do|can|could|should] I [learn to {word}|make friends|get rich|lose weight|stop smoking|find happiness|grow {word}|cook {thing}|repair {thing}|get rid of {thing}]", "[should|may|must] I [buy|eat|trust|marry|keep|leave|believe] [{thing}|{person}|a {word}]",
+    "[is|was|are] [{person}|{thing}|{word}|{city}|that] [dangerous|expensive|real|alive|dead|true|beautiful|older than {person}|bigger than {city}|poisonous]", "[it is|it's|today is] [cold|my birthday|boring|wonderful|a lovely day|so quiet here|Monday again]",
+]
 SYSTEM_NAMES = "You are {name}, [a|a small|a helpful|a friendly|a brief] assistant[| on this device| for {word}| of {person}]."
 
 
