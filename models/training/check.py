@@ -1,7 +1,8 @@
 """Proves, before a long training, that model, rendering and tokenizer are what other programs will see.
 
 The logits of `model.py` equal those of transformers on the exported folder; `prompt.py` writes the same bytes as Jinja2
-with `template.jinja`; and a conversation encoded piece by piece has the tokens of the whole text.
+with `template.jinja`; a conversation encoded piece by piece has the tokens of the whole text; and the phrases of everyday
+say what their functions need.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import torch
 from transformers import Lfm2ForCausalLM
 from tokenizers import Tokenizer
 
-from . import shipped
+from . import everyday, shipped
 from .export import load_checkpoint, transformers_tensors, write_folder
 from .generator import MAKERS, invented_group
 from .model import Batch, Model, Shape
@@ -41,6 +42,17 @@ def check_rendering(speaker, tokenizer, count=400):
         parts = [token for encoding in tokenizer.encode_batch(pieces) for token in encoding.ids]
         assert tokenizer.encode(rendered).ids == parts, rendered
     print(f"{count} conversations: rendering and tokens equal")
+
+
+def check_everyday(speaker, readings=60):
+    for template in everyday.templates():
+        known = {slot.names[0] for slot in template.slots}
+        needed = {slot.names[0] for slot in template.slots if not slot.optional}
+        for phrase in template.phrases:
+            for _ in range(readings):
+                slots = [name for name, _ in everyday.SLOT.findall(speaker.expand(phrase))]
+                assert needed <= set(slots) <= known and len(set(slots)) == len(slots), f"{template.trade}, {template.names[0]}: {phrase}"
+    print(f"{len(everyday.templates())} functions of everyday, {sum(len(template.phrases) for template in everyday.templates())} phrases")
 
 
 @torch.no_grad()
@@ -71,6 +83,7 @@ def main():
         shape, tokenizer = Shape(), Tokenizer.from_file(str(args.run / "tokenizer.json"))
         weights = {name: weight + 0.1 * torch.randn_like(weight) for name, weight in Model(shape).state_dict().items()}
     check_rendering(Speaker(5), tokenizer)
+    check_everyday(Speaker(5))
     check_logits(weights, shape, tokenizer)
 
 

@@ -92,12 +92,23 @@ def unseen_cases(category, sizes, deep=0.0, count=1, bare=0.25):
     return cases
 
 
-def unseen_phrasing_cases(speaker):
+def unseen_phrasing_cases(category, **patterns):
     """Neither the functions nor the names of their parameters nor the phrasing were trained."""
-    names = {"HEADS": held_out_patterns.INVENTED_HEADS, "NAMED": held_out_patterns.INVENTED_NAMED, "YES": held_out_patterns.INVENTED_YES, "NO": held_out_patterns.INVENTED_NO}
-    with mock.patch.multiple(invented, **names), mock.patch.object(made_up, "KNOWN_SHARE", 0):
-        made = list(itertools.islice(unseen_cases("unseen functions, unseen phrasing", (1, 5), bare=0)(speaker), EACH))
-    yield from made
+    def cases(speaker):
+        with mock.patch.multiple(invented, **patterns), mock.patch.object(made_up, "KNOWN_SHARE", 0):
+            made = list(itertools.islice(unseen_cases(category, (1, 5), bare=0)(speaker), EACH))
+        yield from made
+    return cases
+
+
+PHRASED = unseen_phrasing_cases(
+    "unseen functions, unseen phrasing",
+    HEADS=held_out_patterns.INVENTED_HEADS, NAMED=held_out_patterns.INVENTED_NAMED, YES=held_out_patterns.INVENTED_YES, NO=held_out_patterns.INVENTED_NO,
+)
+PHRASED_BLINDLY = unseen_phrasing_cases(
+    "unseen functions, blind phrasing",
+    HEADS=held_out_patterns.BLIND_HEADS, NAMED=held_out_patterns.BLIND_NAMED, YES=held_out_patterns.BLIND_YES, NO=held_out_patterns.BLIND_NO,
+)
 
 
 def answer_expected(exchange, values):
@@ -152,7 +163,7 @@ def talk_cases(speaker):
 
 EACH = 300  # cases of a category
 MAKERS = [
-    (shipped_cases, EACH), (shipped_parallel_cases, EACH), (follow_up_cases, 60), (unseen_cases("unseen functions", (1, 5)), EACH), (unseen_phrasing_cases, EACH),
+    (shipped_cases, EACH), (shipped_parallel_cases, EACH), (follow_up_cases, 60), (unseen_cases("unseen functions", (1, 5)), EACH), (PHRASED, EACH), (PHRASED_BLINDLY, EACH),
     (unseen_cases("choice among 8", (8, 8)), EACH), (unseen_cases("parallel calls, unseen functions", (2, 5), count=3), EACH), (unseen_cases("nested object or array", (1, 4), deep=0.6), EACH),
     (shipped_answer_cases, EACH), (unseen_answer_cases, EACH), (unserved_cases, EACH), (withdrawn_cases, 30), (talk_cases, 76),
 ]

@@ -87,3 +87,73 @@ INVENTED_NAMED = [
 ]
 INVENTED_YES = ["let it be {w}", "of course {w}", "I want it {w}", "{w} should be on"]
 INVENTED_NO = ["let it not be {w}", "I don't want it {w}", "{w} should be off", "under no circumstances {w}"]
+
+# Written by hand without sight of the training patterns; those that training forms are left out.
+BLIND_HEADS = [
+    "could you {a} [the|a] {o} for me",
+    "would you mind helping me {a} [the|a] {o}",
+    "I would like you to {a} [the|a] {o}",
+    "let's {a} [the|a] {o}",
+    "go ahead and {a} [the|a] {o}",
+    "it is time to {a} [the|a] {o}",
+    "it would be great if you could {a} [the|a] {o}",
+    "I was hoping you could {a} [the|a] {o}",
+    "what I need now is to {a} [the|a] {o}",
+    "would it be possible for you to {a} [the|a] {o} now",
+    "your next job is to {a} [the|a] {o}",
+    "next, {a} [the|a] {o}",
+    "hey, {a} the {o} for me",
+    "will you {a} [the|a] {o}, please",
+    "my boss wants me to {a} [the|a] {o}",
+    "somebody has to {a} [the|a] {o}",
+    "I'd be glad if you would {a} [the|a] {o}",
+    "do me a favour and {a} [the|a] {o}",
+    "as for the {o}, please {a} it",
+    "take the {o} and {a} it",
+    "there is [the|a] {o} I want you to {a}",
+    "the {o} is what I'd like you to {a}",
+    "the {o}: {a} it, please",
+    "how about you {a} [the|a] {o}",
+    "why don't you {a} [the|a] {o}",
+    "I think we have to {a} [the|a] {o}",
+    "quickly {a} [the|a] {o} for us",
+    "any chance you can {a} [the|a] {o} today",
+    "when you have a moment, {a} [the|a] {o}",
+]
+BLIND_NAMED = [
+    "setting {v} as the {w}",
+    "make the {w} {v}",
+    "use a {w} of {v}",
+    "let the {w} be {v}",
+    "for the {w} use {v}",
+    "for the {w} I want {v}",
+    "as the {w} put {v}",
+    "as {w}, {v}",
+    "its {w} being {v}",
+    "whose {w} is {v}",
+    "having {v} as its {w}",
+    "giving it a {w} of {v}",
+    "I'd like the {w} to be {v}",
+    "I chose {v} for the {w}",
+    "go with {v} for the {w}",
+    "when it comes to the {w}, pick {v}",
+    "by the way, the {w} equals {v}",
+]
+BLIND_YES = [
+    "with {w} turned on",
+    "with {w} enabled",
+    "make sure {w} is on",
+    "I want {w}",
+    "{w} should be active",
+    "yes to {w}",
+    "set {w} to true",
+]
+BLIND_NO = [
+    "with {w} turned off",
+    "with {w} disabled",
+    "leave {w} out",
+    "I don't want {w}",
+    "there should be no {w}",
+    "{w} is not needed",
+    "set {w} to false",
+]
