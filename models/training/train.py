@@ -53,7 +53,7 @@ def make_tokenizer(seed):
 
 def mixture(progress):
     """Kinds of the batches of other functions: simple invented ones first."""
-    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "everyday"]
+    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "everyday", "everyday"]
 
 
 class Batches:
