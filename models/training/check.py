@@ -31,8 +31,9 @@ def jinja_template():
 
 def check_rendering(speaker, tokenizer, count=400):
     template = jinja_template()
+    makers = [*MAKERS.values(), lambda speaker, count: invented_group(speaker, count, False)]
     for index in range(count):
-        make = [*MAKERS.values(), lambda speaker, count: invented_group(speaker, count, False)][index % 4]
+        make = makers[index % len(makers)]
         system, tools, conversations = make(speaker, 1)
         messages = [message for exchange in conversations[0] for message in exchange.messages()]
         whole = [{"role": "system", "content": system}] * bool(system) + messages

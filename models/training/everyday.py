@@ -22,6 +22,7 @@ from . import functions, invented, values
 from .exchange import Exchange, courteous
 
 INVENTED_SHARE = 0.3  # of the values that a file lists are replaced by others
+QUESTION_WORDS = set("where where's why when when's how's who's can could should shall will would was were am isn't aren't don't doesn't may".split())
 SLOT = re.compile(r"\{([\w.]+)([+-]?)\}")
 
 
@@ -157,8 +158,6 @@ def value(speaker, made):
         text = TEXTS[made.kind](speaker)
     else:
         return functions.value(speaker, made)
-    if made.kind in ("note", "title", "thing") and speaker.chance(0.1):
-        return text, speaker.pick(["'{}'", '"{}"', "“{}”"]).format(text)
     return text, text
 
 
@@ -258,6 +257,8 @@ def request(speaker, made):
             given[name], said[name] = list(pairs), invented.enumerated(speaker, list(pairs.values()))
         else:
             given[name], said[name] = value(speaker, each)
+            if each.kind in ("note", "title", "thing"):
+                said[name] = quoted(speaker, said[name], phrase)
     return filled(phrase, said), nested({each.name: given[name] for name, each in made.parameters.items() if name in given})
 
 
@@ -265,17 +266,23 @@ def filled(phrase, said):
     return " ".join(SLOT.sub(lambda found: said["".join(found.groups())], phrase).split())
 
 
+def quoted(speaker, text, phrase):
+    """Now and then, where the phrase does not quote."""
+    return text if '"' in phrase or speaker.chance(0.9) else speaker.pick(["'{}'", '"{}"', "“{}”"]).format(text)
+
+
 def exchange(speaker, made):
     core, arguments = request(speaker, made)
     result, reply = invented.outcome(speaker, made)
-    return Exchange(courteous(speaker, core), reply, [(made.name, arguments)], [result], core)
+    question = core.split(" ", 1)[0].lower() in QUESTION_WORDS
+    return Exchange(courteous(speaker, core, question), reply, [(made.name, arguments)], [result], core)
 
 
 def several(speaker, made, count=2):
-    """One request for several things; now and then one phrase with several values, each of which is a call."""
+    """One request for several things; one in three, where it can be, is one phrase with several values, each of which is a call."""
     if speaker.chance(0.35):
         for function in speaker.random.sample(made, len(made)):
-            for phrase in map(speaker.expand, function.template.phrases):
+            for phrase in map(speaker.expand, speaker.random.sample(function.template.phrases, len(function.template.phrases))):
                 if (found := repeated(speaker, function, phrase, count)) is not None:
                     return found
     return invented.together(speaker, [exchange(speaker, speaker.pick(made)) for _ in range(count)])
@@ -284,9 +291,12 @@ def several(speaker, made, count=2):
 def repeated(speaker, made, phrase, count):
     """`lights on in the hall and the kitchen`: nothing where the phrase says more than one value, or less."""
     slots = SLOT.findall(phrase)
-    if len(slots) != 1 or '"' in phrase or slots[0][1] or "." in slots[0][0] or made.parameters[slots[0][0]].kind in ("array", "note", "enum"):
+    if len(slots) != 1 or '"' in phrase or slots[0][1] or "." in slots[0][0]:
         return None
     name, said = slots[0][0], {}
+    kind = made.parameters[name].kind
+    if kind in ("array", "note", "enum", "number", "integer") or ".." in kind:
+        return None
     for _ in range(4 * count):
         said.update([value(speaker, made.parameters[name])])
         if len(said) == count:

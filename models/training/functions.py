@@ -106,7 +106,7 @@ ENUMS = [
     "work home travel family", "one two three", "north south east west", "single double suite", "economy business first", "daily weekly monthly", "open closed pending", "cash card transfer", "hot cold warm", "left right centre",
 ]
 TYPES = {"city": "string", "person": "string", "thing": "string", "note": "string", "date": "string", "weekday": "string", "clock": "string", "code": "string", "enum": "string", "word": "string",
-         "address": "string", "title": "string",
+         "address": "string",
          "number": "number", "integer": "integer", "boolean": "boolean"}
 
 

@@ -8,7 +8,7 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, sources
 
 
-OWN_TRADES = ("clock", "planning", "health", "laboratory")  # whose requests resemble those for timers, notes and sums
+NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate")  # trades with requests like those for timers, notes, sums and conversions
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
@@ -37,7 +37,7 @@ def chat_conversation(speaker, tools, name, others=()):
         elif roll < 0.88 and not others:
             exchanges.append(talk.unserved(speaker))
         elif roll < 0.92:
-            exchanges.append(refused(speaker, others, OWN_TRADES))
+            exchanges.append(refused(speaker, others, NEAR_SHIPPED))
         elif roll < 0.94:
             exchanges.append(Exchange(invented.exchange(speaker, made_up.function(speaker)).user, NO_FUNCTION))
         else:
@@ -61,7 +61,7 @@ def some_group(speaker, count):
     others = []
     if len(tools) < 5 and speaker.chance(0.3):
         several = speaker.number(1, 3)
-        others = everyday.family(speaker, several, OWN_TRADES) if speaker.chance(0.5) else made_up.family(speaker, several)
+        others = everyday.family(speaker, several, NEAR_SHIPPED) if speaker.chance(0.5) else made_up.family(speaker, several)
         others = [other for other in others if other.name not in shipped.MAKERS]
     entries = tools + [other.entry() for other in others]
     if others:
@@ -110,7 +110,7 @@ def exchange(speaker, made):
 
 
 def refused(speaker, functions, other_than=()):
-    """A request of another trade than those of the functions, for what none of them does."""
+    """A request for a function of another trade and another name than the functions."""
     offered = [made.template for made in functions if isinstance(made, everyday.Function)]
     names = {name for template in offered for name in template.names}
     while True:

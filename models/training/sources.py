@@ -45,14 +45,16 @@ def occurrences(text, request):
 
 
 def said_at(text, names, request):
-    """Where a request says this value: where it does so once, or else where it stands nearest to the name of its field, if
-    one place does; -1 where that cannot be told."""
+    """Where a request says this value: where it does so once, or else nearest to the name of its field, said once; -1 where
+    that cannot be told."""
     found = occurrences(text, request)
     if len(found) == 1:
         return found[0][0]
     spoken = " ".join(re.findall(r"[a-z]+|[A-Z][a-z]*|\d+", names[-1])).lower() if names else ""
-    gaps = [(max(start - name_end, name_start - end), start) for start, end in found for name_start, name_end in occurrences(spoken, request.lower())]
-    gaps = sorted(gap for gap in gaps if 0 <= gap[0])
+    if not spoken or len(named := occurrences(spoken, request.lower())) != 1:
+        return -1
+    name_start, name_end = named[0]
+    gaps = sorted((gap, start) for start, end in found if 0 <= (gap := max(start - name_end, name_start - end)))
     nearest = {start for gap, start in gaps if gap == gaps[0][0]}
     return nearest.pop() if len(nearest) == 1 else -1
 
