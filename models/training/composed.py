@@ -178,8 +178,7 @@ INVENTED_NAMED = [
     "[where|and|so that|while|but|when] [the |our |my |]{w} [is|equals|has to be|must be|becomes|reads|says|will be|stays] {v}", "[put|write|enter|fill in|give|select|pick|choose|take|use|add|pass|I want|I need|{odd}] {v} [as|for|in|under|at] [the |]{w}",
     "[the |a |]{w} [of|is|equal to|should be|must be|has to be|will be|{odd}|->|=>|==|,|here is|stays] {v}", "[with|using|by|and|under|on|at|via|plus] [the |a |]{w} [of|set to|equal to|being set to|] {v}", "[choose|pick|select|take|use|want|enter] [the |]{w} {v}", "{v} [is|as|for|at|in] [the |our |my |]{w}",
 ]
-# Words that join a name and a value in no fixed way: a phrasing that nobody has seen is mostly made of such. A word that
-# opens a phrasing of the held-out set only joins here, and the other way round.
+# Words that join a name and a value in no fixed way: a phrasing that nobody has seen is mostly made of such.
 OPENING = (
     "[with|and|using|where|put|have|keep|get|take|give|choose|pick|fix|mark|say|then|also|plus|please|so that|this|that|my|our|your|their|his|her|some|any|while|when|but|by|under|on|at|via|per|about|concerning|regarding|given|considering|"
     "assuming|including|I'd like|I'll have|we need|I need|I want|I prefer|being|goes|might|would be|could|to|try|note|let us say|assign|adjust|declare|enter|write|type|specify|supply|state|name|if|because|until|like|only|just|exactly|now|first|finally|ok|well|and also|then comes|there is|here is|here's|it has|it needs|that has|which has|who has|to have|wanting|needing|showing|taking|giving|starting with|together with|along with|as well as|not forgetting|in case|once|whenever|suppose|expect|ensure|be sure|remember|see that|check that|mind|in|into|from|against|towards|through|within|across|over|of]"

@@ -205,7 +205,7 @@ def everyday_form(phrase):
 
 
 def check_apart():
-    """No held-out phrasing is a reading of a training pattern, whatever its courtesies."""
+    """No held-out phrasing is a reading of a training pattern; courtesies before and after are shared."""
     trained = [getattr(patterns, name) for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "TIMER_TASK", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES")]
     trained += [patterns.AGAIN_CITY, patterns.AGAIN_TIMER, patterns.AGAIN_TIMER_LABEL, patterns.AGAIN_VALUE, [words for words, _ in patterns.AGAIN_SUM], talk.UNSERVED, talk.GENERAL, invented.HEADS, invented.NAMED, invented.YES, invented.NO, invented.BARE, invented.QUESTIONS, [role for *_, role, _ in made_up.KNOWN]]
     trained += [[talk.WHO, talk.WHAT, *(pattern for pattern, _ in talk.SMALL_TALK)], [pattern for _, pattern, _ in patterns.MISSING]]

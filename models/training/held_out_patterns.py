@@ -88,13 +88,10 @@ INVENTED_NAMED = [
 INVENTED_YES = ["let it be {w}", "of course {w}", "I want it {w}", "{w} should be on"]
 INVENTED_NO = ["let it not be {w}", "I don't want it {w}", "{w} should be off", "under no circumstances {w}"]
 
-# Written by hand without sight of the training patterns; those that training forms are left out.
+# Written by hand without sight of the training patterns; those that training forms, with courtesies or other commas, are left out.
 BLIND_HEADS = [
-    "could you {a} [the|a] {o} for me",
     "would you mind helping me {a} [the|a] {o}",
-    "I would like you to {a} [the|a] {o}",
     "let's {a} [the|a] {o}",
-    "go ahead and {a} [the|a] {o}",
     "it is time to {a} [the|a] {o}",
     "it would be great if you could {a} [the|a] {o}",
     "I was hoping you could {a} [the|a] {o}",
@@ -102,8 +99,6 @@ BLIND_HEADS = [
     "would it be possible for you to {a} [the|a] {o} now",
     "your next job is to {a} [the|a] {o}",
     "next, {a} [the|a] {o}",
-    "hey, {a} the {o} for me",
-    "will you {a} [the|a] {o}, please",
     "my boss wants me to {a} [the|a] {o}",
     "somebody has to {a} [the|a] {o}",
     "I'd be glad if you would {a} [the|a] {o}",
@@ -118,7 +113,6 @@ BLIND_HEADS = [
     "I think we have to {a} [the|a] {o}",
     "quickly {a} [the|a] {o} for us",
     "any chance you can {a} [the|a] {o} today",
-    "when you have a moment, {a} [the|a] {o}",
 ]
 BLIND_NAMED = [
     "setting {v} as the {w}",
