@@ -14,7 +14,7 @@ import torch
 from transformers import Lfm2ForCausalLM
 from tokenizers import Tokenizer
 
-from . import everyday, shipped
+from . import everyday, functions, shipped
 from .export import load_checkpoint, transformers_tensors, write_folder
 from .generator import MAKERS, invented_group
 from .model import Batch, Model, Shape
@@ -48,6 +48,8 @@ def check_rendering(speaker, tokenizer, count=400):
 def check_everyday(speaker, readings=60):
     for template in everyday.templates():
         known = {slot.names[0] for slot in template.slots}
+        kinds = {slot.kind.removeprefix("list ") for slot in template.slots}
+        assert all("|" in kind or ".." in kind or kind in {*functions.TYPES, *everyday.TEXTS} for kind in kinds), f"{template.trade}, {template.names[0]}: {kinds}"
         needed = {slot.names[0] for slot in template.slots if not slot.optional}
         for phrase in template.phrases:
             for _ in range(readings):

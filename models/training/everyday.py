@@ -8,8 +8,8 @@ A file is a trade. A function there is a line with its names and what it does, t
       - [how's|what's] the weather in {city}[| in {unit}]
 
 Names after the first are other spellings of the same, `?` marks an optional parameter, a slot has the first name. Kinds
-are those of `functions.py`, a range of numbers (`1..12`; `number 0..30` has decimals), `enum` or plain choices, and
-`list` before any of them. `{quiet+}` and `{quiet-}` say nothing and set a boolean. `to.name` and `to.city` are fields of
+are those of `functions.py` and of `TEXTS`, a range of numbers (`1..12`; `number 0..30` has decimals), `enum` or plain choices,
+and `list` before any of them. `{quiet+}` and `{quiet-}` say nothing and set a boolean. `to.name` and `to.city` are fields of
 an object, `to`.
 """
 
@@ -253,8 +253,7 @@ def request(speaker, made):
         if sign:
             given[name], said[name + sign] = sign == "+", ""
         elif each.kind == "array":
-            pairs = dict(value(speaker, each.parts[0]) for _ in range(speaker.pick([1, 2, 2, 3, 3, 4])))
-            given[name], said[name] = list(pairs), invented.enumerated(speaker, list(pairs.values()))
+            given[name], said[name] = invented.listed(speaker, each.parts[0], value)
         else:
             given[name], said[name] = value(speaker, each)
             if each.kind in ("note", "title", "thing"):

@@ -53,7 +53,7 @@ def enumerated(speaker, texts):
     return ", ".join(texts[:-1]) + speaker.pick(LIST_ENDS) + texts[-1] if 1 < len(texts) else texts[0]
 
 
-def listed(speaker, element):
+def listed(speaker, element, value=value):
     pairs = dict(value(speaker, element) for _ in range(speaker.pick([1, 2, 2, 3, 3, 4])))
     return list(pairs), enumerated(speaker, list(pairs.values()))
 
