@@ -49,6 +49,11 @@ impl Block {
     pub(crate) const fn tile_bytes(&self) -> usize {
         self.head + self.n_groups * self.group
     }
+
+    /// A group's share of that, its part of the head included.
+    pub(crate) const fn group_share(&self) -> usize {
+        self.tile_bytes() / self.n_groups
+    }
 }
 
 /// Bytes of a vector.

@@ -127,13 +127,13 @@ fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &[__m256; 2]) {
     out.put(row, tile, &y);
 }
 
-/// Asks memory for what lies some way behind a group of a block.
+/// Asks memory for what lies some way behind a group of a block, and for a part of a later head.
 #[inline(always)]
 unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
     const AHEAD: usize = 2048;
-    let layout = L::FORMAT.layout();
-    let start = block.wrapping_add(layout.head + group * layout.group + AHEAD);
-    for line in (0..layout.group).step_by(VECTOR) {
+    let share = L::FORMAT.layout().group_share();
+    let start = block.wrapping_add(group * share + AHEAD);
+    for line in (0..share).step_by(VECTOR) {
         // SAFETY: the caller has AVX2; an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
     }

@@ -32,7 +32,7 @@ pub(in crate::kernels) trait Layout {
 
 /// Where a group of a block lies.
 #[inline(always)]
-pub(super) fn group_of(format: Format, block: *const u8, group: usize) -> *const u8 {
+fn group_of(format: Format, block: *const u8, group: usize) -> *const u8 {
     let layout = format.layout();
     block.wrapping_add(layout.head + group * layout.group)
 }

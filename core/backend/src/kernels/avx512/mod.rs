@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
-use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0, group_of};
+use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
 use crate::kernels::avx512::many::TILES;
 use crate::kernels::{MANY_ROWS, Outputs};
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
@@ -118,13 +118,14 @@ fn put(out: &Outputs<'_>, row: usize, first_tile: usize, sums: &[__m512]) {
     }
 }
 
-/// Asks memory for what lies some way behind a group of a block.
+/// Asks memory for what lies some way behind a group of a block, and for a part of a later head.
 #[inline(always)]
 unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
     /// Twice as far was slower.
     const AHEAD: usize = 2304;
-    let start = group_of(L::FORMAT, block, group).wrapping_add(AHEAD);
-    for line in (0..L::FORMAT.layout().group).step_by(VECTOR) {
+    let share = L::FORMAT.layout().group_share();
+    let start = block.wrapping_add(group * share + AHEAD);
+    for line in (0..share).step_by(VECTOR) {
         // SAFETY: the caller has AVX-512; an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
     }
