@@ -38,7 +38,7 @@ UNSERVED = [  # wishes that none of the shipped functions serves
     "[I am|I'm] [hungry|tired|bored|sad|sick|cold|lost]", "[do you|can you] [dance|swim|cook|drive|fly|see me|hear music]", "[roll|throw] [a|the] dice", "flip a coin", "pick a random [number|card|{word}]", "[draw|paint] [a|me a] {thing}", "what should I [eat|wear|do|read|cook|buy][| today| {moment}]",
 ]
 UNSERVED += composed.UNSERVED * 2
-GENERAL = [  # which no function serves
+GENERAL = [  # questions and remarks to decline, whatever is offered
     "[why|how] [is|are|does|do|did] [the sky|the moon|the sun|people|cats|dogs|birds|trees|stars|the sea|{word}|{person}] [blue|cold|so big|sleep|sing|shine|dream|fly|grow|move|laugh|different|sad]", "[who|what] [invented|discovered|wrote|painted|built|founded|caused|destroyed|won] [the |]{thing}",
     "[what|which] [is|was] [the biggest|the oldest|the best|the smallest|your favourite|the first|the most famous|the deepest] [{word}|animal|city|book|lake|colour|planet|tower|song]", "[explain|describe] [to me |][love|gravity|time|democracy|the internet|how {thing} works]",
     "[what do you think|tell me more|talk to me|tell me everything|what do you know] about [{thing}|{person}|love|life|{city}]", "[do|did|can|could|will|would] you [dance|swim|dream|sleep|eat|see me|feel pain|drive|lie|love me|have friends|like {thing}|remember {person}|know {person}]",
