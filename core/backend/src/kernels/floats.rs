@@ -55,12 +55,10 @@ impl Product<'_> {
         let (mut tile, end) = (self.tiles.start, self.tiles.end);
         while tile < end {
             tile += match (end - tile, self.x.n_rows) {
-                (4.., n_rows @ ..MANY_ROWS) if n_rows < 4 || S::HAS_MANY_REGISTERS => {
-                    self.few_rows::<S, N, 4>(simd, tile, load)
-                }
-                (_, ..MANY_ROWS) => self.few_rows::<S, N, 1>(simd, tile, load),
-                (4.., _) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 4>(simd, tile, load),
-                _ => self.many_rows::<S, N, 1>(simd, tile, load),
+                (4.., MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 4>(simd, tile, load),
+                (_, MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 1>(simd, tile, load),
+                (4.., n_rows) if n_rows < 4 || S::HAS_MANY_REGISTERS => self.few_rows::<S, N, 4>(simd, tile, load),
+                _ => self.few_rows::<S, N, 1>(simd, tile, load),
             };
         }
     }
@@ -89,6 +87,9 @@ impl Product<'_> {
         let mut row = 0;
         while row < self.x.n_rows {
             row += match self.x.n_rows - row {
+                // Six and two would take longer.
+                8 => self.as_they_stand::<S, N, T, 4>(simd, row, first_tile, load),
+                6.. if T == 1 => self.as_they_stand::<S, N, T, 6>(simd, row, first_tile, load),
                 4.. => self.as_they_stand::<S, N, T, 4>(simd, row, first_tile, load),
                 _ => self.as_they_stand::<S, N, T, 1>(simd, row, first_tile, load),
             };
@@ -109,18 +110,24 @@ impl Product<'_> {
         let tiles: [_; T] = self.tiles(first_tile, 0..n_columns);
         let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
         let mut sums = [[simd.splat(0.0); T]; R];
-        for column in 0..n_columns {
-            let mut weights = [simd.splat(0.0); T];
-            for at in 0..T {
-                if (column * N).is_multiple_of(VECTOR) {
-                    simd.ask_for(tiles[at].as_ptr().wrapping_add(column).wrapping_byte_add(AHEAD));
+        // In pairs, since what a loop itself takes is a part of the time; the number of columns may be odd.
+        for first in (0..n_columns).step_by(2) {
+            for column in [first, first + 1] {
+                if column == n_columns {
+                    break;
                 }
-                weights[at] = load(&tiles[at][column]);
-            }
-            for at in 0..R {
-                let x = simd.splat(rows[at][column]);
-                for tile in 0..T {
-                    sums[at][tile] = simd.mul_add(weights[tile], x, sums[at][tile]);
+                let mut weights = [simd.splat(0.0); T];
+                for at in 0..T {
+                    if (column * N).is_multiple_of(VECTOR) {
+                        simd.ask_for(tiles[at].as_ptr().wrapping_add(column).wrapping_byte_add(AHEAD));
+                    }
+                    weights[at] = load(&tiles[at][column]);
+                }
+                for at in 0..R {
+                    let x = simd.splat(rows[at][column]);
+                    for tile in 0..T {
+                        sums[at][tile] = simd.mul_add(weights[tile], x, sums[at][tile]);
+                    }
                 }
             }
         }

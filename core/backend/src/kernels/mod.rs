@@ -109,6 +109,8 @@ impl Tier {
     pub(crate) fn band_height(self, n_rows: usize) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
+            Self::Avx2(..) if avx2::FEWEST_ROWS <= n_rows => BAND,
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) if MANY_ROWS <= n_rows => BAND,
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Self::Amx(..) if MANY_ROWS <= n_rows => BAND,

@@ -55,7 +55,7 @@ fn all_kernels_give_the_same_bits() {
     let mut random = Random::new(1);
     let portable = cpu(Tier::Portable, 1);
     for format in FORMATS {
-        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288)] {
+        for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288), (20, 77)] {
             if n_columns % format.block() != 0 {
                 continue;
             }

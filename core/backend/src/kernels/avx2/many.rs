@@ -2,45 +2,68 @@
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
+use crate::kernels::Outputs;
 use crate::kernels::avx2::layouts::Layout;
-use crate::kernels::avx2::multiply::{Group, Multiply, offset_of_unsigned, unsigned};
-use crate::kernels::avx2::{add, ask_ahead};
+use crate::kernels::avx2::multiply::{Group, Multiply};
+use crate::kernels::avx2::{add, ask_ahead, put};
+use crate::matrix::Matrix;
 
-/// Groups of a tile that are unpacked at a time: what the nearest cache holds beside activations.
-const GROUPS_AT_ONCE: usize = 8;
+/// Tiles, and rows of activations, that meet at a time: what the nearest cache holds are their sums and a group of each tile.
+pub(super) const TILES: usize = 4;
+pub(super) const ROWS: usize = 64;
 
-/// Rows of activations from the given one on, four for each of `sums`, times a tile: adds up the sums of each half of it.
+/// Four rows of activations times both halves of a tile.
+type Sums = [[__m256; 2]; 4];
+
+/// Writes the products of up to `ROWS` rows of activations, from a multiple of four on, and up to `TILES` tiles.
 ///
 /// # Safety
-/// The tile is of the layout's format and has a group for each of the activations; the rows are there; the processor has
-/// AVX2 and the instructions of `M`.
+/// The matrix has the layout's format and a group for each of the activations; the rows are there, in bands of sixteen; the
+/// processor has AVX2 and the instructions of `M`; no other thread writes these tiles' outputs meanwhile.
 #[inline(always)]
 pub(super) unsafe fn rows<L: Layout, M: Multiply>(
-    tile: &[u8],
-    x: &Quantised,
-    first_row: usize,
-    sums: &mut [[[__m256; 2]; 4]],
+    (matrix, tiles): (&Matrix, Range<usize>),
+    (x, rows): (&Quantised, Range<usize>),
+    out: &Outputs<'_>,
 ) {
-    let layout = L::FORMAT.layout();
-    let n_groups = L::FORMAT.block() / GROUP;
-    let mut unpacked = [const { MaybeUninit::<Group>::uninit() }; GROUPS_AT_ONCE];
-    for first in (0..x.n_groups).step_by(GROUPS_AT_ONCE) {
-        let groups = first..x.n_groups.min(first + GROUPS_AT_ONCE);
-        for (to, group) in unpacked.iter_mut().zip(groups.clone()) {
-            // SAFETY: the caller's tile has the group.
+    let (layout, n_groups) = (L::FORMAT.layout(), L::FORMAT.block() / GROUP);
+    // The last four may be fewer: a band has sixteen, whatever those behind the last one are.
+    let n_fours = rows.len().div_ceil(4);
+    // Zeros where they are needed: few rows would be done before all of them were written.
+    let mut sums = [const { MaybeUninit::<[Sums; TILES]>::uninit() }; ROWS / 4];
+    // SAFETY: the caller has AVX2.
+    let zeros = [[[unsafe { _mm256_setzero_ps() }; 2]; 4]; TILES];
+    sums[..n_fours].iter_mut().for_each(|sums| _ = sums.write(zeros));
+    // SAFETY: so many were written.
+    let sums = unsafe { sums[..n_fours].assume_init_mut() };
+    let mut unpacked = [const { MaybeUninit::<Group>::uninit() }; TILES];
+    for group in 0..x.n_groups {
+        for (to, tile) in unpacked.iter_mut().zip(tiles.clone()) {
+            // SAFETY: the caller's tiles have the group.
             unsafe {
-                let block = tile.as_ptr().add(group / n_groups * layout.tile_bytes());
+                let block = matrix.tile(tile).as_ptr().add(group / n_groups * layout.tile_bytes());
                 unpack::<L, M>(to, block, group % n_groups);
             }
         }
         for (at, sums) in sums.iter_mut().enumerate() {
-            let row = first_row + 4 * at;
-            for (weights, group) in unpacked.iter().zip(groups.clone()) {
-                let places = [x.at(row, group), x.at(row + 1, group), x.at(row + 2, group), x.at(row + 3, group)];
-                // SAFETY: so many groups were unpacked.
-                unsafe { add_group::<L, M>(weights.as_ptr(), x, places, sums) };
+            // SAFETY: four rows of a band lie side by side; so many tiles' groups are unpacked.
+            unsafe {
+                let place = x.at(rows.start + 4 * at, group);
+                let values = M::ready::<L>(&*x.values.as_ptr().add(place).cast());
+                for (sums, weights) in sums.iter_mut().zip(&unpacked[..tiles.len()]) {
+                    add_group::<L, M>(weights.as_ptr(), &values, (x, place), sums);
+                }
+            }
+        }
+    }
+    for (four, sums) in sums.iter().enumerate() {
+        for (tile, sums) in tiles.clone().zip(sums) {
+            for (row, sums) in rows.clone().skip(4 * four).zip(sums) {
+                // SAFETY: the caller has AVX2.
+                unsafe { put(out, row, tile, sums) };
             }
         }
     }
@@ -55,40 +78,47 @@ unsafe fn unpack<L: Layout, M: Multiply>(to: &mut MaybeUninit<Group>, block: *co
         for half in 0..2 {
             let bytes = L::bytes(block, group, half);
             for (at, bytes) in bytes.into_iter().enumerate() {
-                match L::IS_SIGNED {
-                    true => M::keep(to, at, half, unsigned(bytes)),
-                    false => (*to).bytes[at][half] = bytes,
-                }
+                M::keep::<L>(to, at, half, bytes);
             }
-            (*to).scales[half] = L::scales(block, group, half);
-            (*to).minima[half] = L::minima(block, group, half);
+            let [scales, of_second_half] = L::scales(block, group, half);
+            (*to).scales[half] = scales;
+            if L::BY_HALVES {
+                (*to).scales_of_second_half[half] = of_second_half;
+            }
+            if L::HAS_MINIMA {
+                (*to).minima[half] = L::minima(block, group, half);
+            }
         }
     }
 }
 
-/// Adds what a group of a tile gives to the sums of four rows of activations, whose group lies at `places`.
+/// Adds what a group of a tile gives to the sums of four rows of activations, whose groups, made ready as `values`, lie side by
+/// side from `place` on.
 #[inline(always)]
 unsafe fn add_group<L: Layout, M: Multiply>(
     weights: *const Group,
-    x: &Quantised,
-    places: [usize; 4],
-    sums: &mut [[__m256; 2]; 4],
+    values: &M::Values,
+    (x, place): (&Quantised, usize),
+    sums: &mut Sums,
 ) {
     // SAFETY: the group is unpacked, and the activations have the places.
     unsafe {
-        let values = places.map(|place| x.values.get_unchecked(place).as_ptr());
         let exact = M::four_rows::<L>(weights, values);
-        let offset = offset_of_unsigned::<L>();
+        let offset = _mm256_set1_epi32(M::offset::<L>());
         for row in 0..4 {
-            let [first, second] = *x.sums.get_unchecked(places[row]);
-            let of_values = if L::BY_HALVES { [first, second] } else { [first + second, 0] };
+            let [first, second] = x.sums.get_unchecked(place + row).map(|sum| _mm256_set1_epi32(sum));
+            let of_values = if L::BY_HALVES { [first, second] } else { [_mm256_add_epi32(first, second); 2] };
+            let offsets = of_values.map(|sums| _mm256_mullo_epi32(sums, offset));
             for half in 0..2 {
                 let exact = [
-                    _mm256_sub_epi32(exact[0][row][half], _mm256_set1_epi32(offset * of_values[0])),
-                    _mm256_sub_epi32(exact[1][row][half], _mm256_set1_epi32(offset * of_values[1])),
+                    _mm256_sub_epi32(exact[0][row][half], offsets[0]),
+                    _mm256_sub_epi32(exact[1][row][half], offsets[1]),
                 ];
-                let (scales, minima) = ((*weights).scales[half], (*weights).minima[half]);
-                sums[row][half] = add::<L>(exact, scales, minima, (x, places[row]), sums[row][half]);
+                let zero = _mm256_setzero_ps();
+                let of_second_half = if L::BY_HALVES { (*weights).scales_of_second_half[half] } else { zero };
+                let minima = if L::HAS_MINIMA { (*weights).minima[half] } else { zero };
+                let scales = [(*weights).scales[half], of_second_half];
+                sums[row][half] = add::<L>(exact, scales, minima, (x, place + row), sums[row][half]);
             }
         }
     }

@@ -9,9 +9,10 @@ mod one;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use crate::activations::{GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
+use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
 use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx2::many::{ROWS, TILES};
 use crate::kernels::avx2::multiply::{Fours, Multiply, Pairs};
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx2;
@@ -33,8 +34,8 @@ impl Bytes {
     }
 }
 
-/// Rows of activations that meet a stretch of unpacked weights: what the nearest cache holds.
-const ROWS: usize = 32;
+/// Rows of activations from which on weights are unpacked for four of them at a time, which lie in bands of sixteen then.
+pub(super) const FEWEST_ROWS: usize = 3;
 
 pub(super) fn quantise(_: Avx2, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
     // SAFETY: the token stands for the features.
@@ -94,23 +95,26 @@ unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Qu
 /// The matrix has the format of the layout, and the processor the instructions of `M`.
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    for tile in tiles {
-        let bytes = matrix.tile(tile);
-        assert!(bytes.len() == L::FORMAT.tile_bytes(x.n_groups * GROUP));
-        let n_in_fours = x.n_rows / 4 * 4;
-        for first in (0..n_in_fours).step_by(ROWS) {
-            let n_rows = ROWS.min(n_in_fours - first);
-            let mut sums = [[[_mm256_setzero_ps(); 2]; 4]; ROWS / 4];
-            // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there; the
-            // caller's instructions.
-            unsafe { many::rows::<L, M>(bytes, x, first, &mut sums[..n_rows / 4]) };
-            for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
-                put(out, row, tile, sums);
-            }
+    assert!(matrix.n_columns() == x.n_groups * GROUP);
+    // A single row behind the others is quicker alone, two or three are not.
+    let n_in_fours = match x.n_rows % 4 {
+        _ if x.height < BAND => 0,
+        1 => x.n_rows - 1,
+        _ => x.n_rows,
+    };
+    for first_tile in tiles.clone().step_by(TILES) {
+        let tiles = first_tile..tiles.end.min(first_tile + TILES);
+        for first_row in (0..n_in_fours).step_by(ROWS) {
+            // SAFETY: the rows are there, in bands of sixteen; the caller's matrix and instructions.
+            unsafe {
+                many::rows::<L, M>((matrix, tiles.clone()), (x, first_row..n_in_fours.min(first_row + ROWS)), out)
+            };
         }
-        for row in n_in_fours..x.n_rows {
-            // SAFETY: as above.
-            put(out, row, tile, &unsafe { one::row::<L, M>(bytes, x, row) });
+        for tile in tiles {
+            for row in n_in_fours..x.n_rows {
+                // SAFETY: as above.
+                put(out, row, tile, &unsafe { one::row::<L, M>(matrix.tile(tile), x, row) });
+            }
         }
     }
 }
