@@ -11,6 +11,8 @@ Names after the first are other spellings of the same, `?` marks an optional par
 are those of `functions.py` and of `TEXTS`, a range of numbers (`1..12`; `number 0..30` has decimals), `enum` or plain choices,
 and `list` before any of them. `{quiet+}` and `{quiet-}` say nothing and set a boolean. `to.name` and `to.city` are fields of
 an object, `to`.
+
+A line of the file `kin` has functions of different trades of which one may as well be meant by a request for another.
 """
 
 import functools
@@ -24,6 +26,8 @@ from .exchange import Exchange, courteous
 INVENTED_SHARE = 0.3  # of the values that a file lists are replaced by others
 QUESTION_WORDS = set("where where's why when when's how's who's can could should shall will would was were am isn't aren't don't doesn't may".split())
 SLOT = re.compile(r"\{([\w.]+)([+-]?)\}")
+SAID = re.compile(r"(?:\b(a|on) )?" + SLOT.pattern)
+NEAR = ("today", "tomorrow", "tonight", "next ", "this ")  # dates that nothing is "on"
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,22 @@ def read(path):
         yield Template(path.stem, tuple(names.split("|")), description, slots, phrases)
 
 
+@functools.cache
+def kin():
+    """Of each function, by its trade and first name, those of other trades that a request for it may as well mean."""
+    found = {}
+    for line in Path(__file__).with_name("everyday").joinpath("kin").read_text().splitlines():
+        group = {tuple(each.split(".")) for each in line.split()}
+        for each in group:
+            found.setdefault(each, set()).update(other for other in group if other[0] != each[0])
+    return found
+
+
+def may_mean(template, other):
+    """Whether a request for the one may as well be for the other."""
+    return (other.trade, other.names[0]) in kin().get((template.trade, template.names[0]), ())
+
+
 def slot(line):
     names, rest = line.split(": ", 1)
     kind, _, description = rest.partition(" = ")
@@ -131,6 +151,8 @@ def family(speaker, count, other_than=()):
     style = speaker.pick(["snake", "snake", "snake", "camel"])
     made = {}
     for template in speaker.random.sample(offered, min(count, len(offered))):
+        if any(may_mean(template, each.template) for each in made.values()):
+            continue
         each = Function(
             template, restyled(speaker.pick(template.names), style), speaker.expand(template.description) if speaker.chance(0.93) else "",
             {each.names[0]: parameter(speaker, each, style) for each in template.slots},
@@ -262,7 +284,18 @@ def request(speaker, made):
 
 
 def filled(phrase, said):
-    return " ".join(SLOT.sub(lambda found: said["".join(found.groups())], phrase).split())
+    """The phrase with what is said in its slots: `an Italian word`, and never `on tomorrow`."""
+
+    def words(found):
+        before, name, sign = found.groups()
+        text = said[name + sign]
+        if before == "on" and text.startswith(NEAR):
+            return text
+        if before == "a" and text[:1].lower() in tuple("aeio"):
+            before = "an"
+        return f"{before} {text}" if before else text
+
+    return " ".join(SAID.sub(words, phrase).split())
 
 
 def quoted(speaker, text, phrase):

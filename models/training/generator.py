@@ -110,12 +110,12 @@ def exchange(speaker, made):
 
 
 def refused(speaker, functions, other_than=()):
-    """A request for a function of another trade and another name than the functions."""
+    """A request for a function of another trade and another name than the functions, which none of them could serve."""
     offered = [made.template for made in functions if isinstance(made, everyday.Function)]
     names = {name for template in offered for name in template.names}
     while True:
         made = everyday.family(speaker, 1, {*other_than, *(template.trade for template in offered)})[0]
-        if names.isdisjoint(made.template.names):
+        if names.isdisjoint(made.template.names) and not any(everyday.may_mean(made.template, template) for template in offered):
             return Exchange(everyday.exchange(speaker, made).user, NO_FUNCTION)
 
 
@@ -123,7 +123,7 @@ def everyday_conversation(speaker, functions, name):
     exchanges, own = [], [made for made in functions if isinstance(made, everyday.Function)]
     for _ in range(speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
-        if roll < 0.62:
+        if roll < 0.55:
             exchanges.append(exchange(speaker, speaker.pick(functions)))
         elif roll < 0.77:
             exchanges.append(everyday.several(speaker, own, speaker.pick([2, 2, 3])))
@@ -138,7 +138,7 @@ def everyday_conversation(speaker, functions, name):
 
 def everyday_group(speaker, count):
     """Functions of everyday, perhaps beside invented ones."""
-    own = everyday.family(speaker, speaker.pick([1, 1, 2, 2, 3, 3, 4, 5, 6, 8]))
+    own = everyday.family(speaker, speaker.pick([1, 1, 2, 3, 3, 4, 5, 6, 7, 8]))
     names = {made.name for made in own}
     functions = own + [made for made in made_up.family(speaker, speaker.number(1, 2)) if made.name not in names and speaker.chance(0.2)]
     speaker.random.shuffle(functions)
