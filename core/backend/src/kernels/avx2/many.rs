@@ -8,7 +8,7 @@ use crate::activations::{GROUP, Quantised};
 use crate::kernels::Outputs;
 use crate::kernels::avx2::layouts::Layout;
 use crate::kernels::avx2::multiply::{Group, Multiply};
-use crate::kernels::avx2::{add, ask_ahead, put};
+use crate::kernels::avx2::{AHEAD, add, ask_ahead, put};
 use crate::matrix::Matrix;
 
 /// Tiles, and rows of activations, that meet at a time: what the nearest cache holds are their sums and a group of each tile.
@@ -40,12 +40,16 @@ pub(super) unsafe fn rows<L: Layout, M: Multiply>(
     // SAFETY: so many were written.
     let sums = unsafe { sums[..n_fours].assume_init_mut() };
     let mut unpacked = [const { MaybeUninit::<Group>::uninit() }; TILES];
+    let tile_bytes = L::FORMAT.tile_bytes(matrix.n_columns());
     for group in 0..x.n_groups {
+        // What comes after the end of a tile is that of the next tiles but three, since these are at work.
+        let is_last = tile_bytes <= group * layout.group_share() + AHEAD;
+        let ahead = if is_last { AHEAD + (TILES - 1) * tile_bytes } else { AHEAD };
         for (to, tile) in unpacked.iter_mut().zip(tiles.clone()) {
             // SAFETY: the caller's tiles have the group.
             unsafe {
                 let block = matrix.tile(tile).as_ptr().add(group / n_groups * layout.tile_bytes());
-                unpack::<L, M>(to, block, group % n_groups);
+                unpack::<L, M>(to, (block, group % n_groups), ahead);
             }
         }
         for (at, sums) in sums.iter_mut().enumerate() {
@@ -70,11 +74,15 @@ pub(super) unsafe fn rows<L: Layout, M: Multiply>(
 }
 
 #[inline(always)]
-unsafe fn unpack<L: Layout, M: Multiply>(to: &mut MaybeUninit<Group>, block: *const u8, group: usize) {
+unsafe fn unpack<L: Layout, M: Multiply>(
+    to: &mut MaybeUninit<Group>,
+    (block, group): (*const u8, usize),
+    ahead: usize,
+) {
     let to = to.as_mut_ptr();
     // SAFETY: the caller's block has the group; all that the layout's products read is written.
     unsafe {
-        ask_ahead::<L>(block, group);
+        ask_ahead::<L>(block, group, ahead);
         for half in 0..2 {
             let bytes = L::bytes(block, group, half);
             for (at, bytes) in bytes.into_iter().enumerate() {

@@ -131,12 +131,14 @@ fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &[__m256; 2]) {
     out.put(row, tile, &y);
 }
 
-/// Asks memory for what lies some way behind a group of a block, and for a part of a later head.
+/// Bytes that memory is asked for in advance.
+const AHEAD: usize = 2048;
+
+/// Asks memory for what lies so many bytes behind a group of a block, and for a part of a later head.
 #[inline(always)]
-unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
-    const AHEAD: usize = 2048;
+unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize, ahead: usize) {
     let share = L::FORMAT.layout().group_share();
-    let start = block.wrapping_add(group * share + AHEAD);
+    let start = block.wrapping_add(group * share + ahead);
     for line in (0..share).step_by(VECTOR) {
         // SAFETY: the caller has AVX2; an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use crate::activations::{GROUP, Quantised};
 use crate::kernels::avx2::layouts::Layout;
 use crate::kernels::avx2::multiply::Multiply;
-use crate::kernels::avx2::{add, ask_ahead};
+use crate::kernels::avx2::{AHEAD, add, ask_ahead};
 
 /// A row times a tile: the sums of each half of the tile.
 ///
@@ -22,7 +22,7 @@ pub(super) unsafe fn row<L: Layout, M: Multiply>(tile: &[u8], x: &Quantised, row
         let mut block = tile.as_ptr();
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
-                ask_ahead::<L>(block, group);
+                ask_ahead::<L>(block, group, AHEAD);
                 let place = x.at(row, first + group);
                 let (values, sums_of_values) = (x.values.get_unchecked(place), *x.sums.get_unchecked(place));
                 for (half, sum) in sums.iter_mut().enumerate() {
