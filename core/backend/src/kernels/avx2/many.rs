@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::Outputs;
 use crate::kernels::avx2::layouts::Layout;
 use crate::kernels::avx2::multiply::{Group, Multiply};
 use crate::kernels::avx2::{AHEAD, add, ask_ahead, put};
+use crate::kernels::{Outputs, ahead_of};
 use crate::matrix::Matrix;
 
 /// Tiles, and rows of activations, that meet at a time: what the nearest cache holds are their sums and a group of each tile.
@@ -42,9 +42,7 @@ pub(super) unsafe fn rows<L: Layout, M: Multiply>(
     let mut unpacked = [const { MaybeUninit::<Group>::uninit() }; TILES];
     let tile_bytes = L::FORMAT.tile_bytes(matrix.n_columns());
     for group in 0..x.n_groups {
-        // What comes after the end of a tile is that of the next tiles but three, since these are at work.
-        let is_last = tile_bytes <= group * layout.group_share() + AHEAD;
-        let ahead = if is_last { AHEAD + (TILES - 1) * tile_bytes } else { AHEAD };
+        let ahead = ahead_of(group * layout.group_share(), AHEAD, (TILES, tile_bytes));
         for (to, tile) in unpacked.iter_mut().zip(tiles.clone()) {
             // SAFETY: the caller's tiles have the group.
             unsafe {

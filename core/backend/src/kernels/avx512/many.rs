@@ -6,8 +6,9 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use crate::activations::{GROUP, Quantised};
+use crate::kernels::ahead_of;
 use crate::kernels::avx512::layouts::Layout;
-use crate::kernels::avx512::{add_minima, ask_ahead};
+use crate::kernels::avx512::{AHEAD, add_minima, ask_ahead};
 
 /// Tiles that rows of activations meet at a time.
 pub(super) const TILES: usize = 4;
@@ -58,8 +59,9 @@ unsafe fn unpack<L: Layout>(to: &mut MaybeUninit<Group>, tiles: [&[u8]; TILES], 
         // SAFETY: the caller's tile has the group; everything is written.
         unsafe {
             let block = tile.as_ptr().add(group / n_groups * layout.tile_bytes());
+            let ahead = ahead_of(group * layout.group_share(), AHEAD, (TILES, tile.len()));
             let group = group % n_groups;
-            ask_ahead::<L>(block, group);
+            ask_ahead::<L>(block, group, ahead);
             for (vector, bytes) in L::bytes(block, group).into_iter().enumerate() {
                 (*to).bytes[vector][at] = bytes;
             }

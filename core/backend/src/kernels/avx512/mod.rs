@@ -8,6 +8,7 @@ pub(super) mod layouts;
 mod many;
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
@@ -73,10 +74,17 @@ unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quanti
         let tiles = std::array::from_fn(|at| matrix.tile(first_tile + at));
         for first in (0..n_in_fours).step_by(ROWS) {
             let n_rows = ROWS.min(n_in_fours - first);
-            let mut sums = [[[_mm512_setzero_ps(); TILES]; 4]; ROWS / 4];
-            // SAFETY: the tiles are of this format and have a group for each of the activations; so many rows are there, in
-            // bands of sixteen, as checked, and fours begin at multiples of four.
-            unsafe { many::rows::<L>(tiles, x, first, &mut sums[..n_rows / 4]) };
+            // Zeros where they are needed: few rows would be done before all of them were written.
+            let mut sums = [const { MaybeUninit::<[[__m512; TILES]; 4]>::uninit() }; ROWS / 4];
+            let sums = &mut sums[..n_rows / 4];
+            sums.iter_mut().for_each(|sums| _ = sums.write([[_mm512_setzero_ps(); TILES]; 4]));
+            // SAFETY: so many were written. The tiles are of this format and have a group for each of the activations; so
+            // many rows are there, in bands of sixteen, as checked, and fours begin at multiples of four.
+            let sums = unsafe {
+                let sums = sums.assume_init_mut();
+                many::rows::<L>(tiles, x, first, sums);
+                sums
+            };
             for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
                 put(out, row, first_tile, sums);
             }
@@ -118,13 +126,14 @@ fn put(out: &Outputs<'_>, row: usize, first_tile: usize, sums: &[__m512]) {
     }
 }
 
-/// Asks memory for what lies some way behind a group of a block, and for a part of a later head.
+/// Bytes that memory is asked for in advance. Twice as many were slower.
+const AHEAD: usize = 2304;
+
+/// Asks memory for what lies so many bytes behind a group of a block, and for a part of a later head.
 #[inline(always)]
-unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
-    /// Twice as far was slower.
-    const AHEAD: usize = 2304;
+unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize, ahead: usize) {
     let share = L::FORMAT.layout().group_share();
-    let start = block.wrapping_add(group * share + AHEAD);
+    let start = block.wrapping_add(group * share + ahead);
     for line in (0..share).step_by(VECTOR) {
         // SAFETY: the caller has AVX-512; an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
