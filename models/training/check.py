@@ -55,8 +55,8 @@ def check_everyday(speaker, readings=60):
             for _ in range(readings):
                 slots = [name for name, _ in everyday.SLOT.findall(speaker.expand(phrase))]
                 assert needed <= set(slots) <= known and len(set(slots)) == len(slots), f"{template.trade}, {template.names[0]}: {phrase}"
-    known = {(template.trade, template.names[0]) for template in everyday.templates()}
-    assert everyday.kin().keys() <= known, everyday.kin().keys() - known
+    functions_there = {(template.trade, template.names[0]) for template in everyday.templates()}
+    assert everyday.kin().keys() <= functions_there, f"kin of no function: {everyday.kin().keys() - functions_there}"
     print(f"{len(everyday.templates())} functions of everyday, {sum(len(template.phrases) for template in everyday.templates())} phrases")
 
 

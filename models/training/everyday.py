@@ -143,7 +143,7 @@ def restyled(name, style):
 
 
 def family(speaker, count, other_than=()):
-    """Functions that an app could offer together: of one trade, or of any."""
+    """Up to so many functions that an app could offer together: of one trade, or of any."""
     offered = [template for template in templates() if template.trade not in other_than]
     if speaker.chance(0.7):
         trade = speaker.pick(offered).trade

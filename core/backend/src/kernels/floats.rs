@@ -167,6 +167,7 @@ impl Product<'_> {
                 let mut at = 0;
                 while at < rows.len() {
                     at += match rows.len() - at {
+                        // Six and two would take longer.
                         8 => some_rows::<S, T, 4>(simd, &inputs[at..], weights, &mut sums[at..]),
                         6.. => some_rows::<S, T, 6>(simd, &inputs[at..], weights, &mut sums[at..]),
                         4.. => some_rows::<S, T, 4>(simd, &inputs[at..], weights, &mut sums[at..]),

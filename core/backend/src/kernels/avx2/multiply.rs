@@ -66,6 +66,7 @@ pub(super) trait Multiply {
 /// In pairs whose products fit 16 bits, or as words where they would not: AVX2.
 pub(super) struct Pairs;
 
+/// Four rows' values where they stand, or, for layouts with signed bytes, widened to words.
 pub(super) union BytesOrWords {
     bytes: *const i8,
     words: [[__m256i; 2]; 4],
