@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::activations::Activations;
-use crate::kernels::{MANY_ROWS, Outputs};
+use crate::kernels::{MANY_ROWS, Outputs, ahead_of};
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::{Simd, Work};
 
@@ -57,6 +57,8 @@ impl Product<'_> {
             tile += match (end - tile, self.x.n_rows) {
                 (4.., MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 4>(simd, tile, load),
                 (_, MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 1>(simd, tile, load),
+                // One tile would wait for its sums, and four at once x86-64's memory gives more slowly than two.
+                (2.., ..4) if cfg!(target_arch = "x86_64") => self.few_rows::<S, N, 2>(simd, tile, load),
                 (4.., n_rows) if n_rows < 4 || S::HAS_MANY_REGISTERS => self.few_rows::<S, N, 4>(simd, tile, load),
                 _ => self.few_rows::<S, N, 1>(simd, tile, load),
             };
@@ -107,7 +109,7 @@ impl Product<'_> {
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
         let n_columns = self.x.n_columns;
-        let tiles: [_; T] = self.tiles(first_tile, 0..n_columns);
+        let tiles: [&[[u8; N]]; T] = self.tiles(first_tile, 0..n_columns);
         let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
         let mut sums = [[simd.splat(0.0); T]; R];
         // In pairs, since what a loop itself takes is a part of the time; the number of columns may be odd.
@@ -116,10 +118,11 @@ impl Product<'_> {
                 if column == n_columns {
                     break;
                 }
+                let ahead = ahead_of(column * N, AHEAD, (T, n_columns * N));
                 let mut weights = [simd.splat(0.0); T];
                 for at in 0..T {
                     if (column * N).is_multiple_of(VECTOR) {
-                        simd.ask_for(tiles[at].as_ptr().wrapping_add(column).wrapping_byte_add(AHEAD));
+                        simd.ask_for(tiles[at].as_ptr().wrapping_add(column).wrapping_byte_add(ahead));
                     }
                     weights[at] = load(&tiles[at][column]);
                 }

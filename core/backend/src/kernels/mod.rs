@@ -163,7 +163,6 @@ impl Tier {
 
 /// How many bytes ahead of a place in a tile memory is asked for, where `n_tiles` tiles are at work: `ahead` of them, and
 /// behind the end of the tile those of the next ones, which lie behind all that are at work.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ahead_of(place: usize, ahead: usize, (n_tiles, tile_bytes): (usize, usize)) -> usize {
     if place + ahead < tile_bytes { ahead } else { ahead + (n_tiles - 1) * tile_bytes }

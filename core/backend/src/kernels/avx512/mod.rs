@@ -18,7 +18,7 @@ use crate::kernels::{MANY_ROWS, Outputs};
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx512;
 
-/// Rows of activations that meet a stretch of unpacked weights: what the nearest cache holds.
+/// Rows of activations that meet a group of unpacked weights: what the nearest cache holds.
 const ROWS: usize = 64;
 
 pub(super) fn quantise(_: Avx512, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
@@ -119,10 +119,9 @@ fn put_rows<const R: usize>(out: &Outputs<'_>, first_row: usize, tile: usize, su
 #[target_feature(enable = "avx512f")]
 fn put(out: &Outputs<'_>, row: usize, first_tile: usize, sums: &[__m512]) {
     for (at, sums) in sums.iter().enumerate() {
-        let mut y = [0.0; TILE];
-        // SAFETY: sixteen values are written.
-        unsafe { _mm512_storeu_ps(y.as_mut_ptr(), *sums) };
-        out.put(row, first_tile + at, &y);
+        // SAFETY: both are sixteen floats.
+        let values = unsafe { &*std::ptr::from_ref(sums).cast::<[f32; TILE]>() };
+        out.put(row, first_tile + at, values);
     }
 }
 
