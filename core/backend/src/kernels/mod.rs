@@ -27,7 +27,7 @@ use crate::simd::Neon;
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
-/// Rows of inputs from which on weights are made ready for several of them: floats, and bytes with AVX-512.
+/// Rows of inputs from which on weights that are floats are made ready for several of them.
 pub(crate) const MANY_ROWS: usize = 8;
 
 /// The fastest that this processor can do.
@@ -111,9 +111,9 @@ impl Tier {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(..) if avx2::FEWEST_ROWS <= n_rows => BAND,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) if MANY_ROWS <= n_rows => BAND,
+            Self::Avx512(_) if avx512::FEWEST_ROWS <= n_rows => BAND,
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(..) if MANY_ROWS <= n_rows => BAND,
+            Self::Amx(..) if amx::FEWEST_ROWS <= n_rows => BAND,
             _ => 1,
         }
     }
