@@ -78,7 +78,7 @@ def invented_conversation(speaker, functions, others, name, easy):
     exchanges = []
     for _ in range(speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
-        if roll < 0.68:
+        if roll < 0.58:
             exchanges.append(invented.exchange(speaker, speaker.pick(functions)))
         elif roll < 0.84:
             exchanges.append(invented.several(speaker, functions, speaker.pick([2, 2, 3])))
