@@ -67,6 +67,8 @@ fn all_kernels_give_the_same_bits() {
                 for (n_threads, n_rows) in [
                     (1, 70),
                     (2, 45),
+                    (1, 32),
+                    (2, 31),
                     (3, 16),
                     (2, 17),
                     (1, 12),
