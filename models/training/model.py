@@ -38,8 +38,8 @@ UNSEEN = -1e4
 class Batch:
     """Where each token stands. `prefix` is (groups, P), `after` is (groups * count, T); 0 is padding.
 
-    `told` are places (points, 3) where the told head must look: a conversation, a token of it, and what it must see there,
-    counted from the start of the padded block.
+    `told` are places (points, 4) where the told heads must look: an attention layer, counted from the last, which is 0; a
+    conversation, a token of it, and what it must see there, counted from the start of the padded block.
     """
 
     def __init__(self, prefix, after, told=None):
@@ -51,8 +51,8 @@ class Batch:
         self.order = padded.nonzero()[:, 0]  # where the tokens of the row list stand among the padded
         self.ids = padded[self.order]
         self.place = torch.cat([torch.arange(self.before).repeat(self.groups), torch.arange(self.before, self.before + self.length).repeat(self.rows)])[self.order]
-        self.told = torch.zeros(0, 3, dtype=torch.long) if told is None else told
-        self.seen = None  # how much of the told head's attention each of those places had, once a model has run
+        self.told = torch.zeros(0, 4, dtype=torch.long) if told is None else told
+        self.seen = {}  # by attention layer, how much of its told head's attention each of those places had, once a model has run
         real = prefix != 0
         # What attention adds to its scores, with axes for (groups, kv_heads, heads of one, queries, keys).
         causal = torch.ones(self.before, self.before, dtype=torch.bool).tril()
@@ -145,9 +145,9 @@ class ShortConv(nn.Module):
 
 
 class Attention(nn.Module):
-    def __init__(self, shape):
+    def __init__(self, shape, from_last):
         super().__init__()
-        self.shape = shape
+        self.shape, self.from_last = shape, from_last
         self.q_proj = nn.Linear(shape.hidden, shape.heads * shape.head, bias=False)
         self.k_proj = nn.Linear(shape.hidden, shape.kv_heads * shape.head, bias=False)
         self.v_proj = nn.Linear(shape.hidden, shape.kv_heads * shape.head, bias=False)
@@ -176,8 +176,8 @@ class Attention(nn.Module):
         far = (q.view(groups, kv_heads, -1, head) @ block_k.transpose(-1, -2)).view(groups, kv_heads, -1, length, before) + batch.to_prefix
         near = (q.view(-1, each * length, head) @ k.transpose(-1, -2)).view(groups, kv_heads, -1, length, length) + batch.within_after
         attention = torch.softmax(torch.cat([far, near], -1), -1)
-        row, query, key = batch.told.unbind(1)
-        batch.seen = attention[row // count, 0, row % count * each, query, key]  # of the first head
+        row, query, key = batch.told[batch.told[:, 0] == self.from_last, 1:].unbind(1)
+        batch.seen[self.from_last] = attention[row // count, 0, row % count * each, query, key]  # of the first head
         far, near = attention.split([before, length], -1)
         after = (far.reshape(groups, kv_heads, -1, before) @ block_v).view(q.shape) + (near.reshape(-1, each * length, length) @ v).view(q.shape)
         after = after.permute(0, 2, 4, 1, 3, 5).reshape(batch.rows, length, heads * head)
@@ -196,11 +196,11 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, shape, kind):
+    def __init__(self, shape, kind, attention_after):
         super().__init__()
         self.operator_norm = RMSNorm(shape.hidden, shape.epsilon)
         self.ffn_norm = RMSNorm(shape.hidden, shape.epsilon)
-        self.operator = ShortConv(shape) if kind == "c" else Attention(shape)
+        self.operator = ShortConv(shape) if kind == "c" else Attention(shape, attention_after)
         self.feed_forward = FeedForward(shape)
 
     def forward(self, x, batch, cosine, sine):
@@ -213,7 +213,7 @@ class Model(nn.Module):
         super().__init__()
         self.shape = shape
         self.embed_tokens = nn.Embedding(shape.vocabulary, shape.hidden)
-        self.layers = nn.ModuleList(Layer(shape, kind) for kind in shape.layers)
+        self.layers = nn.ModuleList(Layer(shape, kind, shape.layers.count("a", index + 1)) for index, kind in enumerate(shape.layers))
         self.embedding_norm = RMSNorm(shape.hidden, shape.epsilon)
         for name, weight in self.named_parameters():
             if weight.dim() == 2 and "conv.conv" not in name and not name.endswith("operator.conv"):
@@ -221,7 +221,7 @@ class Model(nn.Module):
                 nn.init.normal_(weight, std=std * (0.2 if "out_proj" in name or "w2" in name else 1))
 
     def forward(self, batch, wanted):
-        """Logits at the wanted rows of the batch's row list. The last attention layer leaves what it `seen` in the batch."""
+        """Logits at the wanted rows of the batch's row list. Attention layers leave what they have `seen` in the batch."""
         x = F.embedding(batch.ids, self.embed_tokens.weight)
         cosine, sine = (part[batch.place].to(x.dtype) for part in rotations(self.shape, batch.before + batch.length, x.device))
         for layer in self.layers:

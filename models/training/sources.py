@@ -11,6 +11,7 @@ from .prompt import literal
 
 
 CONSTANTS = ("", "True", "False", "None")
+UNSAID = ("is", "has", "with", "use", "allow")  # words that begin the name of a boolean
 
 
 class Text:
@@ -44,25 +45,36 @@ def occurrences(text, request):
     return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", request)]
 
 
+def mentioned_at(name, request):
+    """Where a request mentions a field, once: first letter and end; None where it does not."""
+    words = re.findall(r"[a-z]+|[A-Z][a-z]*|\d+", name)
+    if 1 < len(words) and words[0].lower() in UNSAID:
+        words = words[1:]
+    found = occurrences(" ".join(words).lower(), request.lower()) if words else []
+    return found[0] if len(found) == 1 else None
+
+
 def said_at(text, names, request):
-    """Where a request says this value: where it does so once, or else nearest to the name of its field, said once; -1 where
-    that cannot be told."""
+    """Where a request says this value: where it does so once, or else nearest to where it mentions the field; -1 where that
+    cannot be told."""
     found = occurrences(text, request)
     if len(found) == 1:
         return found[0][0]
-    spoken = " ".join(re.findall(r"[a-z]+|[A-Z][a-z]*|\d+", names[-1])).lower() if names else ""
-    if not spoken or len(named := occurrences(spoken, request.lower())) != 1:
+    mentioned = mentioned_at(names[-1], request) if names else None
+    if not mentioned:
         return -1
-    name_start, name_end = named[0]
-    gaps = sorted((gap, start) for start, end in found if 0 <= (gap := max(start - name_end, name_start - end)))
+    gaps = sorted((gap, start) for start, end in found if 0 <= (gap := max(start - mentioned[1], mentioned[0] - end)))
     nearest = {start for gap, start in gaps if gap == gaps[0][0]}
     return nearest.pop() if len(nearest) == 1 else -1
 
 
 def sources(calls, said, block, request):
-    """Triples: a token of `said`, the text that holds what it says, and the token there.
+    """Where attention layers should look: the layer, counted from the last; a token of `said`, the text to look at, and the
+    token there.
 
-    `said` is the message with the calls, `block` the one with the functions.
+    `said` is the message with the calls, `block` the one with the functions. The last layer sees the words themselves.
+    The one before, which only helps to find them, sees before a function's name the end of its description, and before a
+    field's name and its value what the request calls the field, or else the value.
     """
     at = 0
     for name, arguments in calls:
@@ -72,22 +84,27 @@ def sources(calls, said, block, request):
         after = block.text.find('"name": "', entry + 1)
         entry_end = len(block.text) if after < 0 else after
         at = said.text.index(name, at)
+        yield from hint(said, at, block, block.text.find('", "parameters"', entry, entry_end))
         yield from along(said, at, name, block, entry + len('"name": "'))
         at += len(name)
         told = list(words_of(arguments))
         times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names
+        alone = {names: said_at(words, names, request.text) for words, names, is_name in told if not is_name and times[names] == 1 and words not in CONSTANTS}
         for words, names, is_name in told:
-            if words in CONSTANTS:  # spelled otherwise inside of lists and objects
-                found = said.text.lower().find(words.lower(), at)
-                at = at if found < 0 else found + len(words)
+            constant = words in CONSTANTS  # spelled otherwise inside of lists and objects
+            found = said.text.lower().find(words.lower(), at) if constant else said.text.index(words, at)
+            if found < 0:
                 continue
-            at = said.text.index(words, at)
-            described = place_of(names, block.text, entry, entry_end)
+            at, described, single = found, place_of(names, block.text, entry, entry_end), times[names] < 2
+            given = -1 if is_name or constant else alone[names] if single else said_at(words, (), request.text)
+            if words and (single or is_name):
+                mentioned = mentioned_at(names[-1], request.text)
+                yield from hint(said, at, request, mentioned[1] - 1 if mentioned else alone.get(names, -1))
             if is_name and 0 <= described:
                 yield from along(said, at, words, block, described + 1)
-            elif not is_name and 0 <= (start := said_at(words, names if times[names] == 1 else (), request.text)):
-                yield from along(said, at, words, request, start)
-            elif not is_name and 0 <= (start := enumerated_at(words, block.text, described)):
+            elif 0 <= given:
+                yield from along(said, at, words, request, given)
+            elif not is_name and not constant and 0 <= (start := enumerated_at(words, block.text, described)):
                 yield from along(said, at, words, block, start + 1)
             at += len(words)
 
@@ -106,9 +123,15 @@ def enumerated_at(words, text, described):
     return text.find(f'"{words}"', described, text.find("}", described)) if 0 <= described else -1
 
 
+def hint(said, at, source, place):
+    """What the layer before the last sees when `said` goes on at `at`; nothing where `place` is -1."""
+    if 0 <= place and (there := source.token_at.get(place)) is not None:
+        yield 1, said.token_at[at], source, there
+
+
 def along(said, at, words, source, start):
     """The tokens of `words`, which begin at `at` and, in the source, at `start`."""
     for token in dict.fromkeys(said.token_at[at + offset] for offset in range(len(words)) if at + offset in said.token_at):
         there = source.token_at.get(start + max(0, said.starts[token] - at))
         if there is not None:
-            yield token, source, there
+            yield 0, token, source, there

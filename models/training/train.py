@@ -95,8 +95,8 @@ def padded(groups):
     prefix = torch.tensor([[0] * (before - len(system)) + system for system, _ in groups])
     after = torch.tensor([tokens + [0] * (length - len(tokens)) for _, tokens, *_ in rows])
     said = torch.tensor([marks + [False] * (length - len(marks)) for _, _, marks, _ in rows])
-    told = [(row, token, there + (blank if in_block else before)) for row, (blank, *_, looks) in enumerate(rows) for token, in_block, there in looks]
-    return Batch(prefix, after, torch.tensor(told, dtype=torch.long).view(-1, 3)), said
+    told = [(from_last, row, token, there + (blank if in_block else before)) for row, (blank, *_, looks) in enumerate(rows) for from_last, token, in_block, there in looks]
+    return Batch(prefix, after, torch.tensor(told, dtype=torch.long).view(-1, 4)), said
 
 
 def targets(batch, said, random):
@@ -217,7 +217,7 @@ class Run:
         return flat[-len(numbers) :].tolist()
 
     def advance(self):
-        """One step; returns the loss per target token of each kind of batch, and per place told."""
+        """One step; returns the loss per target token of each kind of batch, and per place told to the last attention layer and to the one before."""
         progress, tokens, spoken, losses, told = self.progress(), 0, 0, [], []
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
@@ -228,15 +228,15 @@ class Run:
             batch.to(self.args.device, self.kind)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
             loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
-            unseen = -(batch.seen.float() + 1e-6).log()
-            (((loss * weights).sum() + TOLD_WEIGHT * unseen.sum()) / total).backward()
+            unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in (0, 1)]
+            (((loss * weights).sum() + TOLD_WEIGHT * torch.cat(unseen).sum()) / total).backward()
             self.collect()
             losses.append(loss[weights == 1].mean().item())
-            told.append(unseen.detach())
+            told.append([each.detach() for each in unseen])
             tokens += len(batch.ids)
             spoken += int((weights == 1).sum())
         now = time.monotonic()
-        losses.append(torch.cat(told).mean().item())
+        losses += [torch.cat(each).mean().item() for each in zip(*told)]
         seconds, tokens, spoken, *losses = self.share(now - self.last, tokens, spoken, *losses)
         self.last = now
         self.tokens += round(tokens * self.args.workers)
@@ -263,7 +263,7 @@ class Run:
             if self.step % 20 == 0:
                 means = [sum(each) / len(shown) for each in zip(*shown)]
                 shown = []
-                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4), "told": round(means[2], 4)}
+                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4), "told": round(means[2], 4), "before": round(means[3], 4)}
                 print(json.dumps(report), flush=True)
                 with (self.args.run / "log.jsonl").open("a") as log:
                     log.write(json.dumps(report) + "\n")
