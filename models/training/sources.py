@@ -130,8 +130,12 @@ def hint(said, at, source, place):
 
 
 def along(said, at, words, source, start):
-    """The tokens of `words`, which begin at `at` and, in the source, at `start`."""
-    for token in dict.fromkeys(said.token_at[at + offset] for offset in range(len(words)) if at + offset in said.token_at):
-        there = source.token_at.get(start + max(0, said.starts[token] - at))
+    """The tokens of `words`, which begin at `at` and, in the source, at `start`, and what comes after them: there, whether
+    more belongs to them."""
+    for token in dict.fromkeys(said.token_at[at + offset] for offset in range(len(words) + 1) if at + offset in said.token_at):
+        place = start + max(0, said.starts[token] - at)
+        if place == start + len(words) and source.text[place : place + 1] == " ":
+            place += 1
+        there = source.token_at.get(place)
         if there is not None:
             yield 0, token, source, there
