@@ -1,13 +1,13 @@
 //! Bounds the memory that a chat template can take: what it copies is counted for each rendering, to a cap.
 
-use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Error, ErrorKind, State};
+use minijinja::value::{Kwargs, Rest, Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, State, filters};
 
 use crate::prompt::python;
 
-/// Bytes that one rendering may copy from value to value. Templates put a prompt together from pieces, some of them
-/// several times over; a hundredth of this is much.
-const MOST_COPIED: usize = 64 << 20;
+/// Bytes that one rendering may copy from value to value, or look through. Templates put a prompt together from pieces,
+/// some of them several times over; a hundredth of this is much.
+const MOST_COPIED: usize = 128 << 20;
 /// Bytes of one text at most.
 const LONGEST: usize = 16 << 20;
 /// Bytes that an item of a list takes.
@@ -28,6 +28,65 @@ pub(super) fn spend(state: &mut State<'_, '_>, n_bytes: usize) -> Result<(), Err
     let copied = state.get_or_insert_extension_with(Copied::default);
     copied.0 = copied.0.saturating_add(n_bytes);
     if MOST_COPIED < copied.0 { Err(refused("it makes too much text")) } else { Ok(()) }
+}
+
+/// Counts what the filters of the template engine make of texts and lists.
+pub(super) fn charge_filters(environment: &mut Environment<'_>) {
+    let to_texts = [
+        ("upper", Value::from_function(filters::upper)),
+        ("lower", Value::from_function(filters::lower)),
+        ("title", Value::from_function(filters::title)),
+        ("capitalize", Value::from_function(filters::capitalize)),
+        ("trim", Value::from_function(filters::trim)),
+        ("escape", Value::from_function(filters::escape)),
+        ("e", Value::from_function(filters::escape)),
+        ("reverse", Value::from_function(filters::reverse)),
+        ("length", Value::from_function(filters::length)),
+        ("count", Value::from_function(filters::length)),
+    ];
+    let to_lists = [
+        ("list", Value::from_function(filters::list)),
+        ("sort", Value::from_function(filters::sort)),
+        ("dictsort", Value::from_function(filters::dictsort)),
+        ("unique", Value::from_function(filters::unique)),
+        ("map", Value::from_function(filters::map)),
+        ("select", Value::from_function(filters::select)),
+        ("reject", Value::from_function(filters::reject)),
+        ("selectattr", Value::from_function(filters::selectattr)),
+        ("rejectattr", Value::from_function(filters::rejectattr)),
+        ("sum", Value::from_function(filters::sum)),
+        ("min", Value::from_function(filters::min)),
+        ("max", Value::from_function(filters::max)),
+    ];
+    let filters = to_texts.map(|(name, filter)| (name, filter, 1)).into_iter();
+    for (name, filter, per_byte) in filters.chain(to_lists.map(|(name, filter)| (name, filter, ITEM))) {
+        environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<Value>| {
+            let n_bytes = arguments.first().map_or(0, |value| held(value, per_byte));
+            spend(state, n_bytes)?;
+            filter.call(state, &arguments)
+        });
+    }
+}
+
+/// Counts what a method of Python's is about to copy or to look through.
+pub(super) fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<(), Error> {
+    let text = value.as_str().unwrap_or_default();
+    let n_pieces = match (name, arguments.first().and_then(Value::as_str)) {
+        ("startswith" | "endswith" | "get", _) => return Ok(()),
+        ("split", Some(separator)) if !separator.is_empty() => text.matches(separator).count(),
+        ("split", _) => text.split_whitespace().count(),
+        ("splitlines", _) => text.lines().count(),
+        _ => 0,
+    };
+    spend(state, held(value, 1).saturating_add(n_pieces.saturating_mul(ITEM)))
+}
+
+/// Bytes of a text, each counted so many times, or of a list's items.
+fn held(value: &Value, per_byte: usize) -> usize {
+    match value.as_str() {
+        Some(text) => text.len().saturating_mul(per_byte),
+        None => value.len().unwrap_or_default().saturating_mul(ITEM),
+    }
 }
 
 /// An operand of `~`, as the text that Python makes of it; a number stays one, since it may be an operand of `*` first.

@@ -94,11 +94,13 @@ fn whitespace() -> SyntaxConfig {
     SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default()
 }
 
-fn tojson(value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
+fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
     let indent = indent.or(options.get::<Option<usize>>("indent")?);
     let _: Option<bool> = options.get("ensure_ascii")?; // chat templates only ever switch it off, where it is already
     options.assert_all_used()?;
-    Ok(Value::from(python::json(value, indent)?))
+    let text = python::json(value, indent)?;
+    budget::spend(state, text.len())?;
+    Ok(Value::from(text))
 }
 
 /// Python's methods of text, lists and maps.
@@ -108,17 +110,25 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Val
         ("format", Some(_), _, _) => Err(refused("it asks for str.format, which chat templates do without")),
         ("replace", Some(text), Some([from, to]), _) => budget::replace(state, text, from, to),
         ("join", Some(separator), _, [items]) => budget::join(state, items, separator, None),
-        _ => unknown_method_callback(state, value, name, arguments),
+        _ => {
+            budget::method(state, value, name, arguments)?;
+            unknown_method_callback(state, value, name, arguments)
+        }
     }
 }
 
 fn add_filters(environment: &mut Environment<'_>) {
     // Chat templates do without them, and they fill memory as a mere number says, or nest lists without an end.
-    for name in ["indent", "format", "batch", "slice", "pprint", "groupby", "zip", "chain"] {
-        environment.remove_filter(name);
-    }
+    let refused =
+        ["indent", "format", "batch", "slice", "pprint", "groupby", "zip", "chain", "split", "lines", "urlencode"];
+    refused.iter().for_each(|name| environment.remove_filter(name));
+    budget::charge_filters(environment);
     environment.add_filter("tojson", tojson);
-    environment.add_filter("string", |value: &Value| python::text(value));
+    environment.add_filter("string", |state: &mut State<'_, '_>, value: &Value| {
+        let text = python::text(value)?;
+        budget::spend(state, text.len())?;
+        Ok::<_, Error>(Value::from(text))
+    });
     environment.add_filter("join", budget::join_filter);
     environment.add_filter("replace", budget::replace);
     let [text, term, factor] = OPERAND_FILTERS;
@@ -217,6 +227,13 @@ mod tests {
             "{{ [1] | batch(1000000000000, 0) | list }}",
             "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns | tojson }}",
             "{% set ns = namespace(x=1) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y | upper %}{% endfor %}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y | tojson %}{% endfor %}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y.upper() %}{% endfor %}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y.find('b') %}{% endfor %}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(9999) %}{% set z = ns.y | length %}{% endfor %}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{{ ns.y | list | length }}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(20) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{{ ns.y.split('a') | length }}",
         ] {
             assert_eq!(render(source).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
         }

@@ -6,7 +6,7 @@ use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::TemplateSources;
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
-use crate::tokenizer::{Parts, guarded};
+use crate::tokenizer::{Parts, growth, guarded};
 use crate::weights::Folder;
 
 pub(crate) fn read(folder: &Folder) -> Result<Parts> {
@@ -31,6 +31,7 @@ pub(super) fn parts(
     configs: &[&Json],
     templates: Option<TemplateSources>,
 ) -> Result<Parts> {
+    growth::check(json)?;
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
     let decoding = Decoding::of(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));

@@ -6,6 +6,10 @@ use std::collections::HashMap;
 /// A merge: the spellings of its left and its right part.
 pub(super) type Merge = (String, String);
 
+/// Bytes of a token that is made of others, at most: SentencePiece makes some of a hundred. All ways to cut a token are
+/// looked at, which would take hours for one of megabytes.
+const LONGEST: usize = 512;
+
 /// Every way in which two tokens make a third, those of the highest score first, as transformers recovers them.
 ///
 /// `scores` are finite, one for each token. Tokens that are not `mergeable`, control tokens above all, are never made
@@ -13,7 +17,8 @@ pub(super) type Merge = (String, String);
 pub(super) fn merges_of_scores(tokens: &[&str], scores: &[f32], mergeable: impl Fn(usize) -> bool) -> Vec<Merge> {
     let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
     let mut merges = Vec::new();
-    for (id, token) in tokens.iter().enumerate().filter(|(id, _)| mergeable(*id)) {
+    let made = |(id, token): &(usize, &&str)| mergeable(*id) && token.len() <= LONGEST;
+    for (id, token) in tokens.iter().enumerate().filter(made) {
         let parts = token.char_indices().skip(1).filter_map(|(at, _)| {
             let (left, right) = token.split_at(at);
             Some((*ids.get(left)?, *ids.get(right)?))
@@ -42,5 +47,13 @@ mod tests {
         let merges = merges_of_scores(&tokens, &[9.0, 0.0, 0.0, 0.0, 1.0, 2.0], |id| id != 0);
         let expect = [("aa", "a"), ("a", "aa"), ("a", "a")];
         assert_eq!(merges, expect.map(|(left, right)| (left.to_owned(), right.to_owned())));
+    }
+
+    #[test]
+    fn a_token_longer_than_any_word_is_made_of_no_others() {
+        let long = "a".repeat(32 << 20);
+        let tokens = ["a", "aa", long.as_str()];
+        let merges = merges_of_scores(&tokens, &[0.0; 3], |_| true);
+        assert_eq!(merges, [("a".to_owned(), "a".to_owned())]);
     }
 }

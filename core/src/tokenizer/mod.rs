@@ -7,6 +7,7 @@
 mod bytes;
 mod folder;
 mod gguf;
+mod growth;
 mod merges;
 #[cfg(test)]
 mod scheme_tests;

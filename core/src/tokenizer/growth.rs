@@ -1,0 +1,103 @@
+//! How much longer the steps of a tokenizer.json make a text before it is cut into tokens: steps in a row could ask for more
+//! memory than there is, which aborts a process.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::Value as Json;
+use tokenizers::{NormalizerWrapper, PreTokenizerWrapper};
+
+use crate::error::{ErrorKind, Result, SdkError};
+
+/// Bytes that one byte of text may become. Tokenizers that are in use have a few dozen at most.
+const MOST: f64 = 1024.0;
+
+/// The steps of a tokenizer.json, as the tokenizers library reads them.
+#[derive(Deserialize)]
+struct Steps {
+    normalizer: Option<NormalizerWrapper>,
+    pre_tokenizer: Option<PreTokenizerWrapper>,
+}
+
+/// # Errors
+/// [`ErrorKind::ModelLoad`] for the text of a tokenizer.json whose steps make texts far too long.
+pub(super) fn check(json: &str) -> Result<()> {
+    // What cannot be read here is refused by who reads the whole.
+    let Ok(steps) = serde_json::from_str::<Steps>(json) else { return Ok(()) };
+    let normalizer = serde_json::to_value(steps.normalizer).unwrap_or_default();
+    let pre_tokenizer = serde_json::to_value(steps.pre_tokenizer).unwrap_or_default();
+    let growth = factor(&normalizer) * factor(&pre_tokenizer);
+    if growth <= MOST {
+        return Ok(());
+    }
+    let message = format!("tokenizer.json makes a text up to {growth:e} times longer before it cuts it");
+    Err(SdkError::new(ErrorKind::ModelLoad, message))
+}
+
+/// Bytes that a step makes of one, at most; of Unicode's forms, as its FAQ on normalization has them.
+fn factor(step: &Json) -> f64 {
+    let length = |text: Option<&Json>| text.and_then(Json::as_str).map_or(0.0, |text| text.len() as f64);
+    let steps = step.get("normalizers").or_else(|| step.get("pretokenizers")).and_then(Json::as_array);
+    match step.get("type").and_then(Json::as_str).unwrap_or_default() {
+        "Sequence" => steps.into_iter().flatten().map(factor).product(),
+        "NFC" | "NFD" => 3.0,
+        "NFKC" | "NFKD" => 11.0,
+        "BertNormalizer" => 6.0, // decomposes, lowercases, and puts spaces around characters of three bytes
+        "Lowercase" => 1.5,
+        "ByteLevel" => 2.0,
+        "Metaspace" => 4.0,
+        "Prepend" => 1.0 + length(step.get("prepend")),
+        "Replace" => match length(step.pointer("/pattern/String")) {
+            0.0 => 1.0 + length(step.get("content")), // an expression may match one byte, or none
+            replaced => (length(step.get("content")) / replaced).max(1.0),
+        },
+        "Precompiled" => longest_piece(step).max(1) as f64,
+        _ => 1.0,
+    }
+}
+
+/// Bytes of the longest text that a map of SentencePiece's puts in another's place. Its texts end with a zero, and stand
+/// behind a table whose length comes first; whatever in the table looks like a text makes no text longer.
+fn longest_piece(step: &Json) -> usize {
+    let map = step.get("precompiled_charsmap").and_then(Json::as_str).unwrap_or_default();
+    let Ok(bytes) = STANDARD.decode(map) else { return 1 };
+    let n_table = bytes.first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
+    let texts = bytes.get(4usize.saturating_add(n_table)..).unwrap_or(&bytes);
+    texts.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn growth_of(normalizer: Json, pre_tokenizer: Json) -> Result<()> {
+        check(&json!({ "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "model": {} }).to_string())
+    }
+
+    #[test]
+    fn steps_that_double_a_text_over_and_over_are_refused() {
+        let doubled = json!({ "type": "Replace", "pattern": { "String": "a" }, "content": "aa" });
+        let steps = |n| json!({ "type": "Sequence", "normalizers": vec![doubled.clone(); n] });
+        assert!(growth_of(steps(10), Json::Null).is_ok());
+        assert_eq!(growth_of(steps(40), Json::Null).unwrap_err().kind(), ErrorKind::ModelLoad);
+        let bytes = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
+        let steps = json!({ "type": "Sequence", "pretokenizers": vec![bytes; 40] });
+        assert!(growth_of(Json::Null, steps).is_err());
+        let anything = json!({ "type": "Replace", "pattern": { "Regex": "" }, "content": "a".repeat(2000) });
+        assert!(growth_of(anything, Json::Null).is_err());
+        let mapped = [&4u32.to_le_bytes()[..], b"0000", &[b'a'; 2000]].concat();
+        let mapped = json!({ "type": "Precompiled", "precompiled_charsmap": STANDARD.encode(mapped) });
+        assert!(growth_of(mapped, Json::Null).is_err());
+    }
+
+    #[test]
+    fn steps_in_use_are_taken() {
+        let spaces = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
+        let normalizers = [json!({ "type": "NFKC" }), json!({ "type": "Prepend", "prepend": "▁" }), spaces];
+        let metaspace = json!({ "type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true });
+        assert!(growth_of(json!({ "type": "Sequence", "normalizers": normalizers }), metaspace).is_ok());
+        assert!(growth_of(json!({ "type": "NFC" }), Json::Null).is_ok());
+    }
+}
