@@ -158,6 +158,11 @@ fn arguments_without_names_take_those_of_the_parameters_where_that_is_asked_for(
         ("[f(unit='c', 'Oslo')]", None),
         ("[f('Oslo', 'c', 'd')]", None),
         ("[f('Oslo', city='Rome')]", None),
+        (
+            "[f('Oslo', **{'unit': 'c'})]",
+            Some((r#"{"city": "Oslo", "unit": "c"}"#, vec!["kwargs_unpacked", "positional_mapped"])),
+        ),
+        ("[f(**{'city': 'Rome'}, 'Oslo')]", None),
         ("[f(oslo)]", None),
         ("[g('Oslo')]", None),
     ] {

@@ -121,6 +121,7 @@ impl Calls<'_, '_> {
     fn argument(&mut self, arguments: &mut Arguments) -> Result<(), Fault> {
         let start = self.literals.cursor;
         if self.literals.cursor.eat("**") {
+            self.unnamed = &[]; // as in Python, arguments without names come first
             return self.unpacked(arguments);
         }
         if !quotes::starts_argument(start) {
@@ -135,7 +136,7 @@ impl Calls<'_, '_> {
                 _ => Err(Fault::new(reason, start.at)),
             };
         }
-        self.unnamed = &[]; // as in Python, arguments with names come last
+        self.unnamed = &[];
         let name = self.literals.cursor.word();
         if arguments.contains_key(name) {
             return Err(Fault::new(RejectionReason::DuplicateArgument, start.at));
