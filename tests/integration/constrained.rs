@@ -170,6 +170,21 @@ fn functions_that_are_not_allowed_are_not_called_or_flagged() {
 }
 
 #[test]
+fn what_looks_like_a_marker_in_an_answer_by_schema_is_text() {
+    let schema = r#"{"type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"], "additionalProperties": false}"#;
+    let options = || GenerationOptions { json_schema_constraint: Some(schema.to_owned()), ..Default::default() };
+    for marker in ["<think>", "</think>", "<tool_call>", "<|tool_call_start|>", "<thi"] {
+        let answer = format!(r#"{{"s": "{marker}"}}"#);
+        for options in [options(), json_style(options())] {
+            let whole = ScriptedReply::new().text(answer.as_str());
+            let pieces = answer.chars().fold(ScriptedReply::new(), |reply, piece| reply.text(piece.to_string()));
+            assert_eq!(script(whole, options.clone()), format!("Stop {answer:?}"));
+            assert_eq!(script(pieces, options), format!("Stop {answer:?}"));
+        }
+    }
+}
+
+#[test]
 fn a_schema_holds_the_answer_and_leaves_calls() {
     let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}"#;
     let options = || GenerationOptions { json_schema_constraint: Some(schema.to_owned()), ..Default::default() };

@@ -268,8 +268,8 @@ impl Generation {
         self.sampler.read(&prepared.tokens);
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
+        self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.guide.holds_text());
         self.guide = prepared.guide;
-        self.transcript.begin(prepared.functions, prepared.in_reasoning);
         Ok(())
     }
 

@@ -217,6 +217,11 @@ impl Guide {
         }
     }
 
+    /// Whether the reply's text, where it has one, is held to a schema to its end.
+    pub(crate) fn holds_text(&self) -> bool {
+        self.is_whole
+    }
+
     /// Whether the reply is all that it may be.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done

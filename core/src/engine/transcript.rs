@@ -35,8 +35,9 @@ impl Transcript {
         }
     }
 
-    /// Begins behind a prompt that offers these functions, and may have opened reasoning.
-    pub(crate) fn begin(&mut self, functions: Vec<SdkFunction>, in_reasoning: bool) {
+    /// Begins behind a prompt that offers these functions, and may have opened reasoning. Text that is held to a schema goes on
+    /// to the end.
+    pub(crate) fn begin(&mut self, functions: Vec<SdkFunction>, in_reasoning: bool, holds_text: bool) {
         let mut parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
         if self.takes_bare {
             parser = parser.bare_calls_of(&functions);
@@ -46,6 +47,9 @@ impl Transcript {
         }
         if in_reasoning {
             parser = parser.starting_in_reasoning();
+        }
+        if holds_text {
+            parser = parser.text_last();
         }
         self.parser = parser;
         self.reply.compare_with(functions);

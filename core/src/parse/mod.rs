@@ -79,6 +79,8 @@ pub struct ReplyParser {
     functions: Vec<SdkFunction>,
     /// Functions whose calls count without markers; none once the text of the reply has begun.
     bare_names: Vec<String>,
+    /// Whether the text of the reply, once it has begun, is all that follows.
+    is_text_last: bool,
     rejected_text: RejectedCallText,
     state: State,
     /// The beginning of what may be a marker; holds no other.
@@ -119,6 +121,7 @@ impl ReplyParser {
             strictness: Strictness::default(),
             functions: Vec::new(),
             bare_names: Vec::new(),
+            is_text_last: false,
             rejected_text: RejectedCallText::default(),
             state: State::Text,
             held: String::new(),
@@ -169,6 +172,12 @@ impl ReplyParser {
         let is_python = self.parser == Some(FunctionCallParser::DefaultFunctionCallParser);
         let names = functions.into_iter().filter(|_| is_python).map(|function| function.name.clone());
         Self { bare_names: names.collect(), ..self }
+    }
+
+    /// The same for a reply whose text, once it has begun, goes on to its end, as one that fits a schema does: what looks like
+    /// a marker in it is text.
+    pub(crate) fn text_last(self) -> Self {
+        Self { is_text_last: true, ..self }
     }
 
     /// The same, with another rule for the text of rejected calls.
@@ -296,6 +305,9 @@ impl ReplyParser {
     fn push_text(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) {
         let mut at = 0;
         while at < text.len() {
+            if self.is_off() {
+                return emit_text(&text[at..], emit);
+            }
             at += self.step(parser, &text[at..], emit);
         }
     }
@@ -329,7 +341,7 @@ impl ReplyParser {
         };
         let plain = &text[..angle.unwrap_or(text.len())];
         let taken = self.take_plain(plain, emit);
-        if taken < plain.len() || angle.is_none() {
+        if taken < plain.len() || angle.is_none() || self.is_off() {
             return taken;
         }
         taken + self.take_angle(parser, &text[taken..], emit)
@@ -435,6 +447,7 @@ impl ReplyParser {
             State::Text | State::Echo(_) | State::Bare(_) => {
                 if !text.trim().is_empty() {
                     self.bare_names.clear();
+                    self.parser = self.parser.filter(|_| !self.is_text_last);
                 }
                 emit_text(text, emit);
             }
