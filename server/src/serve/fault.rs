@@ -86,6 +86,20 @@ impl Fault {
         self
     }
 
+    /// The same where fields have other names: pairs of that in chat completions, and that in the request.
+    pub(super) fn renamed(mut self, names: &[(&str, &str)]) -> Self {
+        let rename = |text: &str| {
+            names.iter().find_map(|(told, name)| {
+                let rest = text.strip_prefix(told)?;
+                let is_whole = !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+                is_whole.then(|| format!("{name}{rest}"))
+            })
+        };
+        self.message = rename(&self.message).unwrap_or(self.message);
+        self.param = self.param.map(|param| rename(&param).unwrap_or(param));
+        self
+    }
+
     /// What the engine says of a request. `SdkError::message` names no paths and no causes.
     pub(super) fn of(err: &SdkError) -> Self {
         let message = err.message();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use causerie::ErrorKind;
 use serde_json::{Map, Value as Json, json};
 
 use crate::serve::Service;
@@ -28,6 +29,12 @@ const ALIKE: [&str; 14] = [
     "ignore_eos",
     "chat_template_kwargs",
 ];
+/// What fields are called here that chat completions have as well.
+pub(super) const NAMES: [(&str, &str); 3] = [
+    ("stop", "stop_sequences"),
+    ("response_format", "output_config.format"),
+    ("reasoning_effort", "output_config.effort"),
+];
 /// Fields without effect here: what a request has in common with those before it is always found again.
 const WITHOUT_EFFECT: [&str; 5] = ["metadata", "service_tier", "cache_control", "inference_geo", "speed"];
 /// Fields that would change a reply, and cannot be honoured.
@@ -44,7 +51,13 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
 /// Tokens that a request would have the model read.
 pub(super) fn count(service: &Arc<Service>, fields: Fields) -> Result<Json, Fault> {
     let chat = read_chat(service, fields)?;
-    let tokens = chat.conversation.prompt_token_count().map_err(|err| Fault::of(&err))?;
+    let tokens = match chat.conversation.plan_context(&chat.options) {
+        Ok(plan) => plan.tokens_before,
+        Err(err) => match err.kind() {
+            ErrorKind::PromptExceedsContext { needed, .. } => needed,
+            _ => return Err(Fault::of(&err)),
+        },
+    };
     Ok(json!({ "input_tokens": tokens }))
 }
 

@@ -30,6 +30,14 @@ const ALIKE: [&str; 15] = [
     "parallel_tool_calls",
     "chat_template_kwargs",
 ];
+/// What fields are called here that chat completions have as well.
+pub(super) const NAMES: [(&str, &str); 5] = [
+    ("messages", "input"),
+    ("max_completion_tokens", "max_output_tokens"),
+    ("response_format", "text.format"),
+    ("verbosity", "text.verbosity"),
+    ("reasoning_effort", "reasoning.effort"),
+];
 /// Fields without effect here.
 const WITHOUT_EFFECT: [&str; 6] =
     ["metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
@@ -191,9 +199,9 @@ fn read_item(place: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault
 fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
     let content = parts(place, item.get("content").unwrap_or(&Json::Null))?;
     match role {
-        // A reply's reasoning came as an item of its own, before it.
-        "assistant" if told.last().is_some_and(|last| last["role"] == "assistant" && last["content"] == json!([])) => {
-            reply(told)["content"] = content;
+        "assistant" if told.last().is_some_and(goes_on) => {
+            let more = content.as_array().cloned().unwrap_or_default();
+            reply(told)["content"].as_array_mut().into_iter().for_each(|parts| parts.extend(more.clone()));
         }
         // One system message, first or absent, is what models know.
         "system" | "developer" if told.len() == 1 && told[0]["role"] == "system" => {
@@ -206,6 +214,11 @@ fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> R
         _ => return Err(wrong(place, "role is none of system, developer, user and assistant")),
     }
     Ok(())
+}
+
+/// Whether text is part of this message: of a reply whose reasoning, or whose calls, came before it as items of their own.
+fn goes_on(last: &Json) -> bool {
+    last["role"] == "assistant" && (last["content"] == json!([]) || last.get("tool_calls").is_some())
 }
 
 /// The reply that an item is part of: the last message, if it is the model's, else a new one.
@@ -325,6 +338,8 @@ mod tests {
                 { "type": "reasoning", "id": "rs_1", "summary": [], "content": [{ "type": "reasoning_text", "text": "Hm." }] },
                 { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "So.", "annotations": [] }] },
                 call("a"), call("b"), result("a"), result("b"), call("c"), result("c"),
+                { "type": "message", "role": "assistant", "content": "One. " }, call("d"),
+                { "type": "message", "role": "assistant", "content": "Two." }, call("e"), result("d"), result("e"),
             ] }),
             json!({ "messages": [
                 { "role": "system", "content": [
@@ -336,6 +351,9 @@ mod tests {
                 { "role": "tool", "tool_call_id": "b", "content": said("b") },
                 { "role": "assistant", "content": [], "tool_calls": [told_call("c")] },
                 { "role": "tool", "tool_call_id": "c", "content": said("c") },
+                { "role": "assistant", "content": [said("One. ")[0], said("Two.")[0]], "tool_calls": [told_call("d"), told_call("e")] },
+                { "role": "tool", "tool_call_id": "d", "content": said("d") },
+                { "role": "tool", "tool_call_id": "e", "content": said("e") },
             ] }),
         );
     }

@@ -98,6 +98,15 @@ impl<'a> Route<'a> {
         }
     }
 
+    /// What its requests call the fields of chat completions.
+    fn names(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Messages | Self::CountTokens => &messages::NAMES,
+            Self::Responses => &responses::NAMES,
+            _ => &[],
+        }
+    }
+
     /// Whose clients ask.
     fn dialect(self) -> Dialect {
         match self {
@@ -122,7 +131,8 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
     };
     let request_id = format!("req_{}", id::unique());
     let dialect = route.map_or(Dialect::OpenAi, Route::dialect);
-    let mut response = answered.unwrap_or_else(|fault| fault_response(&fault, dialect, &request_id));
+    let names = route.map_or(&[][..], Route::names);
+    let mut response = answered.unwrap_or_else(|fault| fault_response(&fault.renamed(names), dialect, &request_id));
     service.metrics.count_request(route.map_or("other", Route::label), response.status());
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {

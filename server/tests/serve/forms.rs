@@ -202,6 +202,39 @@ fn a_message_can_be_counted_beforehand() {
 }
 
 #[test]
+fn what_is_counted_is_what_is_read() {
+    let server = TestServer::scripted(["{}"; 2], Settings::default());
+    let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let formats = [json!({}), json!({ "format": { "type": "json_schema", "schema": schema } })];
+    let [plain, held] = formats.map(|format| {
+        let more = json!({ "tools": [], "output_config": format });
+        let usage = messages(&server, more.clone()).json()["usage"].clone();
+        let read = usage["input_tokens"].as_u64().unwrap() + usage["cache_read_input_tokens"].as_u64().unwrap_or(0);
+        let body = json!({ "model": "test/script", "messages": [{ "role": "user", "content": "Hi" }] });
+        let counted = post(&server, "/v1/messages/count_tokens", body, more).json();
+        assert_eq!(counted, json!({ "input_tokens": read }), "{usage}");
+        read
+    });
+    assert!(plain + 20 < held, "the model is told of the schema");
+}
+
+#[test]
+fn errors_name_the_fields_of_the_form() {
+    let server = TestServer::scripted(["a"], Settings::default());
+    let reply = responses(&server, json!({ "max_output_tokens": 0 }));
+    assert_eq!(reply.fault(), (400, "invalid_value".into(), Some("max_output_tokens".into())));
+    assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("max_output_tokens"));
+    let format = json!({ "type": "json_schema", "name": "s", "schema": { "not": {} } });
+    let reply = responses(&server, json!({ "text": { "format": format } }));
+    assert_eq!(reply.fault().2, Some("text.format".into()));
+    let reply = responses(&server, json!({ "input": "long ".repeat(100_000) }));
+    assert_eq!(reply.fault(), (400, "context_length_exceeded".into(), Some("input".into())));
+    let reply = messages(&server, json!({ "stop_sequences": [""] }));
+    assert_eq!(reply.status, 400);
+    assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("stop_sequences"), "{}", reply.text());
+}
+
+#[test]
 fn a_result_of_a_tool_is_answered() {
     let server = TestServer::scripted([weather_calls(), ScriptedReply::from("Sunny in both.")], Settings::default());
     let first = messages(&server, json!({})).json();
