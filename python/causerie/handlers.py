@@ -35,9 +35,10 @@ class FunctionHandlers:
 
     A text that is returned reaches the model as it is, any other value as JSON. An exception becomes an error that the
     model reads, and so does a call that takes longer than `time_limit` seconds; its thread goes on, and what it returns
-    is dropped. Functions may be asynchronous. Read with `for` they run on the thread that reads, with `async for` on
-    threads of their own; with a limit, or in parallel, always so. After `max_rounds` replies with calls, the calls of
-    the next one are left to the app.
+    is dropped. `SystemExit` and its like reach who reads. Functions may be asynchronous. Read with `for` they run on the
+    thread that reads, with `async for` on threads of their own; with a limit, or in parallel, always so. A cancel does
+    not wait for them, except for those on the thread that reads. After `max_rounds` replies with calls, the calls of the
+    next one are left to the app.
     """
 
     def __init__(
@@ -79,13 +80,16 @@ class FunctionHandlers:
 
     # With `for`.
 
-    def _run(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
+    def _run(self, calls: list[SdkFunctionCall], is_cancelled: Callable[[], bool]) -> list[ffi.FunctionOutcome]:
         if self.time_limit is None and not self.in_parallel:
-            return [self._outcome(call) for call in calls]
-        finished: queue.SimpleQueue[tuple[int, ffi.FunctionOutcome]] = queue.SimpleQueue()
+            return [self._outcome(call, is_cancelled) for call in calls]
+        finished: queue.SimpleQueue[tuple[int, ffi.FunctionOutcome | BaseException]] = queue.SimpleQueue()
 
         def run(index: int, call: SdkFunctionCall) -> None:
-            finished.put((index, self._outcome(call)))
+            try:
+                finished.put((index, self._outcome(call, is_cancelled)))
+            except BaseException as err:
+                finished.put((index, err))
 
         for index, call in enumerate(calls):
             _start(functools.partial(run, index, call))
@@ -93,19 +97,21 @@ class FunctionHandlers:
         deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         for _ in calls:
             try:
-                index, outcome = _get(finished, deadline)
+                index, outcome = _get(finished, deadline, is_cancelled)
             except queue.Empty:
                 break
+            if isinstance(outcome, BaseException):
+                raise outcome
             outcomes[index] = outcome
         return outcomes
 
-    def _outcome(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+    def _outcome(self, call: SdkFunctionCall, is_cancelled: Callable[[], bool]) -> ffi.FunctionOutcome:
         try:
             returned = self._handlers[call.name](call)
             if inspect.isawaitable(returned):
-                returned = _awaited(returned)
+                returned = _awaited(returned, is_cancelled)
             return _told(returned)
-        except Exception as err:
+        except (Exception, asyncio.CancelledError) as err:
             return _failed(err)
 
     # With `async for`.
@@ -121,9 +127,9 @@ class FunctionHandlers:
 
     async def _outcome_async(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
         loop = asyncio.get_running_loop()
-        finished: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
+        finished: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
-        def finish(returned: Any, err: Exception | None) -> None:
+        def finish(returned: Any, err: BaseException | None) -> None:
             if not finished.done():
                 finished.set_result((returned, err))
 
@@ -131,7 +137,7 @@ class FunctionHandlers:
             returned, raised = None, None
             try:
                 returned = self._handlers[call.name](call)
-            except Exception as err:
+            except BaseException as err:
                 raised = err
             try:
                 loop.call_soon_threadsafe(finish, returned, raised)
@@ -139,11 +145,21 @@ class FunctionHandlers:
                 pass  # the loop was closed: nobody waits any more
 
         _start(run)
+        returned, raised = await finished
         try:
-            returned, raised = await finished
             if raised:
                 raise raised
-            return _told(await returned if inspect.isawaitable(returned) else returned)
+            if inspect.isawaitable(returned):
+                # A task of its own, so that a cancellation inside of it is told from one of this reply.
+                task = asyncio.ensure_future(returned)
+                try:
+                    await asyncio.wait([task])
+                finally:
+                    task.cancel()
+                if task.cancelled():
+                    return _failed(asyncio.CancelledError())
+                returned = task.result()
+            return _told(returned)
         except Exception as err:
             return _failed(err)
 
@@ -173,7 +189,10 @@ class RoundStream:
     def pull(self) -> MessageResponse | None:
         outcomes: list[ffi.FunctionOutcome] = []
         while isinstance(event := pull(self._rounds, outcomes), ffi.RoundEvent.RUN):
-            outcomes = self._handlers._run(event.calls)
+            try:
+                outcomes = self._handlers._run(event.calls, lambda: self._is_cancelled)
+            except _Cancelled:
+                outcomes = []
         return None if event is None else event.response
 
     async def next(self) -> MessageResponse | None:
@@ -201,7 +220,7 @@ def _told(returned: Any) -> ffi.FunctionOutcome:
     return ffi.FunctionOutcome.JSON(json_text(returned))
 
 
-def _failed(err: Exception) -> ffi.FunctionOutcome:
+def _failed(err: BaseException) -> ffi.FunctionOutcome:
     return ffi.FunctionOutcome.FAILED(str(err) or type(err).__name__)
 
 
@@ -211,9 +230,9 @@ def _start(run: Callable[[], None]) -> None:
     threading.Thread(target=context.run, args=(run,), name="causerie-function", daemon=True).start()
 
 
-def _awaited(returned: Any) -> Any:
+def _awaited(returned: Any, is_cancelled: Callable[[], bool]) -> Any:
     """Waits for what an asynchronous function gives, on a thread that has no event loop yet."""
-    finished: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
     async def wait() -> Any:
         return await returned
@@ -221,25 +240,31 @@ def _awaited(returned: Any) -> Any:
     def run() -> None:
         try:
             finished.put((asyncio.run(wait()), None))
-        except Exception as err:
+        except BaseException as err:
             finished.put((None, err))
 
     _start(run)
-    result, raised = _get(finished, None)
+    result, raised = _get(finished, None, is_cancelled)
     if raised:
         raise raised
     return result
 
 
+class _Cancelled(BaseException):
+    """The reply was cancelled while its functions ran."""
+
+
 Item = TypeVar("Item")
 
 
-def _get(items: queue.SimpleQueue[Item], deadline: float | None) -> Item:
-    """Waits in steps, which signals interrupt. Raises `queue.Empty` behind the deadline."""
+def _get(items: queue.SimpleQueue[Item], deadline: float | None, is_cancelled: Callable[[], bool]) -> Item:
+    """Waits in steps, which signals interrupt. Raises `queue.Empty` behind the deadline, and `_Cancelled`."""
     while True:
         rest = 0.1 if deadline is None else min(0.1, max(0.0, deadline - time.monotonic()))
         try:
             return items.get(timeout=rest)
         except queue.Empty:
+            if is_cancelled():
+                raise _Cancelled from None
             if rest < 0.1 and deadline is not None and deadline <= time.monotonic():
                 raise

@@ -159,12 +159,7 @@ def test_functions_may_be_asynchronous(reading: str) -> None:
 
     handlers = FunctionHandlers(in_parallel=True)
     handlers.on("f", f)
-    response = conversation.respond_with_functions("Hi", handlers)
-
-    async def read() -> list[Any]:
-        return [event async for event in response]
-
-    events = list(response) if reading == "for" else asyncio.run(read())
+    events = events_of(conversation.respond_with_functions("Hi", handlers), reading)
     assert [event.text for event in events if isinstance(event, FunctionResult)] == ["1", "1"]
 
 
@@ -220,6 +215,82 @@ def test_an_interrupt_in_a_function_reaches_the_reader() -> None:
     with pytest.raises(KeyboardInterrupt):
         list(conversation.respond_with_functions("Hi", handlers))
     assert text_of(list(conversation.generate_response("Again"))) == "Done."
+
+
+def events_of(response: causerie.Response, reading: str) -> list[Any]:
+    async def read() -> list[Any]:
+        return [event async for event in response]
+
+    return list(response) if reading == "for" else asyncio.run(read())
+
+
+@pytest.mark.parametrize("in_parallel", [False, True])
+@pytest.mark.parametrize("reading", ["for", "async for"])
+def test_a_function_whose_own_task_is_cancelled_has_failed(reading: str, in_parallel: bool) -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+
+    async def f(_: SdkFunctionCall) -> None:
+        task = asyncio.ensure_future(asyncio.Event().wait())
+        task.cancel()
+        await task
+
+    handlers = FunctionHandlers(in_parallel=in_parallel)
+    handlers.on("f", f)
+    events = events_of(conversation.respond_with_functions("Hi", handlers), reading)
+    assert [event.is_error for event in events if isinstance(event, FunctionResult)] == [True]
+    assert text_of(events) == "Done."
+
+
+class Stop(BaseException):
+    """Not meant to be caught on the way."""
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("in_parallel", [False, True])
+@pytest.mark.parametrize("reading", ["for", "async for"])
+def test_what_is_no_exception_reaches_the_reader_from_any_thread(reading: str, in_parallel: bool, is_async: bool) -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+
+    def stop(_: SdkFunctionCall) -> None:
+        raise Stop
+
+    async def stop_async(_: SdkFunctionCall) -> None:
+        raise Stop
+
+    handlers = FunctionHandlers(in_parallel=in_parallel)
+    handlers.on("f", stop_async if is_async else stop)
+    with pytest.raises(Stop):
+        events_of(conversation.respond_with_functions("Hi", handlers), reading)
+    assert text_of(list(conversation.generate_response("Again"))) == "Done."
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_cancel_does_not_wait_for_functions_on_other_threads(is_async: bool) -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+    entered, left = threading.Event(), threading.Event()
+
+    def f(_: SdkFunctionCall) -> None:
+        entered.set()
+        left.wait()
+
+    async def f_async(_: SdkFunctionCall) -> None:
+        entered.set()
+        await asyncio.to_thread(left.wait)
+
+    handlers = FunctionHandlers(in_parallel=not is_async)
+    handlers.on("f", f_async if is_async else f)
+    response = conversation.respond_with_functions("Hi", handlers)
+
+    def cancel() -> None:
+        entered.wait()
+        response.cancel()
+
+    other = threading.Thread(target=cancel)
+    other.start()
+    *_, end = response
+    left.set()
+    other.join()
+    assert isinstance(end, causerie.Complete) and end.finish_reason == "interrupted"
 
 
 def test_a_result_that_is_no_json_is_an_error() -> None:
