@@ -6,6 +6,8 @@ package org.causerie
 import java.util.concurrent.atomic.AtomicBoolean
 import kotlin.coroutines.cancellation.CancellationException
 import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
@@ -13,6 +15,7 @@ import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.runInterruptible
 import kotlinx.coroutines.withTimeoutOrNull
 
 /**
@@ -31,7 +34,7 @@ public class FunctionHandlers {
     /** Replies whose calls are run, one after the other. The calls of the next one are left to the app. */
     public var maxRounds: Int = 8
 
-    /** Seconds that a function may take. Then it is cancelled, where it suspends, and the model is told. */
+    /** Seconds that a function may take. Then it is cancelled, and the model is told. */
     public var timeLimit: Double? = null
 
     /** Whether all calls of a reply are run at once. Their results come in order. */
@@ -49,9 +52,23 @@ public class FunctionHandlers {
         handlers[name] = handler
     }
 
-    /** The same for Java, and for code that blocks its thread. */
+    /**
+     * The same for Java, and for code that blocks its thread. It runs on the thread that reads; with a [timeLimit], or
+     * [inParallel], on others, which are interrupted and no longer waited for when it is over or the reply is cancelled.
+     */
     public fun onBlocking(name: String, handler: FunctionHandler) {
-        handlers[name] = { call -> handler.run(call) }
+        handlers[name] = { call ->
+            if (timeLimit == null && !inParallel) handler.run(call) else onOtherThread { handler.run(call) }
+        }
+    }
+
+    private suspend fun onOtherThread(run: () -> Any?): Any? {
+        val running = CoroutineScope(Dispatchers.IO).async { runCatching { runInterruptible { run() } } }
+        try {
+            return running.await().getOrThrow()
+        } finally {
+            running.cancel()
+        }
     }
 
     /** Runs the calls of a function and has it among [functions]. */
@@ -96,7 +113,7 @@ public class FunctionHandlers {
     }
 }
 
-/** What runs a function on the thread that reads the reply. */
+/** What runs a function, and blocks its thread meanwhile; see [FunctionHandlers.onBlocking]. */
 public fun interface FunctionHandler {
     /** What the function returns for a call: a text, or what JSON can hold. */
     public fun run(call: SdkFunctionCall): Any?

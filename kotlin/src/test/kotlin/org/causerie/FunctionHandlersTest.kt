@@ -1,0 +1,92 @@
+package org.causerie
+
+import java.util.concurrent.CountDownLatch
+import java.util.concurrent.CyclicBarrier
+import kotlin.concurrent.thread
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/** Functions that block a thread. */
+class FunctionHandlersTest {
+    private fun results(handlers: FunctionHandlers, vararg calls: String): List<MessageResponse.FunctionResult> {
+        val conversation = scripted(call(calls.joinToString(prefix = "[", postfix = "]")), listOf("Done.")).createConversation("")
+        return conversation.respondWithFunctionsBlocking(user(), handlers).use { reply ->
+            reply.filterIsInstance<MessageResponse.FunctionResult>()
+        }
+    }
+
+    @Test
+    fun `without a limit they run on the thread that reads`() {
+        val seen = mutableListOf<Thread>()
+        val handlers = functionHandlers {
+            onBlocking("f") {
+                seen += Thread.currentThread()
+                "ok"
+            }
+        }
+        assertEquals(listOf("ok"), results(handlers, "f()").map { it.text })
+        assertEquals(listOf(Thread.currentThread()), seen)
+    }
+
+    @Test
+    fun `a limit ends the wait for one and interrupts it`() {
+        val interrupted = CountDownLatch(1)
+        val handlers = functionHandlers {
+            timeLimit = 0.05
+            onBlocking("f") {
+                try {
+                    CountDownLatch(1).await()
+                } catch (_: InterruptedException) {
+                    interrupted.countDown()
+                }
+            }
+        }
+        assertTrue(results(handlers, "f()").single().isError)
+        interrupted.await()
+    }
+
+    @Test
+    fun `in parallel they run at once`() {
+        val both = CyclicBarrier(2)
+        val handlers = functionHandlers {
+            inParallel = true
+            onBlocking("f") {
+                both.await()
+                "ok"
+            }
+        }
+        assertEquals(listOf("ok", "ok"), results(handlers, "f()", "f()").map { it.text })
+    }
+
+    @Test
+    fun `a cancel does not wait for those on other threads`() {
+        val entered = CountDownLatch(1)
+        val left = CountDownLatch(1)
+        val handlers = functionHandlers {
+            inParallel = true
+            onBlocking("f") {
+                entered.countDown()
+                var isOver = false
+                while (!isOver) {
+                    try {
+                        left.await()
+                        isOver = true
+                    } catch (_: InterruptedException) {
+                        // One that does not heed it.
+                    }
+                }
+            }
+        }
+        val conversation = scripted(call("[f()]"), listOf("Done.")).createConversation("")
+        conversation.respondWithFunctionsBlocking(user(), handlers).use { reply ->
+            val other = thread {
+                entered.await()
+                reply.cancel()
+            }
+            assertEquals(FinishReason.INTERRUPTED, reply.toList().complete().finishReason)
+            left.countDown()
+            other.join()
+        }
+    }
+}
