@@ -224,11 +224,12 @@ def main():
     parser.add_argument("--out", type=Path, help="where to write a fresh set")
     parser.add_argument("--keep", type=Path, help="a set whose cases are kept; fresh ones fill it up")
     parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--trained", action="store_true", help="words that training has instead, for how well is learned what is seen")
     args = parser.parse_args()
     print(f"{check_apart()} held-out phrasings, none of which the training patterns form")
     if args.out:
         kept = evaluate.read(args.keep) if args.keep else []
-        cases = list(fill(kept, Speaker(args.seed, held_out=True)))
+        cases = list(fill(kept, Speaker(args.seed, held_out=not args.trained)))
         with args.out.open("w") as out:
             for before, each in zip([{}, *cases], cases):
                 shared = {"functions": "same"} if isinstance(each["functions"], list) and each["functions"] == before.get("functions") else {}
