@@ -10,7 +10,8 @@ import org.junit.jupiter.api.Test
 /** Functions that block a thread. */
 class FunctionHandlersTest {
     private fun results(handlers: FunctionHandlers, vararg calls: String): List<MessageResponse.FunctionResult> {
-        val conversation = scripted(call(calls.joinToString(prefix = "[", postfix = "]")), listOf("Done.")).createConversation("")
+        val list = calls.joinToString(prefix = "[", postfix = "]")
+        val conversation = scripted(call(list), listOf("Done.")).createConversation("")
         return conversation.respondWithFunctionsBlocking(user(), handlers).use { reply ->
             reply.filterIsInstance<MessageResponse.FunctionResult>()
         }
