@@ -111,6 +111,7 @@ TYPES = {"city": "string", "person": "string", "thing": "string", "note": "strin
 
 
 LETTERED = tuple(thing for thing in values.THINGS if thing.isalpha())
+UNSAID = ("is", "has", "with", "use", "allow")  # words that begin the names of booleans
 KNOWN_SHARE = 0.4  # of the parameters are such
 STYLES = ["snake", "snake", "snake", "snake", "snake", "camel", "camel", "pascal"]
 SIMPLE = ["word", "word", "thing", "thing", "person", "city", "number", "integer", "code", "clock"]  # kinds that lists are made of
@@ -171,9 +172,9 @@ def parameter(speaker, easy=False, style="snake", deep=False):
         if speaker.chance(0.15):
             parts.insert(0, speaker.value(values.ADJECTIVES).split("-")[0])
         if kind == "boolean" and speaker.chance(0.3):
-            parts.insert(0, speaker.pick(["is", "has", "with", "use", "allow"]))
+            parts.insert(0, speaker.pick(UNSAID))
         name, words, role = spelled(parts, style), " ".join(parts), ""
-        if kind == "boolean" and parts[0] in ("is", "has", "with", "use", "allow"):
+        if kind == "boolean" and parts[0] in UNSAID:
             words = " ".join(parts[1:])
         description = described(speaker, words)
     if easy and kind in ("note", "enum", "boolean", "date"):

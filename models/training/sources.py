@@ -7,11 +7,11 @@ tokens (as supervised attention does for translation: Mi, Wang and Ittycheriah, 
 import re
 from collections import Counter
 
+from .functions import UNSAID
 from .prompt import literal
 
 
 CONSTANTS = ("", "True", "False", "None")
-UNSAID = ("is", "has", "with", "use", "allow")  # words that begin the name of a boolean
 
 
 class Text:
