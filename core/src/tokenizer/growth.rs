@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use tokenizers::{NormalizerWrapper, PreTokenizerWrapper};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::tokenizer::guarded;
 
 /// Bytes that one byte of text may become. Tokenizers that are in use have a few dozen at most.
 const MOST: f64 = 1024.0;
@@ -20,10 +21,10 @@ struct Steps {
 }
 
 /// # Errors
-/// [`ErrorKind::ModelLoad`] for the text of a tokenizer.json whose steps make texts far too long.
+/// [`ErrorKind::ModelLoad`] for the text of a tokenizer.json whose steps make texts far too long, or cannot be read.
 pub(super) fn check(json: &str) -> Result<()> {
-    // What cannot be read here is refused by who reads the whole.
-    let Ok(steps) = serde_json::from_str::<Steps>(json) else { return Ok(()) };
+    // Refused as well: steps that are given twice, of which another reader would take the other.
+    let steps: Steps = guarded("tokenizer.json", || Ok(serde_json::from_str(json)?))?;
     let normalizer = serde_json::to_value(steps.normalizer).unwrap_or_default();
     let pre_tokenizer = serde_json::to_value(steps.pre_tokenizer).unwrap_or_default();
     let growth = factor(&normalizer) * factor(&pre_tokenizer);
@@ -57,12 +58,12 @@ fn factor(step: &Json) -> f64 {
 }
 
 /// Bytes of the longest text that a map of SentencePiece's puts in another's place. Its texts end with a zero, and stand
-/// behind a table whose length comes first; whatever in the table looks like a text makes no text longer.
+/// behind a table whose length comes first.
 fn longest_piece(step: &Json) -> usize {
     let map = step.get("precompiled_charsmap").and_then(Json::as_str).unwrap_or_default();
     let Ok(bytes) = STANDARD.decode(map) else { return 1 };
     let n_table = bytes.first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
-    let texts = bytes.get(4usize.saturating_add(n_table)..).unwrap_or(&bytes);
+    let texts = bytes.get(4usize.saturating_add(n_table)..).unwrap_or_default();
     texts.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(1)
 }
 
@@ -90,6 +91,12 @@ mod tests {
         let mapped = [&4u32.to_le_bytes()[..], b"0000", &[b'a'; 2000]].concat();
         let mapped = json!({ "type": "Precompiled", "precompiled_charsmap": STANDARD.encode(mapped) });
         assert!(growth_of(mapped, Json::Null).is_err());
+    }
+
+    #[test]
+    fn steps_that_are_given_twice_are_refused() {
+        assert!(check(r#"{"normalizer": null}"#).is_ok());
+        assert!(check(r#"{"normalizer": null, "normalizer": null}"#).is_err());
     }
 
     #[test]
