@@ -146,21 +146,20 @@ class FunctionHandlers:
 
         _start(run)
         returned, raised = await finished
+        if inspect.isawaitable(returned):
+            # A task of its own, so that a cancellation inside of it is told from one of this reply.
+            task = asyncio.ensure_future(returned)
+            try:
+                await asyncio.wait([task])
+            finally:
+                task.cancel()
+            raised = asyncio.CancelledError() if task.cancelled() else task.exception()
+            returned = None if raised else task.result()
         try:
             if raised:
                 raise raised
-            if inspect.isawaitable(returned):
-                # A task of its own, so that a cancellation inside of it is told from one of this reply.
-                task = asyncio.ensure_future(returned)
-                try:
-                    await asyncio.wait([task])
-                finally:
-                    task.cancel()
-                if task.cancelled():
-                    return _failed(asyncio.CancelledError())
-                returned = task.result()
             return _told(returned)
-        except Exception as err:
+        except (Exception, asyncio.CancelledError) as err:
             return _failed(err)
 
 

@@ -224,9 +224,10 @@ def events_of(response: causerie.Response, reading: str) -> list[Any]:
     return list(response) if reading == "for" else asyncio.run(read())
 
 
+@pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("in_parallel", [False, True])
 @pytest.mark.parametrize("reading", ["for", "async for"])
-def test_a_function_whose_own_task_is_cancelled_has_failed(reading: str, in_parallel: bool) -> None:
+def test_a_function_whose_own_task_is_cancelled_has_failed(reading: str, in_parallel: bool, is_async: bool) -> None:
     conversation = scripted(call("[f()]"), ["Done."])
 
     async def f(_: SdkFunctionCall) -> None:
@@ -235,7 +236,7 @@ def test_a_function_whose_own_task_is_cancelled_has_failed(reading: str, in_para
         await task
 
     handlers = FunctionHandlers(in_parallel=in_parallel)
-    handlers.on("f", f)
+    handlers.on("f", f if is_async else lambda call: asyncio.run(f(call)))
     events = events_of(conversation.respond_with_functions("Hi", handlers), reading)
     assert [event.is_error for event in events if isinstance(event, FunctionResult)] == [True]
     assert text_of(events) == "Done."
