@@ -78,7 +78,7 @@ def invented_conversation(speaker, functions, others, name, easy):
     exchanges = []
     for _ in range(speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
-        if roll < 0.58:
+        if roll < 0.52:
             exchanges.append(invented.exchange(speaker, speaker.pick(functions)))
         elif roll < 0.84:
             exchanges.append(invented.several(speaker, functions, speaker.pick([2, 2, 3])))
@@ -95,7 +95,7 @@ def invented_conversation(speaker, functions, others, name, easy):
 
 def invented_group(speaker, count, easy):
     """Functions never seen before: one simple function for a start, later up to eight."""
-    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
+    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 1, 2, 2, 3, 4, 5, 6, 8, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
     words = {(each.action, each.words) for each in made}
     others = [other for other in made_up.family(speaker, 3, easy) if (other.action, other.words) not in words]
     tools = [each.entry() for each in made]

@@ -1,9 +1,8 @@
 """LFM2 in PyTorch, for training: short convolutions and a few attention layers, tied embedding.
 
 A batch is groups of conversations that share a system block. The block is computed once for its group, and its keys,
-values and convolution state serve all conversations after it. Tensors of a layer hold all tokens in one row list: first
-those of the blocks, then those of the conversations. Where tokens meet, in convolutions and attention, they are spread
-out to blocks (groups, prefix), padded on the left, and conversations (rows, length), padded on the right.
+values and convolution state serve all conversations after it. Tensors of a layer hold all tokens in one list, without
+padding: first those of the blocks, then those of the conversations.
 """
 
 from dataclasses import asdict, dataclass
@@ -33,52 +32,95 @@ class Shape:
 
 
 UNSEEN = -1e4
+# Products have few shapes, because each new one costs the library more than the product: so many tokens are added.
+FILL_BATCH, FILL_QUERIES, FILL_KEYS = 256, 32, 64
+PIECE = 256  # tokens of a block whose attention is computed at a time
+
+
+class Span:
+    """Tokens whose attention is computed at a time: a conversation, or a piece of a block. Their keys are the part of the
+    block before them, filled up in front, and their own, filled up behind."""
+
+    def __init__(self, own, before):
+        self.own, self.before = own, before
+        self.blank = -(before.stop - before.start) % FILL_KEYS  # keys in front of the block
+        self.first = self.blank + before.stop - before.start  # of the span's own keys
+        self.fill = -(own.stop - own.start) % FILL_QUERIES  # behind the span's own tokens
+        self.n_queries = own.stop - own.start + self.fill
+
+    def queries_of(self, q, kv_heads):
+        """(kv_heads, heads of one * queries, head): heads that share keys are one product."""
+        q = F.pad(q[self.own], (0, 0, 0, 0, 0, self.fill))
+        return q.view(self.n_queries, kv_heads, -1, q.shape[2]).permute(1, 2, 0, 3).reshape(kv_heads, -1, q.shape[2])
+
+    def keys_of(self, k):
+        """(kv_heads, keys, head); of values as well."""
+        blank, fill = (k.new_zeros(count, *k.shape[1:]) for count in (self.blank, self.fill))
+        return torch.cat([blank, k[self.before], k[self.own], fill]).transpose(0, 1)
+
+    def outputs_of(self, x, heads):
+        """What has the shape of `queries_of` as (tokens, heads, head)."""
+        return x.view(heads, self.n_queries, -1)[:, : self.n_queries - self.fill].transpose(0, 1)
+
+    def add_to(self, sums, part):
+        """Adds what has the shape of `keys_of` to the tokens that it belongs to."""
+        sums[self.before] += part[:, self.blank : self.first].transpose(0, 1)
+        sums[self.own] += part[:, self.first : part.shape[1] - self.fill].transpose(0, 1)
 
 
 class Batch:
-    """Where each token stands. `prefix` is (groups, P), `after` is (groups * count, T); 0 is padding.
+    """The tokens of groups: pairs of a block's ids and the conversations after it, lists of ids.
 
-    `told` are places (points, 4) where the told heads must look: an attention layer, counted from the last, which is 0; a
-    conversation, a token of it, and what it must see there, counted from the start of the padded block.
+    `told` has for each conversation the places where the told heads must look, (attention layer, token, key): the layer
+    counted from the last, which is 0; the key counted from the start of the block, so that the conversation comes after it.
     """
 
-    def __init__(self, prefix, after, told=None):
-        self.groups, self.before = prefix.shape
-        self.rows, self.length = after.shape
-        self.count = self.rows // self.groups
-        self.cut = prefix.numel()
-        padded = torch.cat([prefix.reshape(-1), after.reshape(-1)])
-        self.order = padded.nonzero()[:, 0]  # where the tokens of the row list stand among the padded
-        self.ids = padded[self.order]
-        self.place = torch.cat([torch.arange(self.before).repeat(self.groups), torch.arange(self.before, self.before + self.length).repeat(self.rows)])[self.order]
-        self.told = torch.zeros(0, 4, dtype=torch.long) if told is None else told
+    def __init__(self, groups, told=()):
+        ids, place, blocks, conversations = [], [], [], []
+        for block, _ in groups:
+            blocks.append(slice(len(ids), len(ids) + len(block)))
+            ids += block
+            place += range(len(block))
+        self.cut = len(ids)
+        for block, (_, texts) in zip(blocks, groups):
+            for text in texts:
+                conversations.append(Span(slice(len(ids), len(ids) + len(text)), block))
+                place += range(block.stop - block.start, block.stop - block.start + len(text))
+                ids += text
+        pieces = [
+            Span(slice(at, min(at + PIECE, block.stop)), slice(block.start, at))
+            for block in blocks for at in range(block.start, block.stop, PIECE)
+        ]
+        self.spans = pieces + conversations
+        self.ends = [block.stop - 1 for block in blocks] + [span.own.stop - 1 for span in conversations]  # of texts
+        self.told = {}  # by attention layer and span, queries and keys
+        for span, places in enumerate(told, len(pieces)):
+            for from_last in {layer for layer, *_ in places}:
+                points = [point for layer, *point in places if layer == from_last]
+                self.told.setdefault(from_last, {})[span] = torch.tensor(points).unbind(1)
         self.seen = {}  # by attention layer, how much of its told head's attention each of those places had, once a model has run
-        real = prefix != 0
-        # What attention adds to its scores, with axes for (groups, kv_heads, heads of one, queries, keys).
-        causal = torch.ones(self.before, self.before, dtype=torch.bool).tril()
-        own = torch.eye(self.before, dtype=torch.bool)  # padding sees itself, so that softmax stays finite
-        self.within_prefix = UNSEEN * ~(causal & real[:, None, :] | own)[:, None, None]
-        self.to_prefix = UNSEEN * ~real[:, None, None, None, :]
-        self.within_after = UNSEEN * torch.ones(self.length, self.length).triu(1)
+        self.count = len(ids)  # of real tokens; behind them are those that nothing sees
+        filling = [0] * (-len(ids) % FILL_BATCH)
+        self.ids, self.place = torch.tensor(ids + filling), torch.tensor(place + filling)
+        self.known = {}
+
+    def behind(self, distance):
+        """Where the token stands that is so far before each in its text; one past the last token where there is none."""
+        if distance not in self.known:
+            there = torch.arange(len(self.place)) - distance
+            for span in self.spans:
+                for at in range(span.own.start, min(span.own.start + distance, span.own.stop)):
+                    before = span.before.stop - distance + at - span.own.start
+                    there[at] = before if span.before.start <= before else len(self.place)
+            self.known[distance] = there.to(self.place.device)
+        return self.known[distance]
 
     def to(self, device, kind):
-        """Onto a device, and the masks to a floating-point type."""
-        for name in ("ids", "order", "place", "told", "within_prefix", "to_prefix", "within_after"):
-            tensor = getattr(self, name).to(device)
-            setattr(self, name, tensor.to(kind) if tensor.is_floating_point() else tensor)
+        """Onto a device, and what attention adds to the scores of a span's own keys, in a floating-point type."""
+        self.ids, self.place = self.ids.to(device), self.place.to(device)
+        longest = max(span.n_queries for span in self.spans)
+        self.unseen = (UNSEEN * torch.ones(longest, longest, device=device).triu(1)).to(kind)
         return self
-
-    def find(self, padded):
-        """Where in the row list the tokens at these places among the padded stand."""
-        return torch.searchsorted(self.order, padded)
-
-    def spread(self, x):
-        """The row list as padded blocks and padded conversations, zero where no token is."""
-        padded = x.new_zeros(self.cut + self.rows * self.length, *x.shape[1:]).index_copy(0, self.order, x)
-        return padded[: self.cut].view(self.groups, self.before, *x.shape[1:]), padded[self.cut :].view(self.rows, self.length, *x.shape[1:])
-
-    def join(self, prefix, after):
-        return torch.cat([prefix.flatten(0, 1), after.flatten(0, 1)]).index_select(0, self.order)
 
 
 def rotations(shape, length, device):
@@ -130,18 +172,59 @@ class ShortConv(nn.Module):
         self.out_proj = nn.Linear(shape.hidden, shape.hidden, bias=False)
         self.conv = nn.Parameter(torch.randn(shape.hidden, shape.window) * 0.3)
 
-    def convolve(self, u, state):
-        u = torch.cat([state, u], 1)
-        length = u.shape[1] - state.shape[1]
-        taps = self.conv.t().contiguous()
-        return sum(u[:, k : k + length] * tap for k, tap in enumerate(taps)), u[:, length:]
-
     def forward(self, x, batch, cosine, sine):
         b, c, x = self.in_proj(x).chunk(3, -1)
-        prefix, after = batch.spread(b * x)
-        prefix, state = self.convolve(prefix, prefix.new_zeros(batch.groups, self.conv.shape[1] - 1, prefix.shape[2]))
-        after, _ = self.convolve(after, state.repeat_interleave(batch.count, 0))
-        return self.out_proj(c * batch.join(prefix, after))
+        u = b * x
+        taps, ended = self.conv.t(), torch.cat([u, u.new_zeros(1, u.shape[1])])
+        mixed = u * taps[-1]
+        for distance in range(1, len(taps)):
+            mixed = mixed + ended.index_select(0, batch.behind(distance)) * taps[-1 - distance]
+        return self.out_proj(c * mixed)
+
+
+class Attend(torch.autograd.Function):
+    """Softmax attention of q (tokens, heads, head) to k and v (tokens, kv_heads, head), one span of a batch at a time.
+
+    The second result is what the first head sees at the places of `told`: for a span, queries in it and keys.
+    """
+
+    @staticmethod
+    def forward(ctx, q, k, v, batch, told):
+        ctx.batch, ctx.told, kv_heads = batch, told, k.shape[1]
+        after, kept, seen = torch.zeros_like(q), [], [q.new_zeros(0)]
+        for index, span in enumerate(batch.spans):
+            scores = torch.bmm(span.queries_of(q, kv_heads), span.keys_of(k).transpose(1, 2))
+            by_head = scores.view(q.shape[1], span.n_queries, -1)
+            by_head[..., : span.blank] = UNSEEN
+            by_head[..., span.first :] += batch.unseen[: span.n_queries, : span.n_queries]
+            weights = torch.softmax(scores, -1)
+            after[span.own] = span.outputs_of(torch.bmm(weights, span.keys_of(v)), q.shape[1])
+            kept.append(weights)
+            if index in told:
+                query, key = told[index]
+                seen.append(weights.view(by_head.shape)[0, query, span.blank + key])
+        ctx.save_for_backward(q, k, v, *kept)
+        return after, torch.cat(seen)
+
+    @staticmethod
+    def backward(ctx, given, given_seen):
+        q, k, v, *kept = ctx.saved_tensors
+        kv_heads, at = k.shape[1], 0
+        for_q = torch.zeros_like(q)
+        for_k, for_v = (torch.zeros_like(each, dtype=torch.float32) for each in (k, v))
+        for index, (span, weights) in enumerate(zip(ctx.batch.spans, kept)):
+            given_here = span.queries_of(given, kv_heads)
+            for_weights = torch.bmm(given_here, span.keys_of(v).transpose(1, 2))
+            if index in ctx.told:
+                query, key = ctx.told[index]
+                by_head = for_weights.view(q.shape[1], span.n_queries, -1)
+                by_head.index_put_((torch.zeros_like(query), query, span.blank + key), given_seen[at : at + len(query)], accumulate=True)
+                at += len(query)
+            for_scores = torch.ops.aten._softmax_backward_data(for_weights, weights, -1, q.dtype)
+            for_q[span.own] = span.outputs_of(torch.bmm(for_scores, span.keys_of(k)), q.shape[1])
+            span.add_to(for_k, torch.bmm(for_scores.transpose(1, 2), span.queries_of(q, kv_heads)))
+            span.add_to(for_v, torch.bmm(weights.transpose(1, 2), given_here))
+        return for_q, for_k.to(k.dtype), for_v.to(v.dtype), None, None
 
 
 class Attention(nn.Module):
@@ -157,31 +240,11 @@ class Attention(nn.Module):
 
     def forward(self, x, batch, cosine, sine):
         heads, kv_heads, head = self.shape.heads, self.shape.kv_heads, self.shape.head
-        each = heads // kv_heads
-        groups, count, before, length = batch.groups, batch.count, batch.before, batch.length
         q = rotate(self.q_layernorm(self.q_proj(x).view(-1, heads, head)), cosine * head**-0.5, sine * head**-0.5)
         k = rotate(self.k_layernorm(self.k_proj(x).view(-1, kv_heads, head)), cosine, sine)
-        (block_q, q), (block_k, k), (block_v, v) = (batch.spread(part) for part in (q, k, self.v_proj(x).view(-1, kv_heads, head)))
-
-        # The block: (groups, kv_heads, queries of all heads of one, head).
-        block_q = block_q.view(groups, before, kv_heads, each, head).permute(0, 2, 3, 1, 4).reshape(groups, kv_heads, each * before, head)
-        block_k, block_v = block_k.transpose(1, 2), block_v.transpose(1, 2)
-        scores = (block_q @ block_k.transpose(-1, -2)).view(groups, kv_heads, each, before, before) + batch.within_prefix
-        block = torch.softmax(scores, -1).view(groups, kv_heads, each * before, before) @ block_v
-        block = block.view(groups, kv_heads, each, before, head).permute(0, 3, 1, 2, 4).reshape(groups, before, heads * head)
-
-        # The conversations: those of a group see its block through one large product.
-        q = q.view(groups, count, length, kv_heads, each, head).permute(0, 3, 1, 4, 2, 5).contiguous()
-        k, v = (part.view(groups, count, length, kv_heads, head).permute(0, 3, 1, 2, 4).reshape(-1, length, head) for part in (k, v))
-        far = (q.view(groups, kv_heads, -1, head) @ block_k.transpose(-1, -2)).view(groups, kv_heads, -1, length, before) + batch.to_prefix
-        near = (q.view(-1, each * length, head) @ k.transpose(-1, -2)).view(groups, kv_heads, -1, length, length) + batch.within_after
-        attention = torch.softmax(torch.cat([far, near], -1), -1)
-        row, query, key = batch.told[batch.told[:, 0] == self.from_last, 1:].unbind(1)
-        batch.seen[self.from_last] = attention[row // count, 0, row % count * each, query, key]  # of the first head
-        far, near = attention.split([before, length], -1)
-        after = (far.reshape(groups, kv_heads, -1, before) @ block_v).view(q.shape) + (near.reshape(-1, each * length, length) @ v).view(q.shape)
-        after = after.permute(0, 2, 4, 1, 3, 5).reshape(batch.rows, length, heads * head)
-        return self.out_proj(batch.join(block, after))
+        v = self.v_proj(x).view(-1, kv_heads, head)
+        after, batch.seen[self.from_last] = Attend.apply(q, k, v, batch, batch.told.get(self.from_last, {}))
+        return self.out_proj(after.flatten(1))
 
 
 class FeedForward(nn.Module):
@@ -221,26 +284,23 @@ class Model(nn.Module):
                 nn.init.normal_(weight, std=std * (0.2 if "out_proj" in name or "w2" in name else 1))
 
     def forward(self, batch, wanted):
-        """Logits at the wanted rows of the batch's row list. Attention layers leave what they have `seen` in the batch."""
+        """Logits at the wanted tokens of the batch. Attention layers leave what they have `seen` in the batch."""
         x = F.embedding(batch.ids, self.embed_tokens.weight)
-        cosine, sine = (part[batch.place].to(x.dtype) for part in rotations(self.shape, batch.before + batch.length, x.device))
+        cosine, sine = (part[batch.place].to(x.dtype) for part in rotations(self.shape, int(batch.place.max()) + 1, x.device))
         for layer in self.layers:
             x = layer(x, batch, cosine, sine)
         return F.linear(self.embedding_norm(x[wanted]), self.embed_tokens.weight)
 
 
 @torch.no_grad()
-def reply(model, prefix, conversations, end, longest=96):
-    """Greedy replies to conversations that share a prefix, as lists of ids; the whole text is computed anew for each token."""
+def reply(model, block, conversations, end, longest=96):
+    """Greedy replies to conversations that share a block, as lists of ids; the whole text is computed anew for each token."""
     device = model.embed_tokens.weight.device
-    prefix = torch.tensor([prefix])
     texts, replies, open_rows = [list(each) for each in conversations], [[] for _ in conversations], list(range(len(conversations)))
     while open_rows and longest:
         longest -= 1
-        length = max(len(texts[row]) for row in open_rows)
-        after = torch.tensor([texts[row] + [0] * (length - len(texts[row])) for row in open_rows])
-        batch = Batch(prefix, after).to(device, model.embed_tokens.weight.dtype)
-        wanted = batch.find(torch.tensor([prefix.numel() + at * length + len(texts[row]) - 1 for at, row in enumerate(open_rows)], device=device))
+        batch = Batch([(block, [texts[row] for row in open_rows])]).to(device, model.embed_tokens.weight.dtype)
+        wanted = torch.tensor(batch.ends[-len(open_rows) :], device=device)
         for row, token in zip(list(open_rows), model(batch, wanted).argmax(-1).tolist()):
             texts[row].append(token)
             if token == end:

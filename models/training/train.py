@@ -7,6 +7,7 @@ the rate starts at half of its peak and falls in a straight line until the new e
 
 import argparse
 import copy
+import ctypes
 import json
 import os
 import random
@@ -27,16 +28,17 @@ from .muon import Muon
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 
-WARM_UP, FALL = 60, 0.47  # steps; part of the run in which the rate falls
+WARM_UP, FALL = 60, 0.6  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
-BLOCK = 16  # lengths are padded to multiples of it
 TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
 CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 10, 1, 8  # of a step and a process: conversations with all shipped functions, or with some
 GROUPS, ROWS = 3, 8  # groups of other functions, and their conversations
 LONGEST_CHAT, LONGEST = 208, 272  # tokens of a conversation with shipped functions, and with others: in 208 a third of their requests for three calls has no room
 AHEAD = 12  # steps
+LIBC = ctypes.CDLL(None)
+TRIM_EVERY = 40  # steps; tensors of ever other sizes leave gaps in the heap, which grew to 12 GB in half an hour
 LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
 
 
@@ -53,7 +55,7 @@ def make_tokenizer(seed):
 
 def mixture(progress):
     """Kinds of the batches of other functions: simple invented ones first."""
-    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "everyday"]
+    return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "invented", "everyday"]
 
 
 class Batches:
@@ -75,7 +77,7 @@ class Batches:
     def fill(self, kinds):
         chat = self.generator.group("chat", CHAT_ROWS * AHEAD // 2, LONGEST_CHAT)
         rows = sorted(chat[1], key=lambda row: len(row[0]))
-        whole = [padded([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)]
+        whole = [batch_of([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)]
         self.chat = whole + self.groups(["some"] * (AHEAD // 2), SOME_GROUPS, SOME_ROWS, LONGEST_CHAT)
         self.others = self.groups(kinds * (AHEAD // len(kinds)), GROUPS, ROWS, LONGEST)
         self.random.shuffle(self.chat)
@@ -85,33 +87,26 @@ class Batches:
         """One batch of `count` groups for each kind; groups of like length stand together."""
         groups = [self.generator.group(kind, rows, longest) for kind in kinds for _ in range(count)]
         groups.sort(key=lambda group: len(group[0]))
-        return [padded(groups[at : at + count]) for at in range(0, len(groups), count)]
+        return [batch_of(groups[at : at + count]) for at in range(0, len(groups), count)]
 
 
-def padded(groups):
-    before = -(-max(len(system) for system, _ in groups) // BLOCK) * BLOCK
-    rows = [(before - len(system), *row) for system, rows in groups for row in rows]
-    length = -(-max(len(tokens) for _, tokens, *_ in rows) // BLOCK) * BLOCK
-    prefix = torch.tensor([[0] * (before - len(system)) + system for system, _ in groups])
-    after = torch.tensor([tokens + [0] * (length - len(tokens)) for _, tokens, *_ in rows])
-    said = torch.tensor([marks + [False] * (length - len(marks)) for _, _, marks, _ in rows])
-    told = [(from_last, row, token, there + (blank if in_block else before)) for row, (blank, *_, looks) in enumerate(rows) for from_last, token, in_block, there in looks]
-    return Batch(prefix, after, torch.tensor(told, dtype=torch.long).view(-1, 4)), said
+def batch_of(groups):
+    """A batch, and which of its tokens the model itself says."""
+    told, said = [], [False] * sum(len(block) for block, _ in groups)
+    for block, conversations in groups:
+        for _, marks, looks in conversations:
+            said += marks
+            told.append([(from_last, token, there if in_block else len(block) + there) for from_last, token, in_block, there in looks])
+    return Batch([(block, [tokens for tokens, *_ in conversations]) for block, conversations in groups], told), torch.tensor(said)
 
 
 def targets(batch, said, random):
-    """Rows whose next token is learned, that token, and its weight."""
-    prefix, after = batch.spread(batch.ids)
-    rows, following, weights = [], [], []
-    for ids, marks, start in ((prefix, torch.zeros_like(prefix, dtype=torch.bool), 0), (after, said, batch.cut)):
-        real = (ids[:, 1:] != 0) & (ids[:, :-1] != 0)
-        other = real & (torch.rand(real.shape, generator=random) < (OTHER_SHARE if start else OTHER_SHARE / 2))
-        chosen = (marks[:, 1:] & real) | other
-        at = chosen.reshape(-1).nonzero()[:, 0]
-        rows.append(start + at // chosen.shape[1] * ids.shape[1] + at % chosen.shape[1])
-        following.append(ids[:, 1:][chosen])
-        weights.append(torch.where(marks[:, 1:][chosen], 1.0, OTHER_WEIGHT))
-    return batch.find(torch.cat(rows)), torch.cat(following), torch.cat(weights)
+    """Tokens whose next is learned, that next one, and its weight."""
+    goes_on = torch.ones(len(said), dtype=torch.bool)
+    goes_on[batch.ends] = False
+    other = torch.rand(len(said), generator=random) < torch.where(torch.arange(len(said)) < batch.cut, OTHER_SHARE / 2, OTHER_SHARE)
+    at = (goes_on[:-1] & (said[1:] | other[1:])).nonzero()[:, 0]
+    return at, batch.ids[at + 1], torch.where(said[at + 1], 1.0, OTHER_WEIGHT)
 
 
 def optimisers(model, rate, kind):
@@ -233,7 +228,7 @@ class Run:
             self.collect()
             losses.append(loss[weights == 1].mean().item())
             told.append([each.detach() for each in unseen])
-            tokens += len(batch.ids)
+            tokens += batch.count
             spoken += int((weights == 1).sum())
         now = time.monotonic()
         losses += [torch.cat(each).mean().item() for each in zip(*told)]
@@ -258,6 +253,8 @@ class Run:
         shown, saved = [], time.monotonic()
         while self.progress() < 1:
             shown.append(self.advance())
+            if self.step % TRIM_EVERY == 0 and hasattr(LIBC, "malloc_trim"):
+                LIBC.malloc_trim(0)
             if self.rank:
                 continue
             if self.step % 20 == 0:
