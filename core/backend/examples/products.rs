@@ -27,7 +27,7 @@ fn main() -> std::io::Result<()> {
 
 fn measure(name: &str, cpu: &Cpu) -> std::io::Result<()> {
     println!("{name}\n");
-    println!("| format | 1 row, GB/s | 1 row in cache, GB/s | 4 rows, TOP/s | 16 rows, TOP/s | 128 rows, TOP/s |");
+    println!("| format | 1 row, GB/s | 1 row in cache, GB/s | 8 rows, TOP/s | 16 rows, TOP/s | 128 rows, TOP/s |");
     println!("|---|---|---|---|---|---|");
     for format in [Format::Q4_0, Format::Q8_0, Format::Q4K, Format::Q5K, Format::Q6K, Format::F16, Format::F32] {
         let large = matrix(cpu, format, N_ROWS)?;
@@ -38,7 +38,7 @@ fn measure(name: &str, cpu: &Cpu) -> std::io::Result<()> {
             "| {format:?} | {:.1} | {:.1} | {:.3} | {:.3} | {:.3} |",
             gigabytes(N_ROWS) / seconds(cpu, &large, 1),
             gigabytes(1024) / seconds(cpu, &small, 1),
-            operations(4) / seconds(cpu, &small, 4),
+            operations(8) / seconds(cpu, &small, 8),
             operations(16) / seconds(cpu, &small, 16),
             operations(128) / seconds(cpu, &small, 128),
         );

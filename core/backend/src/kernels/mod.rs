@@ -112,9 +112,9 @@ impl Tier {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(..) if avx2::FEWEST_ROWS <= n_rows => BAND,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) if avx512::FEWEST_ROWS <= n_rows => BAND,
+            Self::Avx512(_) => avx512::band_height(n_rows),
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(..) if amx::FEWEST_ROWS <= n_rows => BAND,
+            Self::Amx(..) => avx512::band_height(n_rows),
             _ => 1,
         }
     }

@@ -1,5 +1,6 @@
 //! Few rows of activations: weights are used as they are unpacked.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use crate::activations::{GROUP, Quantised};
@@ -9,9 +10,10 @@ use crate::kernels::avx512::{AHEAD, add_minima, add_scaled, ask_ahead};
 /// `R` rows of activations, from the given one on, times a tile.
 ///
 /// # Safety
-/// The tile is of the layout's format and has a group for each of the activations; the rows are there; the processor has
-/// AVX-512 VNNI.
-#[inline(always)]
+/// The tile is of the layout's format and has a group for each of the activations; the rows are there, no more than
+/// eight, and one or in one band of sixteen; the processor has AVX-512 VNNI.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
 pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised, row: usize) -> [__m512; R] {
     let layout = L::FORMAT.layout();
     let n_groups = L::FORMAT.block() / GROUP;
@@ -24,32 +26,63 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised,
                 ask_ahead::<L>(block, group, AHEAD);
                 let weights = L::bytes(block, group);
                 let (scales, minima) = (L::scales(block, group), L::minima(block, group));
-                for (at, sum) in sums.iter_mut().enumerate() {
-                    let place = x.at(row + at, first + group);
-                    let fours = x.values.get_unchecked(place).as_ptr().cast::<i32>();
-                    let [first, second] = *x.sums.get_unchecked(place);
-                    // Whole numbers: two chains hide the time of one, and give the same.
-                    let mut exact = [_mm512_set1_epi32(-L::OFFSET * first), _mm512_set1_epi32(-L::OFFSET * second)];
-                    for column in 0..4 {
-                        for (half, exact) in exact.iter_mut().enumerate() {
-                            let vector = 4 * half + column;
-                            let four = _mm512_set1_epi32(fours.add(vector).read_unaligned());
-                            *exact = _mm512_dpbusd_epi32(*exact, weights[vector], four);
-                        }
-                    }
-                    if L::BY_HALVES {
-                        *sum = add_scaled(exact[0], scales[0], (x, place), *sum);
-                        *sum = add_scaled(exact[1], scales[1], (x, place), *sum);
-                    } else {
-                        *sum = add_scaled(_mm512_add_epi32(exact[0], exact[1]), scales[0], (x, place), *sum);
-                    }
-                    if L::HAS_MINIMA {
-                        *sum = add_minima(minima, (x, place), *sum);
-                    }
+                let place = x.at(row, first + group);
+                // Written out, so that sums stay in registers: compilers keep a loop of this size.
+                macro_rules! add_rows {
+                    ($($at:literal)*) => {
+                        $(if $at < R {
+                            let [first, second] = exact_sums::<L, $at>(&weights, (x, place));
+                            let here = (x, place + $at);
+                            if L::BY_HALVES {
+                                sums[$at] = add_scaled(first, scales[0], here, sums[$at]);
+                                sums[$at] = add_scaled(second, scales[1], here, sums[$at]);
+                            } else {
+                                sums[$at] = add_scaled(_mm512_add_epi32(first, second), scales[0], here, sums[$at]);
+                            }
+                            if L::HAS_MINIMA {
+                                sums[$at] = add_minima(minima, here, sums[$at]);
+                            }
+                        })*
+                    };
                 }
+                add_rows!(0 1 2 3 4 5 6 7);
             }
             block = block.add(layout.tile_bytes());
         }
         sums
+    }
+}
+
+/// What both halves of a group give to the row that is so many after that of the place. In assembly, because compilers do many
+/// rows' products before they add up the first's, for which there are too few registers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn exact_sums<L: Layout, const AFTER: usize>(
+    weights: &[__m512i; 8],
+    (x, place): (&Quantised, usize),
+) -> [__m512i; 2] {
+    // SAFETY: the caller has AVX-512 VNNI, and the activations the place.
+    unsafe {
+        let [first, second] = *x.sums.get_unchecked(place + AFTER);
+        // Whole numbers, of which the caller may want the sum alone.
+        let starts = if L::BY_HALVES { [first, second] } else { [first + second, 0] };
+        let [mut first, mut second] = starts.map(|start| _mm512_set1_epi32(-L::OFFSET * start));
+        asm!(
+            "vpdpbusd {first}, {w0}, [{values} + 32 * {after}]{{1to16}}",
+            "vpdpbusd {second}, {w4}, [{values} + 32 * {after} + 16]{{1to16}}",
+            "vpdpbusd {first}, {w1}, [{values} + 32 * {after} + 4]{{1to16}}",
+            "vpdpbusd {second}, {w5}, [{values} + 32 * {after} + 20]{{1to16}}",
+            "vpdpbusd {first}, {w2}, [{values} + 32 * {after} + 8]{{1to16}}",
+            "vpdpbusd {second}, {w6}, [{values} + 32 * {after} + 24]{{1to16}}",
+            "vpdpbusd {first}, {w3}, [{values} + 32 * {after} + 12]{{1to16}}",
+            "vpdpbusd {second}, {w7}, [{values} + 32 * {after} + 28]{{1to16}}",
+            first = inout(zmm_reg) first, second = inout(zmm_reg) second,
+            w0 = in(zmm_reg) weights[0], w1 = in(zmm_reg) weights[1], w2 = in(zmm_reg) weights[2],
+            w3 = in(zmm_reg) weights[3], w4 = in(zmm_reg) weights[4], w5 = in(zmm_reg) weights[5],
+            w6 = in(zmm_reg) weights[6], w7 = in(zmm_reg) weights[7],
+            values = in(reg) x.values.as_ptr().add(place), after = const AFTER,
+            options(readonly, nostack, preserves_flags)
+        );
+        [first, second]
     }
 }

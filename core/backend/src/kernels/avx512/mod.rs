@@ -20,9 +20,14 @@ use crate::simd::Avx512;
 
 /// Rows of activations from which on weights are unpacked for several of them. Fewer meet them eight at a time as they are
 /// unpacked, which for 16 rows is a tenth to a fifth faster.
-pub(super) const FEWEST_ROWS: usize = 32;
+const FEWEST_ROWS: usize = 32;
 /// Rows of activations that meet a group of unpacked weights: what the nearest cache holds.
 const ROWS: usize = 64;
+
+/// The rows of a band where there are so many: what several rows have of a group lies together.
+pub(super) fn band_height(n_rows: usize) -> usize {
+    if n_rows < 2 { 1 } else { BAND }
+}
 
 pub(super) fn quantise(_: Avx512, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
     // SAFETY: the token stands for the features.
@@ -70,7 +75,7 @@ pub(super) fn product(_: Avx512, matrix: &Matrix, tiles: Range<usize>, x: &Quant
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
 unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    assert!(matrix.n_columns() == x.n_groups * GROUP && (x.n_rows < FEWEST_ROWS || x.height == BAND));
+    assert!(matrix.n_columns() == x.n_groups * GROUP && x.height == band_height(x.n_rows));
     let n_in_fours = if FEWEST_ROWS <= x.n_rows { x.n_rows / 4 * 4 } else { 0 };
     let fours = tiles.start..tiles.end - tiles.len() % TILES;
     for first_tile in fours.clone().step_by(TILES) {
