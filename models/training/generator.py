@@ -161,9 +161,9 @@ MAKERS = {"chat": chat_group, "some": some_group, "everyday": everyday_group}
 class Generator:
     """Endless training groups: tokens of a system block, and conversations that could follow it.
 
-    A conversation is its tokens, whether the model says each of them, and where it should look when it says the words of
-    a call: an attention layer, counted from the last, a token before such a word, whether it looks into the block, and the
-    token there.
+    A conversation is its tokens, whether the model says each of them, and where it should look when it reads a request and
+    says the words of a call: an attention layer, counted from the last, the token that looks, whether it looks into the block,
+    and the token there.
     """
 
     def __init__(self, tokenizer, seed):
@@ -205,6 +205,6 @@ class Generator:
                 marks += [said] * len(text.ids)
             if exchange.calls:
                 request, call = texts[1], texts[4]  # of the first two messages, each a head, what is said, and a line end
-                for from_last, token, source, there in sources(exchange.calls, call, block, request):
-                    looks.append((from_last, starts[call] + token - 1, source is block, there if source is block else starts[source] + there))
+                for from_last, looking, token, source, there in sources(exchange.calls, call, block, request):
+                    looks.append((from_last, starts[looking] + token, source is block, there if source is block else starts[source] + there))
         return tokens, marks, looks

@@ -12,6 +12,7 @@ from .prompt import literal
 
 
 CONSTANTS = ("", "True", "False", "None")
+FRAME = set("call calls code data each from given into lets list make more name that their them then this told user wants what when which will with your".split())  # words of descriptions that tell no function
 
 
 class Text:
@@ -45,12 +46,16 @@ def occurrences(text, request):
     return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", request)]
 
 
+def name_words(name):
+    """The words of a name, with their places in it; not the one that begins the name of a boolean."""
+    words = [(found.group().lower(), found.span()) for found in re.finditer(r"[a-z]+|[A-Z][a-z]*|\d+", name)]
+    return words[1:] if 1 < len(words) and words[0][0] in UNSAID else words
+
+
 def mentioned_at(name, request):
     """Where a request mentions a field, once: first letter and end; None where it does not."""
-    words = re.findall(r"[a-z]+|[A-Z][a-z]*|\d+", name)
-    if 1 < len(words) and words[0].lower() in UNSAID:
-        words = words[1:]
-    found = occurrences(" ".join(words).lower(), request.lower()) if words else []
+    words = [word for word, _ in name_words(name)]
+    found = occurrences(" ".join(words), request.lower()) if words else []
     return found[0] if len(found) == 1 else None
 
 
@@ -69,12 +74,15 @@ def said_at(text, names, request):
 
 
 def sources(calls, said, block, request):
-    """Where attention layers should look: the layer, counted from the last; a token of `said`, the text to look at, and the
-    token there.
+    """Where attention layers should look: the layer, counted from the last; the text and the token that looks, the text to
+    look at, and the token there.
 
-    `said` is the message with the calls, `block` the one with the functions. The last layer sees the words themselves.
-    The one before, which only helps to find them, sees before a function's name the end of its description, and before a
-    field's name and its value what the request calls the field, or else the value.
+    `said` is the message with the calls, `block` the one with the functions. Before its words are said, the last layer sees
+    the words themselves, and the one before, which only helps to find them, before a function's name the end of its
+    description, and before a field's name and its value what the request calls the field, or else the value. The third from the
+    last sees before a function's name what the request calls the function. Two layers work while the request is read: the
+    third from the last joins values and what the request calls their fields, the fourth sees for words of the request the
+    same words in the function that will be called.
     """
     at = 0
     for name, arguments in calls:
@@ -84,8 +92,13 @@ def sources(calls, said, block, request):
         after = block.text.find('"name": "', entry + 1)
         entry_end = len(block.text) if after < 0 else after
         at = said.text.index(name, at)
-        yield from hint(said, at, block, block.text.find('", "parameters"', entry, entry_end))
+        described = block.text.find('", "parameters"', entry, entry_end)
+        yield from hint(1, said, said.token_at[at] - 1, block, described)
         yield from along(said, at, name, block, entry + len('"name": "'))
+        named = list(meant(request, name, block, entry + len('"name": "'), described))
+        yield from named
+        if named:
+            yield 2, said, said.token_at[at] - 1, request, named[-1][2]
         at += len(name)
         told = list(words_of(arguments))
         times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names
@@ -97,16 +110,46 @@ def sources(calls, said, block, request):
                 continue
             at, described, single = found, place_of(names, block.text, entry, entry_end), times[names] < 2
             given = -1 if is_name or constant else alone[names] if single else said_at(words, (), request.text)
+            mentioned = mentioned_at(names[-1], request.text) if names else None
             if words and (single or is_name):
-                mentioned = mentioned_at(names[-1], request.text)
-                yield from hint(said, at, request, mentioned[1] - 1 if mentioned else alone.get(names, -1))
+                yield from hint(1, said, said.token_at[at] - 1, request, mentioned[1] - 1 if mentioned else alone.get(names, -1))
             if is_name and 0 <= described:
                 yield from along(said, at, words, block, described + 1)
+                yield from same_words(request, name_words(words), block, described + 1)
             elif 0 <= given:
                 yield from along(said, at, words, request, given)
+                if mentioned and single:
+                    yield from joined(request, mentioned, given, given + len(words))
             elif not is_name and not constant and 0 <= (start := enumerated_at(words, block.text, described)):
                 yield from along(said, at, words, block, start + 1)
             at += len(words)
+
+
+def meant(request, name, block, start, described):
+    """Words of a request that a function's description or its name has: there. The name begins at `start`, the description
+    ends at `described`."""
+    words = name_words(name)
+    begin, known = start + len(name), {word for word, _ in words} | FRAME
+    others = [(found.group().lower(), found.span()) for found in re.finditer(r"\w{4,}", block.text[begin : max(begin, described)])]
+    yield from same_words(request, [(word, span) for word, span in others if word not in known], block, begin)
+    yield from same_words(request, words, block, start)
+
+
+def same_words(request, words, block, start):
+    """From the end of each word that the request has once to the end of the same in the block; places count from `start`."""
+    text = request.text.lower()
+    for word, (_, end) in words:
+        if len(found := occurrences(word, text)) == 1:
+            yield from hint(3, request, request.token_at[found[0][1] - 1], block, start + end - 1)
+
+
+def joined(request, mentioned, start, end):
+    """From both ends of a value to the end of what is said before it of its field, or from there to the start of the value."""
+    if mentioned[1] <= start:
+        for token in {request.token_at[start], request.token_at[end - 1]}:
+            yield from hint(2, request, token, request, mentioned[1] - 1)
+    elif end <= mentioned[0]:
+        yield from hint(2, request, request.token_at[mentioned[1] - 1], request, start)
 
 
 def place_of(names, text, start, end):
@@ -123,19 +166,19 @@ def enumerated_at(words, text, described):
     return text.find(f'"{words}"', described, text.find("}", described)) if 0 <= described else -1
 
 
-def hint(said, at, source, place):
-    """What the layer before the last sees when `said` goes on at `at`; nothing where `place` is -1."""
+def hint(from_last, text, token, source, place):
+    """What one layer sees from a token of `text`; nothing where `place` is -1."""
     if 0 <= place and (there := source.token_at.get(place)) is not None:
-        yield 1, said.token_at[at], source, there
+        yield from_last, text, token, source, there
 
 
 def along(said, at, words, source, start):
-    """The tokens of `words`, which begin at `at` and, in the source, at `start`, and what comes after them: there, whether
-    more belongs to them."""
+    """The last layer and the tokens of `words`, which begin at `at` and, in the source, at `start`, and what comes after them:
+    there, whether more belongs to them."""
     for token in dict.fromkeys(said.token_at[at + offset] for offset in range(len(words) + 1) if at + offset in said.token_at):
         place = start + max(0, said.starts[token] - at)
         if place == start + len(words) and source.text[place : place + 1] == " ":
             place += 1
         there = source.token_at.get(place)
         if there is not None:
-            yield 0, token, source, there
+            yield 0, said, token - 1, source, there

@@ -32,6 +32,7 @@ WARM_UP, FALL = 60, 0.6  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
+TOLD_LAYERS = 4  # the last attention layers, as many as `sources.py` tells where to look
 TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
 CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 10, 1, 8  # of a step and a process: conversations with all shipped functions, or with some
 GROUPS, ROWS = 3, 8  # groups of other functions, and their conversations
@@ -225,7 +226,7 @@ class Run:
         return flat[-len(numbers) :].tolist()
 
     def advance(self):
-        """One step; returns the loss per target token of each kind of batch, and per place told to the last attention layer and to the one before."""
+        """One step; returns the loss per target token of each kind of batch, and per place told to each attention layer, from the last."""
         progress, tokens, spoken, losses, told = self.progress(), 0, 0, [], []
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
@@ -236,7 +237,7 @@ class Run:
             batch.to(self.args.device, self.args.kind)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
             loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
-            unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in (0, 1)]
+            unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in range(TOLD_LAYERS)]
             (((loss * weights).sum() + TOLD_WEIGHT * torch.cat(unseen).sum()) / total).backward()
             self.collect()
             losses.append(loss[weights == 1].mean().item())
@@ -273,7 +274,7 @@ class Run:
             if self.step % 20 == 0:
                 means = [sum(each) / len(shown) for each in zip(*shown)]
                 shown = []
-                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4), "told": round(means[2], 4), "before": round(means[3], 4)}
+                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4), "told": [round(mean, 4) for mean in means[2:]]}
                 print(json.dumps(report), flush=True)
                 with (self.args.run / "log.jsonl").open("a") as log:
                     log.write(json.dumps(report) + "\n")
@@ -311,8 +312,8 @@ def main():
     args = parser.parse_args()
     if args.layers and not args.start and set(args.layers) - set("ca"):
         parser.error("--layers takes c and a; capitals are layers to add to the model of --from")
-    if args.layers and "a" not in args.layers.lower():
-        parser.error("--layers needs an attention layer, whose first head is told where to look")
+    if args.layers and args.layers.lower().count("a") < TOLD_LAYERS:
+        parser.error(f"--layers needs {TOLD_LAYERS} attention layers, whose first heads are told where to look")
     torch.set_num_threads(1)
     args.kind = faster_kind() if args.device == "cpu" else torch.bfloat16  # in which the model works: one for all processes
     args.run.mkdir(parents=True, exist_ok=True)
