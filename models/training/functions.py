@@ -114,6 +114,7 @@ LETTERED = tuple(thing for thing in values.THINGS if thing.isalpha())
 UNSAID = ("is", "has", "with", "use", "allow")  # words that begin the names of booleans
 KNOWN_SHARE = 0.4  # of the parameters are such
 STYLES = ["snake", "snake", "snake", "snake", "snake", "camel", "camel", "pascal"]
+LONG = ["note", "thing"]  # kinds of several words, which go wrong first and are taught more often
 SIMPLE = ["word", "word", "thing", "thing", "person", "city", "number", "integer", "code", "clock"]  # kinds that lists are made of
 
 
@@ -159,15 +160,13 @@ def described(speaker, words):
     )
 
 
-def parameter(speaker, easy=False, style="snake", deep=False):
-    """One parameter; a deep one is an array or an object."""
-    if deep:
-        return deep_parameter(speaker, style)
-    if speaker.chance(KNOWN_SHARE):
+def parameter(speaker, easy=False, style="snake", known=KNOWN_SHARE):
+    """One parameter; `known` is the chance that it is one of those that many functions have."""
+    if speaker.chance(known):
         name, kind, role, description = speaker.pick(KNOWN)
         words = name
     else:
-        kind = speaker.pick(["word", "word", "thing", "person", "number", "integer", "enum", "boolean", "boolean", "code", "city", "note", "clock", "address"])
+        kind = speaker.pick(["word", "word", "thing", "person", "number", "integer", "enum", "boolean", "boolean", "code", "city", "note", "clock", "address", *LONG[: 0 if speaker.held_out else 2]])
         parts = nouns(speaker, speaker.pick([1, 1, 1, 1, 1, 2, 2, 3]))
         if speaker.chance(0.15):
             parts.insert(0, speaker.value(values.ADJECTIVES).split("-")[0])
@@ -187,11 +186,12 @@ def parameter(speaker, easy=False, style="snake", deep=False):
     return Parameter(name, words, kind, schema, not easy and speaker.chance(0.25), role)
 
 
-def deep_parameter(speaker, style):
+def deep_parameter(speaker, style, known):
     """An array of values, an object of values, or an array of objects."""
     parts = nouns(speaker, speaker.pick([1, 1, 2]))
     roll = speaker.random.random()
-    kind = "array" if roll < 0.5 else "object" if roll < 0.9 else "objects"
+    arrays, objects = (0.5, 0.4) if speaker.held_out else (0.35, 0.45)  # several fields are harder, and taught more often
+    kind = "array" if roll < arrays else "object" if roll < arrays + objects else "objects"
     if kind == "array":
         parts[-1] += "" if parts[-1].endswith("s") else "s"
     words = " ".join(parts)
@@ -201,8 +201,10 @@ def deep_parameter(speaker, style):
         element = {"type": TYPES[item]} | ({"enum": options(speaker)} if item == "enum" else {})
         return Parameter(spelled(parts, style), words, kind, schema | {"items": element}, False, "", [Parameter("", "", item, element, False, "")])
     fields = {}
-    while len(fields) < (2 if kind == "objects" else speaker.pick([1, 2, 2, 3])):
-        made = parameter(speaker, style=style)
+    wanted = [2] if kind == "objects" else [1, 2, 2, 3]
+    count = speaker.pick(wanted if speaker.held_out else [2, 2, 3])
+    while len(fields) < count:
+        made = parameter(speaker, style=style, known=known)
         if kind == "object" or made.kind in ("word", "thing", "integer", "person", "enum"):
             fields.setdefault(made.name, made)
     fields = list(fields.values())
@@ -213,8 +215,9 @@ def deep_parameter(speaker, style):
     return Parameter(spelled(parts, style), words, kind, schema | ({"items": inner} if kind == "objects" else inner), False, "", fields)
 
 
-def function(speaker, easy=False, style=None, deep=0.0, kin=None):
-    """`deep` is the chance of an array or object among the parameters; `kin` a function that this one resembles."""
+def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SHARE):
+    """`deep` is the chance of an array or object among the parameters; `kin` a function that this one resembles; `known` as
+    for `parameter`."""
     style = style or speaker.pick(STYLES)
     action = [speaker.value(ACTIONS) if speaker.chance(0.8) else values.invented_word(speaker, (1, 2))]
     count = 1 if easy else speaker.pick([1, 1, 1, 1, 2, 2, 2, 3])
@@ -224,20 +227,21 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None):
     elif kin:
         action = kin.action.split()
     roll = speaker.random.random()
-    named = [*action, *parts] if roll < 0.85 else [*parts, *action] if roll < 0.92 else parts
-    hidden = not easy and speaker.chance(0.1)  # only the description tells what it does
+    whole, silent = (0.92, 0.1) if speaker.held_out else (0.86, 0.22)  # harder to choose, and taught more often
+    named = [*action, *parts] if roll < whole - 0.07 else [*parts, *action] if roll < whole else parts
+    hidden = not easy and speaker.chance(silent)  # only the description tells what it does
     name = spelled(nouns(speaker, 2) if hidden else named, style)
     count = 1 if easy else speaker.pick([0, 1, 1, 1, 2, 2, 2, 3, 3, 4])
     parameters = {}
     if speaker.chance(deep):
-        made = parameter(speaker, style=style, deep=True)
+        made = deep_parameter(speaker, style, known)
         parameters[made.name] = made
         count = min(count, 2)
     if kin and kin.parameters and speaker.chance(0.3):
         made = speaker.pick(kin.parameters)
         parameters[made.name] = made
     while len(parameters) < count:
-        made = parameter(speaker, easy, style)
+        made = parameter(speaker, easy, style, known)
         if made.words not in {other.words for other in parameters.values()}:
             parameters.setdefault(made.name, made)
     parameters = list(parameters.values())
@@ -249,9 +253,10 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None):
 def family(speaker, count, easy=False, deep=0.0):
     """Functions that are offered together; some resemble each other, most spell their names alike."""
     style, made = speaker.pick(STYLES), {}
+    known = KNOWN_SHARE if speaker.held_out or speaker.chance(0.65) else 0
     while len(made) < count:
         kin = speaker.pick(list(made.values())) if made and not easy and speaker.chance(0.4) else None
-        each = function(speaker, easy, style if speaker.chance(0.9) else None, deep, kin)
+        each = function(speaker, easy, style if speaker.chance(0.9) else None, deep, kin, known)
         if (each.action, each.words) not in {(other.action, other.words) for other in made.values()}:
             made.setdefault(each.name, each)
     functions = list(made.values())

@@ -81,7 +81,7 @@ def invented_conversation(speaker, functions, others, name, easy):
         if roll < 0.52:
             exchanges.append(invented.exchange(speaker, speaker.pick(functions)))
         elif roll < 0.84:
-            exchanges.append(invented.several(speaker, functions, speaker.pick([2, 2, 3])))
+            exchanges.append(invented.several(speaker, functions, speaker.pick([2, 3])))
         elif roll < 0.87:
             exchanges.append(invented.missing(speaker, speaker.pick(functions)))
         elif roll < 0.94:
@@ -95,7 +95,7 @@ def invented_conversation(speaker, functions, others, name, easy):
 
 def invented_group(speaker, count, easy):
     """Functions never seen before: one simple function for a start, later up to eight."""
-    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 1, 2, 2, 3, 4, 5, 6, 8, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
+    made = made_up.family(speaker, 1 if easy else speaker.pick([1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
     words = {(each.action, each.words) for each in made}
     others = [other for other in made_up.family(speaker, 3, easy) if (other.action, other.words) not in words]
     tools = [each.entry() for each in made]
@@ -188,15 +188,17 @@ class Generator:
                 return block.ids, encoded
 
     def encode(self, exchanges, block, longest):
-        """Whole exchanges only, as many as fit. Most end with the call, which is harder than the answer."""
-        tokens, marks, looks = [], [], []
+        """As many exchanges as fit. Most end with the call, which is harder than the answer, and so do those whose answer has
+        no room: requests for many things."""
+        tokens, marks, looks, ended = [], [], [], False
         for index, exchange in enumerate(exchanges):
-            messages = list(exchange.messages())
-            if exchange.calls and index + 1 == len(exchanges) and self.speaker.chance(0.7):
-                messages = messages[:2]
-            pieces = conversation_pieces(messages)
+            pieces = conversation_pieces(exchange.messages())
             texts = [Text(text, encoding) for (text, _), encoding in zip(pieces, self.tokenizer.encode_batch([text for text, _ in pieces]))]
-            if longest < len(tokens) + sum(len(text.ids) for text in texts):
+            room = longest - len(tokens)
+            ended = exchange.calls and (index + 1 == len(exchanges) and self.speaker.chance(0.7) or room < sum(len(text.ids) for text in texts))
+            if ended:
+                texts = texts[:6]  # three pieces of each message
+            if room < sum(len(text.ids) for text in texts):
                 break
             starts = {}
             for text, (_, said) in zip(texts, pieces):
@@ -207,4 +209,6 @@ class Generator:
                 request, call = texts[1], texts[4]  # of the first two messages, each a head, what is said, and a line end
                 for from_last, looking, token, source, there in sources(exchange.calls, call, block, request):
                     looks.append((from_last, starts[looking] + token, source is block, there if source is block else starts[source] + there))
+            if ended:
+                break
         return tokens, marks, looks

@@ -1,5 +1,6 @@
 """Requests for functions made up on the spot, with the calls and the answers."""
 
+import itertools
 import json
 
 from . import composed, values
@@ -43,9 +44,14 @@ def mention(speaker, each):
         return rows(speaker, each)
     if each.kind == "array":
         chosen, said = listed(speaker, each.parts[0])
-        return chosen, speaker.phrase([pattern for pattern in NAMED if '"' not in pattern], w=each.words, v=said)
+        return chosen, speaker.phrase(unquoted(), w=each.words, v=said)
     chosen, said = value(speaker, each)
     return chosen, speaker.phrase([each.role] if each.role and speaker.chance(0.6) else NAMED, w=each.words, v=said)
+
+
+def unquoted():
+    """Patterns for several values, which quotes would make one."""
+    return [pattern for pattern in NAMED if '"' not in pattern]
 
 
 def enumerated(speaker, texts):
@@ -135,7 +141,12 @@ def several(speaker, functions, count=2):
     again = [made for made in functions if sum(not each.optional for each in made.parameters) == 1]
     if again and speaker.chance(0.25):
         return repeated(speaker, speaker.pick(again), count)
-    return together(speaker, [exchange(speaker, speaker.pick(functions)) for _ in range(count)])
+    different = count <= len(functions) and not speaker.held_out and speaker.chance(0.5)
+    wanted = speaker.random.sample(functions, count) if different else [speaker.pick(functions) for _ in range(count)]
+    made = [exchange(speaker, each) for each in wanted]
+    if not speaker.held_out and any(each.calls == other.calls for each, other in itertools.combinations(made, 2)):
+        return made[0]  # nobody asks for the same call twice
+    return together(speaker, made)
 
 
 def together(speaker, made):
@@ -166,7 +177,7 @@ def repeated(speaker, made, count):
     if speaker.chance(0.5):
         core = phrased(speaker, BARE, made, v=enumerated(speaker, texts))
     else:
-        core = f"{phrased(speaker, HEADS, made)} {speaker.phrase([wanted[0].role] if wanted[0].role else NAMED, w=wanted[0].words, v=enumerated(speaker, texts))}"
+        core = f"{phrased(speaker, HEADS, made)} {speaker.phrase([wanted[0].role] if wanted[0].role else unquoted(), w=wanted[0].words, v=enumerated(speaker, texts))}"
     return joined(courteous(speaker, core), exchanges)
 
 
