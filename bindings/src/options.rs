@@ -236,7 +236,7 @@ pub enum ToolListForm {
 pub enum FunctionNames {
     /// Letters, `_` and digits, not starting with a digit.
     Plain,
-    /// Also several such names joined by dots.
+    /// Also several such names joined by dots or hyphens.
     Dotted,
 }
 

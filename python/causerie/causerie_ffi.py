@@ -4935,7 +4935,7 @@ class FunctionNames(enum.Enum):
 
     DOTTED = 1
     """
-    Also several such names joined by dots.
+    Also several such names joined by dots or hyphens.
 """
 
 

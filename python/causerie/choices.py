@@ -139,7 +139,7 @@ class FunctionNames(str, Enum):
     PLAIN = "plain"
     """Letters, `_` and digits, not starting with a digit."""
     DOTTED = "dotted"
-    """Also several such names joined by dots."""
+    """Also several such names joined by dots or hyphens."""
 
 
 @adopted

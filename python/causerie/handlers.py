@@ -215,12 +215,17 @@ class RoundStream:
 
 def _told(returned: Any) -> ffi.FunctionOutcome:
     if isinstance(returned, str):
-        return ffi.FunctionOutcome.TEXT(returned)
+        return ffi.FunctionOutcome.TEXT(_unicode(returned))
     return ffi.FunctionOutcome.JSON(json_text(returned))
 
 
 def _failed(err: BaseException) -> ffi.FunctionOutcome:
-    return ffi.FunctionOutcome.FAILED(str(err) or type(err).__name__)
+    return ffi.FunctionOutcome.FAILED(_unicode(str(err)) or type(err).__name__)
+
+
+def _unicode(text: str) -> str:
+    """With U+FFFD for lone surrogates, which stand in names of files that are no UTF-8."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _start(run: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from causerie._json import loads
+from causerie._json import dumps, loads
 from causerie.error import SdkError
 from causerie.function import (
     SdkArr,
@@ -80,7 +80,8 @@ def decode_reply(text: str, to: Callable[..., T]) -> T:
     """The value that the text of a reply is. Raises `SdkError.InvalidArgument`."""
     try:
         value = loads(text)
-    except ValueError:
+        dumps(value)  # Python reads NaN and 1e400 as well
+    except (ValueError, RecursionError):
         raise SdkError.InvalidArgument(f"{_REPLY} is no JSON", _REPLY) from None
     call = SdkFunctionCall(_REPLY, {_REPLY: value})
     arguments = _fitting(call, _reply_function(to))
@@ -131,10 +132,7 @@ def _members(thing: Any, depth: int) -> list[_Member]:
     """The parameters of a function, or the fields of a class."""
     hints = typing.get_type_hints(thing, include_extras=True)
     if is_pydantic(thing):
-        return [
-            _Member(name, hints[name], field.description or _note(hints[name]), _NOTHING if field.is_required() else None, depth)
-            for name, field in thing.model_fields.items()
-        ]
+        return [_pydantic_member(name, field, hints[name], depth) for name, field in thing.model_fields.items()]
     if typing.is_typeddict(thing):
         required = thing.__required_keys__
         return [_Member(name, hint, _note(hint), _NOTHING if name in required else None, depth) for name, hint in hints.items()]
@@ -156,6 +154,13 @@ def _field_member(field: dataclasses.Field[Any], hint: Any, depth: int) -> _Memb
     return _Member(field.name, hint, description, None if has_default else _NOTHING, depth)
 
 
+def _pydantic_member(name: str, field: Any, hint: Any, depth: int) -> _Member:
+    read_as = field.validation_alias or name
+    if not isinstance(read_as, str):
+        raise TypeError(f"field {name} has several names, of which a model can be told one")
+    return _Member(read_as, hint, field.description or _note(hint), _NOTHING if field.is_required() else None, depth)
+
+
 def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
     if _DEEPEST < depth:
         raise TypeError(f"{hint!r} is nested deeper than {_DEEPEST} levels")
@@ -167,14 +172,14 @@ def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return _choice(inner, hint)
-    if isinstance(hint, type) and issubclass(hint, Enum):
+    if _is_class(hint) and issubclass(hint, Enum):
         return _choice([member.value for member in hint], hint)
     if origin is list or (origin is tuple and inner[1:] == (...,)):
         item = _type(inner[0], depth + 1)
         return SdkArr(_with_description(item, _note(inner[0])))
     if hint is dict or (origin is dict and inner[0] is str):
         return SdkObj({})
-    if isinstance(hint, type):
+    if _is_class(hint):
         members = _members(hint, depth + 1)
         properties = {member.name: _with_description(member.type(), member.described()) for member in members}
         required = [member.name for member in members if not member.is_optional]
@@ -226,6 +231,11 @@ def _documentation(thing: Any) -> str:
     return "" if is_written else " ".join(text.split("\n\n")[0].split())
 
 
+def _is_class(hint: Any) -> bool:
+    """Python 3.10 takes `dict[str, int]` for a class as well."""
+    return isinstance(hint, type) and typing.get_origin(hint) is None
+
+
 def is_pydantic(thing: Any) -> bool:
     return isinstance(thing, type) and hasattr(thing, "model_fields") and hasattr(thing, "model_validate")
 
@@ -235,13 +245,13 @@ def is_pydantic(thing: Any) -> bool:
 
 def _built(thing: Any, arguments: Mapping[str, Any], place: str, depth: int) -> Any:
     if is_pydantic(thing):
-        return _validated(thing, arguments, place)
+        return _validated(thing, _filled(thing, arguments, depth), place)
     values = {}
     for member in _members(thing, depth):
         inner = f"{place}.{member.name}" if place else member.name
         if member.name in arguments:
             values[member.name] = _value(member.hint, arguments[member.name], inner, depth + 1)
-        elif member.default is _NOTHING and not typing.is_typeddict(thing):
+        elif member.default is _NOTHING:
             values[member.name] = None
     if not isinstance(thing, type):
         return thing(**values)
@@ -260,11 +270,27 @@ def _value(hint: Any, value: Any, place: str, depth: int) -> Any:
         return float(value)
     if origin in (list, tuple):
         return origin(_value(inner[0], item, f"{place}[{index}]", depth + 1) for index, item in enumerate(value))
-    if isinstance(hint, type) and issubclass(hint, Enum):
+    if _is_class(hint) and issubclass(hint, Enum):
         return hint(value)
-    if isinstance(hint, type) and isinstance(value, Mapping) and hint is not dict:
+    if _is_class(hint) and isinstance(value, Mapping) and hint is not dict:
         return _built(hint, value, place, depth + 1)
     return value
+
+
+def _filled(hint: Any, value: Any, depth: int) -> Any:
+    """What pydantic reads: `None` for fields that can be it, have no other default, and were left out."""
+    hint, _ = _plain(hint)
+    if typing.get_origin(hint) in (list, tuple) and isinstance(value, list):
+        return [_filled(typing.get_args(hint)[0], item, depth + 1) for item in value]
+    if not _is_class(hint) or not isinstance(value, Mapping) or hint is dict:
+        return value
+    filled = dict(value)
+    for member in _members(hint, depth):
+        if member.name in filled:
+            filled[member.name] = _filled(member.hint, filled[member.name], depth + 1)
+        elif member.default is _NOTHING and member.is_optional:
+            filled[member.name] = None
+    return filled
 
 
 def _validated(model: Any, arguments: Mapping[str, Any], place: str) -> Any:

@@ -132,6 +132,36 @@ def test_a_model_of_pydantic_is_told_and_validated() -> None:
     assert caught.value.argument == "minutes"
 
 
+class Offer(TypedDict):
+    item: str
+    price: float | None
+
+
+def test_what_may_be_null_and_was_left_out_is_none() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    stop = pydantic.create_model("Stop", name=(str, ...), note=(str | None, ...))
+    trip = pydantic.create_model("Trip", first=(stop, ...), others=(list[stop], ...), price=(float | None, ...))
+    left_out = causerie.decode_reply('{"first": {"name": "a"}, "others": [{"name": "b", "note": null}]}', trip)
+    assert (left_out.first.note, left_out.others[0].note, left_out.price) == (None, None, None)
+    assert causerie.decode_reply('{"item": "tea", "price": null}', Offer) == {"item": "tea", "price": None}
+
+
+def test_a_model_of_pydantic_is_told_by_its_aliases() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("Book", guest_name=(str, pydantic.Field(alias="guestName")))
+    assert causerie.function_schema(model)["parameters"]["required"] == ["guestName"]
+    assert causerie.decode_call(SdkFunctionCall("book", {"guestName": "Ana"}), model).guest_name == "Ana"
+    several = pydantic.Field(validation_alias=pydantic.AliasChoices("guest", "name"))
+    with pytest.raises(TypeError):
+        causerie.function_schema(pydantic.create_model("Book", guest_name=(str, several)))
+
+
+@pytest.mark.parametrize("text", ["NaN", "1e400", "[" * 100_000])
+def test_what_only_python_takes_for_json_is_an_error(text: str) -> None:
+    with pytest.raises(SdkError.InvalidArgument):
+        causerie.decode_reply(text, float)
+
+
 def test_plain_functions_are_run_with_values_of_their_types() -> None:
     conversation = scripted(call("[get_weather(city='Oslo', days=\"3\")]"), call("[get_weather()]"), ["Done."])
     handlers = FunctionHandlers(get_weather)
@@ -300,3 +330,17 @@ def test_a_result_that_is_no_json_is_an_error() -> None:
     handlers.on("f", lambda _: object())
     result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
     assert result.is_error and "no JSON" in result.text
+
+
+def test_text_that_is_no_unicode_is_told_with_a_mark_in_its_place() -> None:
+    conversation = scripted(call("[f(), g()]"), ["Done."])
+    handlers = FunctionHandlers()
+    handlers.on("f", lambda _: "caf\udce9.txt")
+
+    def g(_: SdkFunctionCall) -> str:
+        raise ValueError("no caf\udce9")
+
+    handlers.on("g", g)
+    events = list(conversation.respond_with_functions("Hi", handlers))
+    assert [event.text for event in events if isinstance(event, FunctionResult)] == ["caf\ufffd.txt", '{"error": "no caf\ufffd"}']
+    assert text_of(events) == "Done."

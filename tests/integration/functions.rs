@@ -7,8 +7,8 @@ use std::time::Duration;
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::typed::{TypedFunction, TypedParameter, decode_reply, reply_schema};
 use causerie::{
-    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, GenerationOptions, MessageResponse, OnBusy,
-    RoundOptions, SdkError, SdkFunctionCall, ToolChoice, functions_to_json,
+    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, GenerationOptions,
+    MessageResponse, OnBusy, OnCancel, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice, functions_to_json,
 };
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +149,64 @@ fn a_reader_that_goes_while_functions_run_leaves_no_call_open() {
     drop(rounds);
     assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#]);
     ends(conversation.generate_response(user("2"), GenerationOptions::default()));
+}
+
+#[test]
+fn a_reader_that_goes_at_the_calls_leaves_none_open() {
+    let conversation = conversation([call("[f()]"), "Two.".into()]);
+    let message = Some(user("1"));
+    let mut rounds =
+        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
+    let event = pollster::block_on(rounds.next());
+    assert!(matches!(event, Some(Ok(causerie::RoundEvent::Response(MessageResponse::FunctionCalls(_))))), "{event:?}");
+    drop(rounds);
+    ends(conversation.generate_response(user("2"), GenerationOptions::default()));
+    assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#, "2", "Two."]);
+}
+
+#[test]
+fn a_cancel_behind_the_calls_leaves_none_open() {
+    let long = || call("[f()]").text(" Wait.".repeat(2000));
+    for on_cancel in [OnCancel::KeepPartial, OnCancel::DropPartial, OnCancel::DropTurn] {
+        let conversation = conversation([long()]);
+        let options = GenerationOptions { on_cancel, ..Default::default() };
+        let mut rounds = conversation.function_rounds(Some(user("1")), ["f"], RoundOptions::default(), options);
+        let event = pollster::block_on(rounds.next());
+        assert!(
+            matches!(event, Some(Ok(causerie::RoundEvent::Response(MessageResponse::FunctionCalls(_))))),
+            "{event:?}"
+        );
+        rounds.cancel();
+        while let Some(event) = pollster::block_on(rounds.next()) {
+            event.unwrap();
+        }
+        let roles: Vec<_> = conversation.history().iter().map(|message| message.role).collect();
+        let expected: &[Role] = match on_cancel {
+            OnCancel::KeepPartial => &[Role::User, Role::Assistant, Role::Tool],
+            OnCancel::DropPartial => &[Role::User],
+            OnCancel::DropTurn => &[],
+        };
+        assert_eq!(roles, expected, "{on_cancel:?}");
+    }
+}
+
+#[test]
+fn a_turn_that_is_passed_over_leaves_no_call_open() {
+    for (on_cancel, left) in [
+        (OnCancel::KeepPartial, &["1", "", "[]", r#"{"error": "cancelled"}"#, "2", "Two."][..]),
+        (OnCancel::DropTurn, &["2", "Two."]),
+    ] {
+        let conversation = conversation([call("[f(), g()]"), "Two.".into()]);
+        let options = GenerationOptions { on_cancel, ..Default::default() };
+        let mut rounds = conversation.function_rounds(Some(user("1")), ["f", "g"], RoundOptions::default(), options);
+        let is_run = |event: &Option<_>| matches!(event, Some(Ok(causerie::RoundEvent::Run(_))));
+        while !is_run(&pollster::block_on(rounds.next())) {}
+        rounds.answer(vec![FunctionOutcome::Returned(causerie::Value::Array(Vec::new()))]);
+        rounds.cancel(); // and its reader does not come to hear of it before the next message
+        ends(conversation.generate_response(user("2"), GenerationOptions::default()));
+        drop(rounds);
+        assert_eq!(texts(&conversation), left, "{on_cancel:?}");
+    }
 }
 
 /// The weather in a city.

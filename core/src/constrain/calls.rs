@@ -37,23 +37,27 @@ pub(crate) struct CallRules<'a> {
 }
 
 impl CallRules<'_> {
-    /// The grammar, in the order of the functions; of two with one name the first counts.
+    /// The grammar, in the order of the functions; of two with one name the first counts. Functions that no call can spell
+    /// are left out.
     ///
     /// # Errors
-    /// A [`Fault`] without functions, for one that [`SdkFunction::check`] refuses, and for a required parameter whose
-    /// name Python calls cannot spell.
+    /// A [`Fault`] without functions, or with none but those that [`SdkFunction::check`] refuses or that have a required
+    /// parameter whose name Python calls cannot spell.
     pub(crate) fn grammar(&self) -> Result<Grammar, Fault> {
         let mut writer = Writer { notation: self.notation, text: String::new(), n_rules: 0, has_free_maps: false };
         let mut names: Vec<&str> = Vec::new();
-        let mut calls = Vec::new();
+        let (mut calls, mut fault) = (Vec::new(), Fault::new("no function may be called"));
         for function in self.functions {
             if !names.contains(&function.name.as_str()) {
                 names.push(&function.name);
-                calls.push(writer.call(function)?);
+                match writer.call(function) {
+                    Ok(call) => calls.push(call),
+                    Err(unspelled) => fault = unspelled,
+                }
             }
         }
         if calls.is_empty() {
-            return Err(Fault::new("no function may be called"));
+            return Err(fault);
         }
         let body = match self.notation {
             FunctionCallParser::DefaultFunctionCallParser if self.is_single => "\"[\" call \"]\"".to_owned(),
@@ -119,8 +123,7 @@ impl Writer {
                 return Err(Fault::new(format!("parameter {name:?} of {function} cannot be spelled in a Python call")));
             }
             let value = match &parameter.schema {
-                // What no type expresses is left to the app's own checks.
-                Some(_) => self.any_value(),
+                Some(_) => self.nearest_value(&parameter.parameter_type),
                 None => self.value(&parameter.parameter_type),
             };
             let name = if is_python { literal(&format!("{name}=")) } else { self.key(name) };
@@ -177,10 +180,27 @@ impl Writer {
         (format!("{here_first}::0x0"), format!("{here_more}::0x0"))
     }
 
-    /// The symbol for values of any type.
-    fn any_value(&mut self) -> String {
+    /// The symbol for values of a schema that no type expresses, of which this type is the nearest: what else it says is
+    /// left to the app's own checks.
+    fn nearest_value(&mut self, parameter_type: &SdkFunctionParameterType) -> String {
+        use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
+        match parameter_type {
+            SdkStr { .. } | SdkNum { .. } | SdkInt { .. } | SdkBool { .. } => self.value(parameter_type),
+            SdkArr { .. } => {
+                self.has_free_maps = true;
+                self.rule("\"[\" \"]\" | \"[\" free (SEP free)* \"]\"")
+            }
+            SdkObj { .. } => self.free_map(),
+            SdkNull => {
+                self.has_free_maps = true;
+                "free".to_owned()
+            }
+        }
+    }
+
+    fn free_map(&mut self) -> String {
         self.has_free_maps = true;
-        "free".to_owned()
+        self.rule("\"{\" \"}\" | \"{\" NAME COLON free (SEP NAME COLON free)* \"}\"")
     }
 
     /// The symbol for values of a type.
@@ -204,10 +224,7 @@ impl Writer {
                 let item = self.value(item_type);
                 self.rule(&format!("\"[\" \"]\" | \"[\" {item} (SEP {item})* \"]\""))
             }
-            SdkObj { properties, .. } if properties.is_empty() => {
-                self.has_free_maps = true;
-                self.rule("\"{\" \"}\" | \"{\" NAME COLON free (SEP NAME COLON free)* \"}\"")
-            }
+            SdkObj { properties, .. } if properties.is_empty() => self.free_map(),
             SdkObj { properties, required, .. } => {
                 let mut members = Vec::with_capacity(properties.len());
                 for (name, property) in properties {
@@ -247,7 +264,7 @@ impl Writer {
     }
 }
 
-/// Text as grammars quote it.
+/// Text as grammars quote it: as JSON does, which leaves one control character as it is.
 fn literal(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -207,6 +207,21 @@ fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
     let functions = functions_from_json(&required).unwrap();
     let fault = rules(DefaultFunctionCallParser, &functions).grammar().unwrap_err();
     assert_eq!(fault.message(), r#"parameter "a-b" of f cannot be spelled in a Python call"#);
+    let beside = required.replacen('[', r#"[{"name": "g"}, "#, 1);
+    check(DefaultFunctionCallParser, &beside, &["[g()]"], &["[f()]", "[h()]"]);
+}
+
+#[test]
+fn of_a_schema_that_no_type_expresses_the_nearest_type_is_kept_to() {
+    let functions = r#"[{"name": "f", "parameters": {"properties": {"unit": {"type": "string", "enum": ["a", "b\u007f"],
+        "examples": ["a"]}, "n": {"type": "integer", "minimum": 1}, "l": {"type": "array", "minItems": 1, "items": {}},
+        "o": {"type": "object", "minProperties": 1}, "any": {"type": ["string", "null"]}}}}]"#;
+    check(
+        DefaultFunctionCallParser,
+        functions,
+        &[r#"[f(unit="a", n=2, l=["x", 1], o={"k": [1]}, any=None)]"#, "[f(unit=\"b\u{7f}\")]"],
+        &[r#"[f(unit="c")]"#, r#"[f(n="x")]"#, "[f(l={})]", "[f(o=[])]"],
+    );
 }
 
 #[test]

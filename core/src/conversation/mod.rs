@@ -381,7 +381,7 @@ impl Conversation {
         let conversation = self.clone();
         ResponseStream::new(move |outlet| {
             options.check()?; // before it takes a place in the line
-            let id = conversation.turns.ask(options.on_busy, outlet.cancel_flag(), false)?;
+            let id = conversation.turns.ask(&options, outlet.cancel_flag(), false)?;
             conversation.submit(id, message, options, outlet)
         })
     }
@@ -395,8 +395,8 @@ impl Conversation {
         outlet: Outlet,
     ) -> Result<Thread> {
         let prepare = self.prepare(id, message, &options);
-        let (heard, on_cancel) = (Arc::clone(&self.turns), options.on_cancel);
-        let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news, on_cancel));
+        let heard = Arc::clone(&self.turns);
+        let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news));
         // A listener that is dropped unheard was never queued.
         self.runner.submit(prepare, options, listener, outlet).inspect_err(|_| {
             self.turns.withdraw(id);

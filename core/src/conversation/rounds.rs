@@ -10,11 +10,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use crate::conversation::Conversation;
+use crate::conversation::turns::unanswered;
 use crate::engine::{CancelHandle, ResponseStream};
 use crate::error::Result;
 use crate::function::{Arguments, DiagnosticCode, SdkFunction, SdkFunctionCall, Value};
 use crate::message::ChatMessage;
-use crate::options::{GenerationOptions, OnCancel, ToolChoice};
+use crate::options::{GenerationOptions, ToolChoice};
 use crate::response::{Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse};
 use crate::validate::validate_among;
 
@@ -238,6 +239,7 @@ impl FunctionRounds {
         for (planned, outcome) in asked.zip(outcomes) {
             planned.result = Some(planned.result_of(outcome, self.rounds.time_limit));
         }
+        self.conversation.turns.close_with(self.turn.unwrap_or_default(), round.closing());
     }
 
     /// Stops the reply within one token, and between replies before the next one; see [`CancelHandle::cancel`]. Calls that
@@ -282,7 +284,11 @@ impl FunctionRounds {
                 }
                 Stage::Replying(stream) => match ready!(stream.poll(ctx)) {
                     Some(Ok(MessageResponse::Complete(completion))) => match self.plan(&completion) {
-                        Some(calls) => self.stage = Stage::Answering(Round { completion, calls, n_answered: 0 }),
+                        Some(calls) => {
+                            let round = Round { completion, calls, n_answered: 0 };
+                            self.conversation.turns.close_with(self.turn.unwrap_or_default(), round.closing());
+                            self.stage = Stage::Answering(round);
+                        }
                         None => return self.end(Ok(completion)),
                     },
                     Some(Ok(event)) => return Poll::Ready(Some(Ok(RoundEvent::Response(event)))),
@@ -306,7 +312,9 @@ impl FunctionRounds {
                     Some(PlannedCall { result: Some(result), .. }) => {
                         round.n_answered += 1;
                         let (event, message) = (result.clone(), tool_message(result));
-                        self.conversation.turns.add(self.turn.unwrap_or_default(), [message]);
+                        let (id, turns) = (self.turn.unwrap_or_default(), &self.conversation.turns);
+                        turns.add(id, message);
+                        turns.close_with(id, round.closing());
                         let event = MessageResponse::FunctionResult(event);
                         return Poll::Ready(Some(Ok(RoundEvent::Response(event))));
                     }
@@ -329,7 +337,7 @@ impl FunctionRounds {
             Some(id) => id,
             None => {
                 self.options.check()?; // before it takes a place in the line
-                turns.ask(self.options.on_busy, self.cancel.flag(), true)?
+                turns.ask(&self.options, self.cancel.flag(), true)?
             }
         };
         self.turn = Some(id);
@@ -390,27 +398,26 @@ impl FunctionRounds {
         })))
     }
 
-    /// Gives up the turn. Calls are not left without results, which models would wonder about.
+    /// Lets go of the turn, which has ended or is given up.
     fn leave(&mut self) {
         let stage = std::mem::replace(&mut self.stage, Stage::Ended);
         let Some(id) = self.turn.take() else { return };
         let turns = &self.conversation.turns;
-        match &stage {
-            Stage::Answering(_) if self.options.on_cancel == OnCancel::DropTurn => turns.undo(id),
-            Stage::Answering(round) => {
-                let cancelled =
-                    |planned: &PlannedCall| planned.result_of(FunctionOutcome::Failed("cancelled".into()), None);
-                let open = round.calls[round.n_answered..].iter();
-                turns.add(
-                    id,
-                    open.map(|planned| tool_message(&planned.result.clone().unwrap_or_else(|| cancelled(planned)))),
-                );
-            }
-            _ => {}
+        if let Stage::Answering(_) = stage {
+            turns.close(id);
         }
         turns.let_go(id);
         drop(stage); // a reply that is being written ends after its turn was let go
         self.conversation.wake_next();
+    }
+}
+
+impl Round {
+    /// The results that the history has not, and of calls that have none, that they were given up.
+    fn closing(&self) -> Vec<ChatMessage> {
+        let open = self.calls[self.n_answered..].iter();
+        open.map(|planned| planned.result.as_ref().map_or_else(|| unanswered(&planned.call.call_id), tool_message))
+            .collect()
     }
 }
 
@@ -451,6 +458,9 @@ fn tool_message(result: &FunctionResult) -> ChatMessage {
 
 impl Drop for FunctionRounds {
     fn drop(&mut self) {
+        if let (Stage::Replying(_), Some(id)) = (&self.stage, self.turn) {
+            self.conversation.turns.close_calls(id);
+        }
         self.leave();
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::engine::ReplyNews;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
-use crate::options::{OnBusy, OnCancel};
+use crate::options::{GenerationOptions, OnBusy, OnCancel};
 
 /// What all handles of a conversation share.
 pub(super) struct Turns {
@@ -26,12 +26,17 @@ struct State {
 struct Turn {
     id: u64,
     cancelled: Arc<AtomicBool>,
+    on_cancel: OnCancel,
     /// Messages of the history before this turn, once it has begun.
     n_before: Option<usize>,
+    /// Whether its calls are answered along the way.
+    has_rounds: bool,
     /// Whether more replies may belong to it, so that it does not end with the one that is written.
     is_held: bool,
     /// Whether a reply of it is being written, or waits for that.
     is_replying: bool,
+    /// What calls without results are answered with, should a turn with rounds end before they are.
+    closing: Vec<ChatMessage>,
 }
 
 impl Turns {
@@ -55,15 +60,24 @@ impl Turns {
     }
 
     /// Takes a place in the line, for one reply or for several. Behind replies that are cancelled there is always one.
-    pub(super) fn ask(&self, on_busy: OnBusy, cancelled: Arc<AtomicBool>, is_held: bool) -> Result<u64> {
+    pub(super) fn ask(&self, options: &GenerationOptions, cancelled: Arc<AtomicBool>, has_rounds: bool) -> Result<u64> {
         let mut state = self.lock();
-        let is_busy = state.turns.iter().any(|turn| !turn.cancelled.load(Ordering::Relaxed));
-        if is_busy && on_busy == OnBusy::Error {
+        let is_busy = state.turns.iter().any(|turn| !turn.is_cancelled());
+        if is_busy && options.on_busy == OnBusy::Error {
             return Err(busy());
         }
         let id = state.next_id;
         state.next_id += 1;
-        state.turns.push_back(Turn { id, cancelled, n_before: None, is_held, is_replying: !is_held });
+        state.turns.push_back(Turn {
+            id,
+            cancelled,
+            on_cancel: options.on_cancel,
+            n_before: None,
+            has_rounds,
+            is_held: has_rounds,
+            is_replying: !has_rounds,
+            closing: Vec::new(),
+        });
         Ok(id)
     }
 
@@ -77,14 +91,24 @@ impl Turns {
         self.lock().with(id, |turn, _| turn.is_replying = true);
     }
 
-    /// Adds messages between the replies of a turn.
-    pub(super) fn add(&self, id: u64, messages: impl IntoIterator<Item = ChatMessage>) {
-        self.lock().with(id, |_, history| history.extend(messages));
+    /// Adds a message between the replies of a turn.
+    pub(super) fn add(&self, id: u64, message: ChatMessage) {
+        self.lock().with(id, |_, history| history.push(message));
     }
 
-    /// Takes back all that a turn has added.
-    pub(super) fn undo(&self, id: u64) {
-        self.lock().with(id, |turn, history| history.truncate(turn.n_before.unwrap_or(usize::MAX)));
+    /// What a turn is to be closed with, should it end now.
+    pub(super) fn close_with(&self, id: u64, closing: Vec<ChatMessage>) {
+        self.lock().with(id, |turn, _| turn.closing = closing);
+    }
+
+    /// Between its replies, a turn is given up.
+    pub(super) fn close(&self, id: u64) {
+        self.lock().with(id, Turn::close);
+    }
+
+    /// A turn is given up whose reply may be over, and calls of it open.
+    pub(super) fn close_calls(&self, id: u64) {
+        self.lock().with(id, Turn::close_calls);
     }
 
     /// A turn that was held ends with the reply that is being written, or now.
@@ -97,11 +121,16 @@ impl Turns {
     /// The history when it is this one's turn, else `None`.
     pub(super) fn begin(&self, id: u64) -> Option<Vec<ChatMessage>> {
         let mut state = self.lock();
+        let State { history, turns, .. } = &mut *state;
         // One that was cancelled between its replies may have nobody to end it.
-        state.turns.retain(|turn| {
-            turn.id == id || turn.is_replying || !turn.is_held || !turn.cancelled.load(Ordering::Relaxed)
+        turns.retain_mut(|turn| {
+            let stays = turn.id == id || turn.is_replying || !turn.is_held || !turn.is_cancelled();
+            if !stays {
+                turn.close_calls(history);
+            }
+            stays
         });
-        (state.turns.front()?.id == id).then(|| state.history.clone())
+        (turns.front()?.id == id).then(|| history.clone())
     }
 
     /// The turn has begun, with these messages.
@@ -115,22 +144,22 @@ impl Turns {
     }
 
     /// Hears of a reply.
-    pub(super) fn hear(&self, id: u64, news: ReplyNews<'_>, on_cancel: OnCancel) {
+    pub(super) fn hear(&self, id: u64, news: ReplyNews<'_>) {
         let mut state = self.lock();
         match news {
             ReplyNews::Called(reply) => state.reply = Some(reply.clone()),
             ReplyNews::Ended(reply) => {
-                let Some(at) = state.turns.iter().position(|turn| turn.id == id) else { return };
-                let turn = &mut state.turns[at];
+                let State { history, turns, reply: so_far, .. } = &mut *state;
+                let Some(at) = turns.iter().position(|turn| turn.id == id) else { return };
+                let turn = &mut turns[at];
                 turn.is_replying = false;
-                let (n_before, is_held) = (turn.n_before, turn.is_held);
-                if !is_held {
-                    state.turns.remove(at);
-                }
                 // A turn that has not begun leaves no trace.
-                if let Some(n_before) = n_before {
-                    state.reply = None;
-                    leave(&mut state.history, n_before, reply, on_cancel);
+                if turn.n_before.is_some() {
+                    *so_far = None;
+                    turn.leave(history, reply);
+                }
+                if !turn.is_held {
+                    turns.remove(at);
                 }
             }
         }
@@ -151,19 +180,58 @@ impl State {
     }
 }
 
-/// What a reply leaves in the history; `None` after an error.
-fn leave(history: &mut Vec<ChatMessage>, n_before: usize, reply: Option<&ChatMessage>, on_cancel: OnCancel) {
-    let Some(reply) = reply else { return };
-    let is_nothing = reply.content.is_empty()
-        && reply.function_calls.is_none()
-        && reply.rejected_calls.is_empty()
-        && reply.reasoning_content.is_none();
-    match on_cancel {
-        OnCancel::DropTurn if reply.incomplete => history.truncate(n_before),
-        OnCancel::DropPartial if reply.incomplete => {}
-        _ if reply.incomplete && is_nothing => {}
-        _ => history.push(reply.clone()),
+impl Turn {
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
+
+    /// What a reply leaves in the history; `None` after an error.
+    fn leave(&mut self, history: &mut Vec<ChatMessage>, reply: Option<&ChatMessage>) {
+        let Some(reply) = reply else { return };
+        let is_nothing = reply.content.is_empty()
+            && reply.function_calls.is_none()
+            && reply.rejected_calls.is_empty()
+            && reply.reasoning_content.is_none();
+        match self.on_cancel {
+            OnCancel::DropTurn if reply.incomplete => return self.undo(history),
+            OnCancel::DropPartial if reply.incomplete => return,
+            _ if reply.incomplete && is_nothing => return,
+            _ => history.push(reply.clone()),
+        }
+        if self.has_rounds {
+            let calls = reply.function_calls.iter().flatten();
+            self.closing = calls.map(|call| unanswered(&call.call_id)).collect();
+            let is_given_up = !self.is_held || (reply.incomplete && self.is_cancelled());
+            if is_given_up {
+                self.close_calls(history);
+            }
+        }
+    }
+
+    fn close_calls(&mut self, history: &mut Vec<ChatMessage>) {
+        if !self.closing.is_empty() {
+            self.close(history);
+        }
+    }
+
+    /// Calls are not left without results, which models would wonder about.
+    fn close(&mut self, history: &mut Vec<ChatMessage>) {
+        match self.on_cancel {
+            OnCancel::DropTurn => self.undo(history),
+            OnCancel::KeepPartial | OnCancel::DropPartial => history.append(&mut self.closing),
+        }
+    }
+
+    /// Takes back all that the turn has added.
+    fn undo(&mut self, history: &mut Vec<ChatMessage>) {
+        history.truncate(self.n_before.unwrap_or(usize::MAX));
+        self.closing.clear();
+    }
+}
+
+/// The result of a call that was given up.
+pub(super) fn unanswered(call_id: &str) -> ChatMessage {
+    ChatMessage { tool_call_id: Some(call_id.to_owned()), ..ChatMessage::tool(r#"{"error": "cancelled"}"#) }
 }
 
 fn busy() -> SdkError {

@@ -30,7 +30,8 @@ const DEEPEST_TYPE: usize = 32;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdkFunction {
-    /// Letters, `_` and digits, not starting with a digit; with [`FunctionNames::Dotted`], several of these joined by dots.
+    /// Letters, `_` and digits, not starting with a digit; with [`FunctionNames::Dotted`], several of these joined by dots or
+    /// hyphens.
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
@@ -51,7 +52,7 @@ pub enum FunctionNames {
     /// Letters, `_` and digits, not starting with a digit: `create_event`.
     #[default]
     Plain,
-    /// Also several such names joined by dots: `calendar.create_event`.
+    /// Also several such names joined by dots or hyphens: `calendar.create_event`, `get-weather`.
     Dotted,
 }
 
@@ -182,7 +183,10 @@ impl SdkFunction {
     pub fn check_with(&self, names: FunctionNames) -> Result<()> {
         let (is_fine, parts) = match names {
             FunctionNames::Plain => (is_identifier(&self.name), "letters, _ and digits"),
-            FunctionNames::Dotted => (self.name.split('.').all(is_identifier), "letters, _, digits and single dots"),
+            FunctionNames::Dotted => (
+                self.name.split('.').all(is_hyphenated),
+                "letters, _, digits, and single dots and hyphens between them",
+            ),
         };
         if !is_fine {
             return Err(invalid(&self.name, &format!("its name is not made of {parts}")));
@@ -284,9 +288,16 @@ fn invalid(function: &str, rule: &str) -> SdkError {
 }
 
 fn is_identifier(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    name.bytes().next().is_some_and(|first| !first.is_ascii_digit()) && name.bytes().all(is_of_word)
+}
+
+fn is_hyphenated(name: &str) -> bool {
+    let mut parts = name.split('-');
+    parts.next().is_some_and(is_identifier) && parts.all(|part| !part.is_empty() && part.bytes().all(is_of_word))
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result<(), String> {
@@ -340,11 +351,11 @@ mod tests {
     }
 
     #[test]
-    fn names_may_be_joined_by_dots_where_that_is_allowed() {
-        for name in ["f", "a.b", "Cal.create_event.v2"] {
+    fn names_may_be_joined_where_that_is_allowed() {
+        for name in ["f", "a.b", "Cal.create_event.v2", "get-weather", "mcp__maps__resolve-3d-model", "a-b.c"] {
             SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).unwrap();
         }
-        for name in ["", ".", "a.", ".a", "a..b", "a.9", "a. b"] {
+        for name in ["", ".", "a.", ".a", "a..b", "a.9", "a. b", "-a", "a-", "a--b", "9-a", "a.-b"] {
             assert!(SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).is_err(), "{name}");
         }
     }

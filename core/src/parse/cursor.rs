@@ -46,15 +46,18 @@ impl<'a> Cursor<'a> {
         if self.peek().is_some_and(starts_word) { self.eat_while(continues_word) } else { "" }
     }
 
-    /// Reads identifiers joined by dots; empty if none stands here.
-    pub(super) fn dotted_word(&mut self) -> &'a str {
+    /// Reads the name of a function, identifiers joined by dots or hyphens; empty if none stands here.
+    pub(super) fn function_name(&mut self) -> &'a str {
         let start = self.at;
         let mut end = start;
-        while !self.word().is_empty() {
+        let mut word = self.word();
+        while !word.is_empty() {
             end = self.at;
-            if !self.eat(".") {
-                break;
-            }
+            word = match self.peek() {
+                Some('.') if self.eat(".") => self.word(),
+                Some('-') if self.eat("-") => self.eat_while(continues_word),
+                _ => "",
+            };
         }
         self.at = end;
         &self.text[start..end]

@@ -12,6 +12,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use indexmap::IndexMap;
@@ -166,7 +167,9 @@ impl PromptRenderer {
         functions.iter().try_for_each(|function| function.check_with(FunctionNames::Dotted))?;
         let others = Value::Object(frame.variables.cloned().unwrap_or_default());
         let printed = others.to_string();
-        let marker = Marker::new(&self.control, |candidate| holds(messages, candidate) || printed.contains(candidate))?;
+        let mut texts = texts_of(messages);
+        texts.push(printed.into());
+        let marker = Marker::new(&self.control, &texts)?;
         let mut view = View { renderer: self, capabilities, marker: &marker, ids: CallIds::default() };
         let (tools, listing) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
@@ -358,18 +361,19 @@ fn only_carries_functions(message: &ChatMessage) -> bool {
     message.role == Role::System && message.content.is_empty()
 }
 
-/// Whether any string of the conversation holds a character.
-fn holds(messages: &[ChatMessage], character: char) -> bool {
-    messages.iter().any(|message| {
-        let calls = message.function_calls.iter().flatten();
-        message.text().contains(character)
-            || message.name.as_ref().is_some_and(|name| name.contains(character))
-            || message.reasoning_content.as_ref().is_some_and(|reasoning| reasoning.contains(character))
-            || message.functions.iter().any(|function| function_schema(function).to_string().contains(character))
-            || calls.into_iter().any(|call| {
-                call.name.contains(character) || Value::Object(call.arguments.clone()).to_string().contains(character)
-            })
-    })
+/// All strings of a conversation.
+fn texts_of(messages: &[ChatMessage]) -> Vec<Cow<'_, str>> {
+    let mut texts = Vec::new();
+    for message in messages {
+        texts.push(message.text().into());
+        texts.extend(message.name.iter().chain(&message.reasoning_content).map(Cow::from));
+        texts.extend(message.functions.iter().map(|function| function_schema(function).to_string().into()));
+        for call in message.function_calls.iter().flatten() {
+            texts.push(Cow::from(&call.name));
+            texts.push(Value::Object(call.arguments.clone()).to_string().into());
+        }
+    }
+    texts
 }
 
 fn unsupported(message: &str) -> SdkError {

@@ -1,5 +1,6 @@
 //! Functions read from chat-completions `tools`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
@@ -9,16 +10,21 @@ use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameter, SdkFunct
 
 /// How deep a schema may nest; [`SdkFunction::check`] has its own, lower rule.
 const DEEPEST_SCHEMA: usize = 64;
+/// JSON values of a function's parameters, once definitions stand in the place of what refers to them.
+const LARGEST_SCHEMA: usize = 10_000;
+/// Keywords beside a function's parameters that say nothing of a call.
+const ANNOTATIONS: [&str; 7] = ["$id", "$comment", "$defs", "definitions", "examples", "deprecated", "strict"];
 
 /// Reads functions from JSON text: an array of chat-completions `tools`
 /// (`{"type": "function", "function": {…}}`) or of bare `{"name", "description", "parameters"}` entries.
 ///
-/// A parameter whose schema no type expresses keeps it as [`schema`](SdkFunctionParameter::schema). Nothing that a schema
-/// refers to is fetched.
+/// A parameter whose schema no type expresses keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
+/// or `definitions` take the place of what refers to them; nothing else that a schema refers to is fetched.
 ///
 /// # Errors
-/// [`ErrorKind::Serialization`] naming the place, for text that is no such array and for keywords beside `properties` and
-/// `required`, which no parameter could keep; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule. Names may have dots here.
+/// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for keywords beside `properties` and
+/// `required`, which no parameter could keep, and for definitions that refer to themselves; [`ErrorKind::InvalidFunction`]
+/// for a definition that breaks a rule. Names may have dots and hyphens here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
@@ -50,11 +56,11 @@ fn read_function(entry: &Json, place: &str) -> Result<SdkFunction> {
 }
 
 fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParameter>> {
-    let schema = fields(schema, place)?;
+    let schema = &inlined(fields(schema, place)?, place)?;
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Err(wrong(place, "expected an object"));
     }
-    refuse_unknown(schema, "object", place)?;
+    refuse_unknown(schema, "object", &ANNOTATIONS, place)?;
     let required = strings(schema, "required", place)?.unwrap_or_default();
     let empty = Json::Object(Map::new());
     let properties = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
@@ -77,14 +83,73 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
     }
 }
 
+/// A schema with definitions in the place of what refers to them.
+fn inlined<'a>(schema: &'a Map<String, Json>, place: &str) -> Result<Cow<'a, Map<String, Json>>> {
+    let kept = |keyword| schema.get(keyword).and_then(Json::as_object);
+    let (Some(definitions), others) = (kept("$defs").or(kept("definitions")), kept("definitions")) else {
+        return Ok(Cow::Borrowed(schema));
+    };
+    let find = |reference: &str| {
+        let name = reference.strip_prefix("#/$defs/").or_else(|| reference.strip_prefix("#/definitions/"))?;
+        let name = name.replace("~1", "/").replace("~0", "~");
+        definitions.get(&name).or_else(|| others?.get(&name))
+    };
+    let mut whole = Map::new();
+    let mut room = LARGEST_SCHEMA;
+    for (keyword, json) in schema.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str())) {
+        let json = inline(json, &find, 0, &mut room);
+        let json = json.ok_or_else(|| wrong(place, "its definitions refer to themselves, or nest too deep"))?;
+        whole.insert(keyword.clone(), json);
+    }
+    Ok(Cow::Owned(whole))
+}
+
+/// The same JSON with what `find` gives for references, as long as there is `room`. What stands beside a reference counts
+/// more than what the definition has.
+fn inline<'a>(
+    json: &'a Json,
+    find: &impl Fn(&str) -> Option<&'a Json>,
+    depth: usize,
+    room: &mut usize,
+) -> Option<Json> {
+    if DEEPEST_SCHEMA < depth {
+        return None;
+    }
+    *room = room.checked_sub(1)?;
+    Some(match json {
+        Json::Object(entries) => {
+            let referred = entries.get("$ref").and_then(Json::as_str).and_then(find);
+            let mut whole = match referred.map(|referred| inline(referred, find, depth + 1, room)) {
+                Some(Some(Json::Object(definition))) => definition,
+                Some(Some(other)) => return Some(other),
+                Some(None) => return None,
+                None => Map::new(),
+            };
+            for (keyword, json) in entries.iter().filter(|(keyword, _)| referred.is_none() || *keyword != "$ref") {
+                whole.insert(keyword.clone(), inline(json, find, depth + 1, room)?);
+            }
+            Json::Object(whole)
+        }
+        Json::Array(items) => {
+            let items = items.iter().map(|item| inline(item, find, depth + 1, room));
+            Json::Array(items.collect::<Option<_>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
 /// The type that says most of a schema that none says all of.
 fn nearest(schema: &Map<String, Json>) -> SdkFunctionParameterType {
     use SdkFunctionParameterType::{SdkNull, SdkObj};
+    let of = |keywords: &[&str]| {
+        let kept = schema.iter().filter(|(keyword, _)| keywords.contains(&keyword.as_str()));
+        let kept = kept.map(|(keyword, json)| (keyword.clone(), json.clone())).collect();
+        read_type(&Json::Object(kept), "", 0)
+    };
     match schema.get("type").and_then(Json::as_str) {
-        Some("string") => SdkFunctionParameterType::string(),
-        Some("number") => SdkFunctionParameterType::number(),
-        Some("integer") => SdkFunctionParameterType::integer(),
-        Some("boolean") => SdkFunctionParameterType::boolean(),
+        Some("string" | "number" | "integer" | "boolean") => {
+            of(&["type", "enum"]).or_else(|_| of(&["type"])).unwrap_or(SdkNull)
+        }
         Some("array") => SdkFunctionParameterType::array(SdkNull),
         Some("object") => SdkObj { properties: BTreeMap::new(), required: Vec::new(), description: None },
         _ => SdkNull,
@@ -106,7 +171,7 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
     }
     let schema = fields(schema, place)?;
     let kind = schema.get("type").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected one type"))?;
-    refuse_unknown(schema, kind, place)?;
+    refuse_unknown(schema, kind, &[], place)?;
     // Directly under a parameter, the description is the parameter's.
     let description = if depth == 0 { None } else { text(schema, "description", place)? };
     Ok(match kind {
@@ -142,7 +207,7 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
 }
 
 /// Refuses keywords that the parameter types have no counterpart for.
-fn refuse_unknown(schema: &Map<String, Json>, kind: &str, place: &str) -> Result<()> {
+fn refuse_unknown(schema: &Map<String, Json>, kind: &str, annotations: &[&str], place: &str) -> Result<()> {
     let known: &[&str] = match kind {
         "string" | "number" | "integer" => &["enum"],
         "array" => &["items"],
@@ -151,7 +216,7 @@ fn refuse_unknown(schema: &Map<String, Json>, kind: &str, place: &str) -> Result
     };
     // `title` and `default` say nothing that a call must keep to, and `$schema` names the dialect.
     let harmless = ["type", "description", "title", "default", "$schema"];
-    let is_known = |key: &String| known.contains(&key.as_str()) || harmless.contains(&key.as_str());
+    let is_known = |key: &str| [known, &harmless, annotations].iter().any(|keywords| keywords.contains(&key));
     match schema.keys().find(|key| !is_known(key)) {
         Some(key) => Err(wrong(place, &format!("keyword {key:?} has no counterpart for type {kind:?}"))),
         None => Ok(()),
@@ -231,6 +296,52 @@ mod tests {
         let text = r#"[{"name": "f", "parameters": {"type": "object", "oneOf": []}}]"#;
         let expect = r#"functions[0].parameters: keyword "oneOf" has no counterpart for type "object""#;
         assert_eq!(functions_from_json(text).unwrap_err().message(), expect);
+    }
+
+    #[test]
+    fn definitions_take_the_place_of_what_refers_to_them() {
+        let text = r##"[{"name": "f", "parameters": {"type": "object", "$defs": {"Point": {"type": "object",
+            "title": "Point", "properties": {"x": {"type": "integer"}, "name": {"$ref": "#/definitions/a~1b"}},
+            "required": ["x"]}}, "definitions": {"a/b": {"type": "string"}}, "$comment": "from a generator",
+            "properties": {"at": {"$ref": "#/$defs/Point", "description": "Where."},
+                           "path": {"type": "array", "items": {"$ref": "#/$defs/Point"}}}}}]"##;
+        let function = &functions_from_json(text).unwrap()[0];
+        assert!(function.parameters.iter().all(|parameter| parameter.schema.is_none()), "{function:?}");
+        let point = r#"{"type": "object", "properties": {"name": {"type": "string"}, "x": {"type": "integer"}}, "required": ["x"]}"#;
+        let told = function_schema(function).to_string();
+        assert!(
+            told.contains(&format!(r#""path": {{"type": "array", "description": "", "items": {point}}}"#)),
+            "{told}"
+        );
+        assert!(told.contains(r#""at": {"type": "object", "description": "Where.", "properties""#), "{told}");
+    }
+
+    #[test]
+    fn definitions_without_end_are_refused() {
+        let tree =
+            r##"{"type": "object", "properties": {"left": {"$ref": "#/$defs/T"}, "right": {"$ref": "#/$defs/T"}}}"##;
+        let wide: Vec<String> = (0..60)
+            .map(|i| format!(r##""d{i}": [{{"$ref": "#/$defs/d{0}"}}, {{"$ref": "#/$defs/d{0}"}}]"##, i + 1))
+            .collect();
+        for (definitions, start) in [(format!(r#""T": {tree}"#), "T"), (wide.join(", "), "d0")] {
+            let text = format!(
+                r##"[{{"name": "f", "parameters": {{"$defs": {{{definitions}}}, "properties": {{"a": {{"$ref": "#/$defs/{start}"}}}}}}}}]"##
+            );
+            let err = functions_from_json(&text).unwrap_err();
+            assert!(err.message().contains("refer to themselves"), "{err:?}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_type_keeps_the_choice() {
+        let text = r#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string", "enum": ["x", "y"], "examples": ["x"]}}}}]"#;
+        let parameter = &functions_from_json(text).unwrap()[0].parameters[0];
+        let choice = Some(vec!["x".to_owned(), "y".to_owned()]);
+        assert_eq!(
+            parameter.parameter_type,
+            SdkFunctionParameterType::SdkStr { enum_values: choice, description: None }
+        );
+        assert!(parameter.schema.is_some());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use causerie::{CacheType, LoadOptions};
+use causerie::{CacheType, FunctionNames, LoadOptions};
 use causerie_server::serve::{Auth, BasePath};
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -62,7 +62,9 @@ impl Serve {
             CacheForm::F32 => CacheType::F32,
             CacheForm::Q8_0 => CacheType::Q8_0,
         };
-        LoadOptions { threads: self.threads, cache_type, ..LoadOptions::default() }
+        // What clients of the three interfaces may call a function.
+        let function_names = FunctionNames::Dotted;
+        LoadOptions { threads: self.threads, cache_type, function_names, ..LoadOptions::default() }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `POST /v1/chat/completions`: messages and tools become a conversation, which replies.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, GenerationOptions, Role, SdkFunctionCall, ToolChoice, messages_from_json};
+use causerie::{ChatMessage, Conversation, GenerationOptions, Role, ToolChoice, messages_from_json};
 use serde_json::Value as Json;
 
 use crate::serve::Service;
@@ -91,17 +92,15 @@ fn order_results(history: &mut [ChatMessage]) {
         let (before, after) = rest.split_at_mut(at + 1);
         let n_results = after.iter().take_while(|message| message.role == Role::Tool).count();
         let (results, others) = after.split_at_mut(n_results);
-        let calls = before[at].function_calls.as_deref().unwrap_or_default();
-        let place = |result: &ChatMessage| place_of(calls, result).unwrap_or(usize::MAX);
-        if results.iter().all(|result| place_of(calls, result).is_some()) {
+        let calls = before[at].function_calls.iter().flatten().enumerate();
+        // Of two calls with one id the first counts.
+        let places: HashMap<&str, usize> = calls.rev().map(|(place, call)| (call.call_id.as_str(), place)).collect();
+        let place = |result: &ChatMessage| places.get(result.tool_call_id.as_deref()?).copied();
+        if results.iter().all(|result| place(result).is_some()) {
             results.sort_by_key(place);
         }
         rest = others;
     }
-}
-
-fn place_of(calls: &[SdkFunctionCall], result: &ChatMessage) -> Option<usize> {
-    calls.iter().position(|call| Some(&call.call_id) == result.tool_call_id.as_ref())
 }
 
 /// How many alternatives of each token are to be told, if it is to be told how likely tokens were.

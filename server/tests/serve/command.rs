@@ -32,6 +32,11 @@ fn a_server_answers_until_it_is_told_to_end() {
             r#"{"model": "causerie/demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}"#;
         let reply = client.post("/v1/chat/completions", body);
         assert_eq!(reply.status, 200, "{}", reply.text());
+        let body = r#"{"model": "causerie/demo", "messages": [{"role": "user", "content": "Resolve it."}], "max_tokens": 40,
+            "tools": [{"type": "function", "function": {"name": "mcp.maps__resolve-3d-model"}}], "tool_choice": "required"}"#;
+        let reply = client.post("/v1/chat/completions", body).json();
+        let call = &reply["choices"][0]["message"]["tool_calls"][0]["function"];
+        assert_eq!(call["name"], "mcp.maps__resolve-3d-model", "{reply}");
         let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert!(killed.success());
         assert_eq!(child.wait().unwrap().code(), Some(0), "{signal}");

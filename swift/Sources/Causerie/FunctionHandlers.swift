@@ -95,6 +95,7 @@ public struct FunctionHandlers: Sendable {
     }
 
     private static func outcome(of returned: Any?) throws -> FunctionOutcome {
+        if returned is Void { return .json(text: "null") }
         if let text = returned as? String { return .text(text: text) }
         if let value = returned as? any Encodable, !(value is any JsonNative) {
             return .json(text: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))

@@ -4817,7 +4817,7 @@ public enum FunctionNames: Equatable, Hashable {
      */
     case plain
     /**
-     * Also several such names joined by dots.
+     * Also several such names joined by dots or hyphens.
      */
     case dotted
 

@@ -100,6 +100,18 @@ struct Recipe: Codable, SdkDescribed {
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)
     }
 
+    @Test func mayReturnNothing() async throws {
+        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("f") { _ in () }
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        #expect(results.map(\.isError) == [false])
+        #expect(results.map(\.text) == ["null"])
+    }
+
     @Test func areRefusedWhereAModelCannotBeTold() {
         #expect { try SdkFunction(of: String.self) } throws: { ($0 as? SdkError)?.kind == "InvalidFunction" }
     }

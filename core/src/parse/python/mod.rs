@@ -40,7 +40,7 @@ fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List,
 
 /// The name of the call that starts the text.
 pub(super) fn name_of(text: &str) -> Option<String> {
-    let name = Cursor { text, at: 0 }.dotted_word();
+    let name = Cursor { text, at: 0 }.function_name();
     (!name.is_empty()).then(|| name.to_owned())
 }
 
@@ -68,20 +68,20 @@ impl<'a> Notation<'a> for Calls<'a, '_> {
     }
 
     fn starts_call(&self, mut cursor: Cursor<'a>) -> bool {
-        let name = cursor.dotted_word();
+        let name = cursor.function_name();
         cursor.skip_space();
         !name.is_empty() && cursor.peek() == Some('(')
     }
 
     fn group_of(&self, mut cursor: Cursor<'a>) -> usize {
-        cursor.dotted_word();
+        cursor.function_name();
         cursor.skip_space();
         cursor.at
     }
 
     fn call(&mut self) -> Result<SdkFunctionCall, Fault> {
         self.literals.repairs = Repairs::default();
-        let name = self.literals.cursor.dotted_word().to_owned();
+        let name = self.literals.cursor.function_name().to_owned();
         let function = self.functions.iter().find(|function| function.name == name);
         self.unnamed = function.map_or(&[], |function| &function.parameters);
         let arguments = self.arguments()?;

@@ -138,7 +138,7 @@ fn starts_argument_or_call(mut cursor: Cursor<'_>) -> bool {
     if starts_argument(cursor) {
         return true;
     }
-    cursor.dotted_word();
+    cursor.function_name();
     cursor.skip_space();
     cursor.peek() == Some('(')
 }

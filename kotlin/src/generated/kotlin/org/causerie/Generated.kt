@@ -5910,7 +5910,7 @@ enum class FunctionNames {
      */
     PLAIN,
     /**
-     * Also several such names joined by dots.
+     * Also several such names joined by dots or hyphens.
      */
     DOTTED;
 

@@ -131,7 +131,13 @@ internal fun <R> told(serializer: KSerializer<R>, result: R): Any? = when (resul
 
 private const val REPLY = "reply"
 private const val DEEPEST_TYPE = 32
-private val json = Json { ignoreUnknownKeys = true }
+
+/** What may be null may be left out, and a result is told whole, also where it is as by default. */
+private val json = Json {
+    ignoreUnknownKeys = true
+    explicitNulls = false
+    encodeDefaults = true
+}
 private val NUMBER_OR_WORD = Regex("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null")
 private val whole = setOf(PrimitiveKind.BYTE, PrimitiveKind.SHORT, PrimitiveKind.INT, PrimitiveKind.LONG)
 

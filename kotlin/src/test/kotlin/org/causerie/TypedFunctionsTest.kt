@@ -59,6 +59,9 @@ data class Recipe(
     val steps: List<String>
 )
 
+@Serializable
+data class Offer(val item: String, val price: Double?, val inStock: Boolean = true)
+
 /** The cases of `tests/fixtures/typed`, with Kotlin's own types. */
 class TypedFunctionsTest {
     private val shared = decodeJsonObject(repository.resolve("tests/fixtures/typed/functions.json").readText())
@@ -93,6 +96,17 @@ class TypedFunctionsTest {
             .filterIsInstance<MessageResponse.FunctionResult>()
         assertEquals("""[{"name": "Ada"}]""", results[0].text)
         assertEquals(true, results[1].isError && "guests[0].age" in results[1].text, results[1].text)
+    }
+
+    @Test
+    fun `what may be null may be left out`() {
+        assertEquals(Offer("tea", null), decodeReply<Offer>("""{"item": "tea"}"""))
+        assertEquals(Offer("tea", null), decodeReply<Offer>("""{"item": "tea", "price": null}"""))
+    }
+
+    @Test
+    fun `a result is told whole`() {
+        assertEquals(mapOf("item" to "tea", "price" to 2.5, "inStock" to true), told(serializer(), Offer("tea", 2.5)))
     }
 
     @Test
