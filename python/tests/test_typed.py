@@ -342,5 +342,6 @@ def test_text_that_is_no_unicode_is_told_with_a_mark_in_its_place() -> None:
 
     handlers.on("g", g)
     events = list(conversation.respond_with_functions("Hi", handlers))
-    assert [event.text for event in events if isinstance(event, FunctionResult)] == ["caf\ufffd.txt", '{"error": "no caf\ufffd"}']
+    results = [event.text for event in events if isinstance(event, FunctionResult)]
+    assert results == ["caf\ufffd.txt", '{"error": "no caf\ufffd"}']
     assert text_of(events) == "Done."

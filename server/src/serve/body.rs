@@ -46,9 +46,14 @@ pub(super) async fn read(service: &Service, request: Request<Incoming>) -> Resul
         return Err(too_large(max_body));
     }
     let read = async {
-        let room = service.bodies.acquire_many(pages(announced)).await.map_err(|_| Fault::draining())?;
+        let mut room = service.bodies.acquire_many(pages(announced)).await.map_err(|_| Fault::draining())?;
         match Limited::new(body, max_body).collect().await {
-            Ok(body) => Ok(Read { bytes: body.to_bytes().into(), _room: room }),
+            Ok(body) => {
+                let bytes: Vec<u8> = body.to_bytes().into();
+                // One that did not announce its size gives back what it does not need.
+                drop(room.split((pages(announced) - pages(bytes.len())) as usize));
+                Ok(Read { bytes, _room: room })
+            }
             Err(err) if err.is::<LengthLimitError>() => Err(too_large(max_body)),
             Err(_) => Err(Fault::new(StatusCode::BAD_REQUEST, "invalid_body", "the body broke off or is malformed")),
         }

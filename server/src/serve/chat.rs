@@ -92,7 +92,7 @@ fn order_results(history: &mut [ChatMessage]) {
         let (before, after) = rest.split_at_mut(at + 1);
         let n_results = after.iter().take_while(|message| message.role == Role::Tool).count();
         let (results, others) = after.split_at_mut(n_results);
-        let calls = before[at].function_calls.iter().flatten().enumerate();
+        let calls = before[at].function_calls.as_deref().unwrap_or_default().iter().enumerate();
         // Of two calls with one id the first counts.
         let places: HashMap<&str, usize> = calls.rev().map(|(place, call)| (call.call_id.as_str(), place)).collect();
         let place = |result: &ChatMessage| places.get(result.tool_call_id.as_deref()?).copied();

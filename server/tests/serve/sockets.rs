@@ -61,6 +61,28 @@ fn bodies_that_are_too_large_are_not_read() {
 }
 
 #[test]
+fn a_body_that_has_arrived_takes_the_room_of_its_own_size() {
+    let slow = || ScriptedReply::new().text("So").stall();
+    let settings = settings(|it| {
+        it.slots = 16;
+        it.max_body = 65_536;
+        it.body_timeout = Duration::from_millis(500);
+    });
+    let server = TestServer::scripted((0..8).map(|_| slow()), settings);
+    let chunked =
+        |body: &str| post("Transfer-Encoding: chunked\r\n", &format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
+    let mut running: Vec<_> = (0..8).map(|_| server.client()).collect();
+    for client in &mut running {
+        client.send(&chunked(&ask(r#", "stream": true"#)));
+        let head = client.head().unwrap();
+        client.event(&head).unwrap();
+    }
+    let mut client = server.client();
+    client.send(&chunked("{}"));
+    assert_eq!(client.reply().fault().0, 400, "the ninth is read");
+}
+
+#[test]
 fn what_is_no_http_is_refused() {
     let server = TestServer::scripted(["good"], Settings::default());
     let many: String = (0..101).map(|i| format!("X-{i}: 1\r\n")).collect();
