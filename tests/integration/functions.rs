@@ -166,7 +166,7 @@ fn a_reader_that_goes_at_the_calls_leaves_none_open() {
 
 #[test]
 fn a_cancel_behind_the_calls_leaves_none_open() {
-    let long = || call("[f()]").text(" Wait.".repeat(2000));
+    let long = || call("[f()]").text(" Wait.").stall();
     for on_cancel in [OnCancel::KeepPartial, OnCancel::DropPartial, OnCancel::DropTurn] {
         let conversation = conversation([long()]);
         let options = GenerationOptions { on_cancel, ..Default::default() };
