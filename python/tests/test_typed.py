@@ -139,7 +139,7 @@ class Offer(TypedDict):
 
 def test_what_may_be_null_and_was_left_out_is_none() -> None:
     pydantic = pytest.importorskip("pydantic")
-    stop = pydantic.create_model("Stop", name=(str, ...), note=(str | None, ...))
+    stop: Any = pydantic.create_model("Stop", name=(str, ...), note=(str | None, ...))
     trip = pydantic.create_model("Trip", first=(stop, ...), others=(list[stop], ...), price=(float | None, ...))
     left_out = causerie.decode_reply('{"first": {"name": "a"}, "others": [{"name": "b", "note": null}]}', trip)
     assert (left_out.first.note, left_out.others[0].note, left_out.price) == (None, None, None)
