@@ -73,12 +73,12 @@ fn a_body_that_has_arrived_takes_the_room_of_its_own_size() {
         |body: &str| post("Transfer-Encoding: chunked\r\n", &format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
     let mut running: Vec<_> = (0..8).map(|_| server.client()).collect();
     for client in &mut running {
-        client.send(&chunked(&ask(r#", "stream": true"#)));
+        client.send(chunked(&ask(r#", "stream": true"#)));
         let head = client.head().unwrap();
         client.event(&head).unwrap();
     }
     let mut client = server.client();
-    client.send(&chunked("{}"));
+    client.send(chunked("{}"));
     assert_eq!(client.reply().fault().0, 400, "the ninth is read");
 }
 
