@@ -201,8 +201,8 @@ impl Turn {
         if self.has_rounds {
             let calls = reply.function_calls.iter().flatten();
             self.closing = calls.map(|call| unanswered(&call.call_id)).collect();
-            let is_given_up = !self.is_held || (reply.incomplete && self.is_cancelled());
-            if is_given_up {
+            // Nobody reads on, or the rounds end with a reply that was interrupted.
+            if !self.is_held || reply.incomplete {
                 self.close_calls(history);
             }
         }
