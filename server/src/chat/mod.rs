@@ -5,7 +5,7 @@ mod terminal;
 use std::sync::Arc;
 
 use causerie::{
-    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, SdkFunctionCall,
+    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, Role, SdkFunctionCall,
     ToolCallConstraint,
 };
 use jiff::Zoned;
@@ -19,6 +19,9 @@ use terminal::{Terminal, ring};
 
 /// Rounds of calls that one message may lead to, so that a model cannot call without end.
 const MOST_ROUNDS: usize = 8;
+/// Messages that the demo model sees of the person: it has learned from no longer conversations, and garbles its answers
+/// in them.
+const DEMO_TURNS: usize = 3;
 
 pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
     // A small model calls functions that it has never seen rightly a third more often: models/README.md.
@@ -40,7 +43,8 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
         terminal.complain("the model's chat template offers no functions: it can only talk");
     }
     let functions = arguments.functions.is_none().then(|| Functions::new(&data_folder(), Zoned::now)).map(Arc::new);
-    let mut chat = Session { conversation, functions, options, terminal };
+    let most_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
+    let mut chat = Session { conversation, functions, options, terminal, most_turns };
     match &arguments.prompt {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
@@ -53,6 +57,8 @@ struct Session {
     functions: Option<Arc<Functions>>,
     options: GenerationOptions,
     terminal: Terminal,
+    /// How many turns the model sees, the newest among them; `None` for all.
+    most_turns: Option<usize>,
 }
 
 impl Session {
@@ -88,7 +94,19 @@ impl Session {
         timers.map_or(0, |timers| timers.len())
     }
 
+    /// Leaves out the oldest turns, so that there is room for one more.
+    fn forget(&mut self) {
+        let Some(n_kept) = self.most_turns.map(|most| most - 1) else { return };
+        let mut history = self.conversation.history();
+        let turns: Vec<usize> = (0..history.len()).filter(|at| history[*at].role == Role::User).collect();
+        if n_kept < turns.len() {
+            history.drain(turns[0]..turns[turns.len() - n_kept]);
+            self.conversation = self.conversation.model_runner().create_conversation_from_history(history);
+        }
+    }
+
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
+        self.forget();
         let mut reply = self.conversation.generate_response(ChatMessage::user(text), self.options.clone());
         for _ in 0..MOST_ROUNDS {
             let calls = self.show(&mut reply)?;

@@ -55,6 +55,27 @@ fn a_request_leads_to_a_call_its_result_and_an_answer() {
     assert!(output.status.success());
 }
 
+/// Behind ten requests, the model that sees all of them answers with parts of what was said long ago.
+#[test]
+fn a_long_conversation_keeps_its_answers() {
+    let requests = [
+        "good evening",
+        "what can you help me with?",
+        "what time is it in Nairobi?",
+        "set a timer for 25 minutes for the bread",
+        "and one for 90 seconds",
+        "how long is left on my timers?",
+        "what is 15% of 84",
+        "convert 10 stone to kilograms",
+        "note that Anna's train arrives at 18:40",
+        "also remember to water the ferns",
+        "what have I noted so far?",
+    ];
+    let output = typed(causerie("long").arg("chat"), &(requests.join("\n") + "\n"));
+    let printed = text(&output.stdout);
+    assert!(printed.ends_with("\nYour notes: Anna's train arrives at 18:40, water the ferns.\n"), "{printed}");
+}
+
 #[test]
 fn a_conversation_goes_on_over_several_lines() {
     let output = typed(causerie("notes").arg("chat"), "Note: buy milk\n\nWhat are my notes?\n");
