@@ -10,10 +10,13 @@ use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameter, SdkFunct
 
 /// How deep a schema may nest; [`SdkFunction::check`] has its own, lower rule.
 const DEEPEST_SCHEMA: usize = 64;
-/// JSON values of a function's parameters, once definitions stand in the place of what refers to them.
-const LARGEST_SCHEMA: usize = 10_000;
+/// Bytes of a function's parameters, about, once definitions stand in the place of what refers to them: few references to one
+/// long text could fill memory otherwise.
+const LARGEST_SCHEMA: usize = 1 << 18;
+/// Bytes that a JSON value takes beside its text, about.
+const VALUE_SIZE: usize = 64;
 /// Keywords beside a function's parameters that say nothing of a call.
-const ANNOTATIONS: [&str; 7] = ["$id", "$comment", "$defs", "definitions", "examples", "deprecated", "strict"];
+const ANNOTATIONS: [&str; 6] = ["$id", "$comment", "$defs", "definitions", "examples", "deprecated"];
 
 /// Reads functions from JSON text: an array of chat-completions `tools`
 /// (`{"type": "function", "function": {…}}`) or of bare `{"name", "description", "parameters"}` entries.
@@ -23,7 +26,7 @@ const ANNOTATIONS: [&str; 7] = ["$id", "$comment", "$defs", "definitions", "exam
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for keywords beside `properties` and
-/// `required`, which no parameter could keep, and for definitions that refer to themselves; [`ErrorKind::InvalidFunction`]
+/// `required`, which no parameter could keep, and for definitions that refer to themselves or make more than 256 KiB; [`ErrorKind::InvalidFunction`]
 /// for a definition that breaks a rule. Names may have dots and hyphens here.
 ///
 /// ```
@@ -98,7 +101,7 @@ fn inlined<'a>(schema: &'a Map<String, Json>, place: &str) -> Result<Cow<'a, Map
     let mut room = LARGEST_SCHEMA;
     for (keyword, json) in schema.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str())) {
         let json = inline(json, &find, 0, &mut room);
-        let json = json.ok_or_else(|| wrong(place, "its definitions refer to themselves, or nest too deep"))?;
+        let json = json.ok_or_else(|| wrong(place, "its definitions refer to themselves, or make too much of it"))?;
         whole.insert(keyword.clone(), json);
     }
     Ok(Cow::Owned(whole))
@@ -115,7 +118,7 @@ fn inline<'a>(
     if DEEPEST_SCHEMA < depth {
         return None;
     }
-    *room = room.checked_sub(1)?;
+    *room = room.checked_sub(VALUE_SIZE + json.as_str().map_or(0, str::len))?;
     Some(match json {
         Json::Object(entries) => {
             let referred = entries.get("$ref").and_then(Json::as_str).and_then(find);
@@ -126,6 +129,7 @@ fn inline<'a>(
                 None => Map::new(),
             };
             for (keyword, json) in entries.iter().filter(|(keyword, _)| referred.is_none() || *keyword != "$ref") {
+                *room = room.checked_sub(keyword.len())?;
                 whole.insert(keyword.clone(), inline(json, find, depth + 1, room)?);
             }
             Json::Object(whole)
@@ -323,7 +327,12 @@ mod tests {
         let wide: Vec<String> = (0..60)
             .map(|i| format!(r##""d{i}": [{{"$ref": "#/$defs/d{0}"}}, {{"$ref": "#/$defs/d{0}"}}]"##, i + 1))
             .collect();
-        for (definitions, start) in [(format!(r#""T": {tree}"#), "T"), (wide.join(", "), "d0")] {
+        let long = format!(
+            r#""long": {{"description": "{}"}}, "many": [{}]"#,
+            "x".repeat(10_000),
+            [r##"{"$ref": "#/$defs/long"}"##; 100].join(", ")
+        );
+        for (definitions, start) in [(format!(r#""T": {tree}"#), "T"), (wide.join(", "), "d0"), (long, "many")] {
             let text = format!(
                 r##"[{{"name": "f", "parameters": {{"$defs": {{{definitions}}}, "properties": {{"a": {{"$ref": "#/$defs/{start}"}}}}}}}}]"##
             );
