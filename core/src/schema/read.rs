@@ -26,8 +26,8 @@ const ANNOTATIONS: [&str; 6] = ["$id", "$comment", "$defs", "definitions", "exam
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for keywords beside `properties` and
-/// `required`, which no parameter could keep, and for definitions that refer to themselves or make more than 256 KiB; [`ErrorKind::InvalidFunction`]
-/// for a definition that breaks a rule. Names may have dots and hyphens here.
+/// `required`, which no parameter could keep, and for definitions that refer to themselves or make more than 256 KiB;
+/// [`ErrorKind::InvalidFunction`] for a definition that breaks a rule. Names may have dots and hyphens here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
