@@ -16,6 +16,7 @@ from server import COMMAND
 
 NAMES = ["city", "from", "class", "n", "_x", "items", "unit", "a", "ab", "is_on"]
 KEYS = ["x", "y", "a b", "it's", '"q"', "größe"]
+FREE_KEYS = ["x", "a b", "größe"]  # free names have no escapes
 TEXTS = ["celsius", "it's", 'say "no"', "a\\", "two\nlines", "", "°"]
 NUMBERS = [-1.5, 2.5, 1e20, 0.125]
 INTEGERS = [0, 7, -3, 123456789012]
@@ -26,8 +27,16 @@ def some(draw, values):
 
 
 def schema(draw, depth=0):
-    kinds = ["string", "number", "integer", "boolean", "null", "array", "object"]
-    kind = draw.choice(kinds if depth < 3 else kinds[:5])
+    plain = ["string", "number", "integer", "boolean", "null"]
+    kind = draw.choice([*plain, "array", "object", "map", "any", "types", "const"] if depth < 3 else plain)
+    if kind == "any":
+        return {"anyOf": [schema(draw, depth + 1) for _ in range(draw.randint(1, 3))]}
+    if kind == "types":
+        return {"type": draw.sample(plain, 2)}
+    if kind == "const":
+        return {"const": draw.choice([*TEXTS, *NUMBERS, *INTEGERS, None, True])}
+    if kind == "map":
+        return {"type": "object", "additionalProperties": schema(draw, depth + 1)}
     values = {"string": TEXTS, "number": NUMBERS, "integer": INTEGERS}.get(kind)
     if values and draw.random() < 0.3:
         return {"type": kind, "enum": some(draw, values)}
@@ -51,11 +60,17 @@ def members(draw, names, depth):
 def value(draw, wanted, strays):
     if strays and draw.random() < 0.12:
         return draw.choice([None, True, 3, 2.5, "celsius", [], {}])
-    kind = wanted["type"]
+    if "anyOf" in wanted:
+        return value(draw, draw.choice(wanted["anyOf"]), strays)
+    if "const" in wanted:
+        return wanted["const"]
     if "enum" in wanted:
         return draw.choice(wanted["enum"])
+    kind = wanted["type"] if isinstance(wanted["type"], str) else draw.choice(wanted["type"])
     if kind == "array":
         return [value(draw, wanted["items"], strays) for _ in range(draw.randint(0, 2))]
+    if kind == "object" and wanted["additionalProperties"]:
+        return {name: value(draw, wanted["additionalProperties"], strays) for name in draw.sample(FREE_KEYS, draw.randint(0, 2))}
     if kind == "object":
         return drawn(draw, wanted, strays)
     values = {"string": TEXTS, "number": NUMBERS + INTEGERS, "integer": INTEGERS, "boolean": [True, False]}

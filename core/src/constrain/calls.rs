@@ -1,11 +1,12 @@
 //! Blocks of calls as grammars: the functions offered, their arguments in any order, each once, the required ones
 //! present, of the declared types.
 
-use crate::constrain::literals::{number_spellings, rules, spellings};
+use crate::constrain::literals::{rules, spellings};
 use crate::constrain::{Fault, Grammar, HEADER};
-use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameterType};
+use crate::function::{FunctionNames, SdkFunction};
 use crate::options::FunctionCallParser;
 use crate::parse::{MOST_CALLS, is_word};
+use crate::schema::parameter_schema;
 
 /// Members of a call or a map that may come in any order: llguidance counts them in 64 bits.
 const MOST_IN_ANY_ORDER: usize = 64;
@@ -93,18 +94,18 @@ impl Edge {
 }
 
 /// Writes rules, and names them.
-struct Writer {
-    notation: FunctionCallParser,
+pub(super) struct Writer {
+    pub(super) notation: FunctionCallParser,
     text: String,
     n_rules: usize,
-    has_free_maps: bool,
+    pub(super) has_free_maps: bool,
 }
 
 /// What may stand in a call or a map.
-struct Member {
+pub(super) struct Member {
     /// The name and the value.
-    symbols: String,
-    is_required: bool,
+    pub(super) symbols: String,
+    pub(super) is_required: bool,
 }
 
 impl Writer {
@@ -122,10 +123,7 @@ impl Writer {
                 let function = &function.name;
                 return Err(Fault::new(format!("parameter {name:?} of {function} cannot be spelled in a Python call")));
             }
-            let value = match &parameter.schema {
-                Some(_) => self.nearest_value(&parameter.parameter_type),
-                None => self.value(&parameter.parameter_type),
-            };
+            let value = self.value(&parameter_schema(parameter));
             let name = if is_python { literal(&format!("{name}=")) } else { self.key(name) };
             members.push(Member { symbols: format!("{name} {value}"), is_required: !parameter.optional });
         }
@@ -147,7 +145,7 @@ impl Writer {
 
     /// The symbol for members in any order, each once at most, the required ones always. Of very many, those that can be
     /// counted together come before the next.
-    fn members(&mut self, mut members: Vec<Member>) -> String {
+    pub(super) fn members(&mut self, mut members: Vec<Member>) -> String {
         // What may come behind, where nothing stands before it and where something does.
         let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
         while !members.is_empty() {
@@ -180,79 +178,21 @@ impl Writer {
         (format!("{here_first}::0x0"), format!("{here_more}::0x0"))
     }
 
-    /// The symbol for values of a schema that no type expresses, of which this type is the nearest: what else it says is
-    /// left to the app's own checks.
-    fn nearest_value(&mut self, parameter_type: &SdkFunctionParameterType) -> String {
-        use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
-        match parameter_type {
-            SdkStr { .. } | SdkNum { .. } | SdkInt { .. } | SdkBool { .. } => self.value(parameter_type),
-            SdkArr { .. } => {
-                self.has_free_maps = true;
-                self.rule("\"[\" \"]\" | \"[\" free (SEP free)* \"]\"")
-            }
-            SdkObj { .. } => self.free_map(),
-            SdkNull => {
-                self.has_free_maps = true;
-                "free".to_owned()
-            }
-        }
-    }
-
-    fn free_map(&mut self) -> String {
-        self.has_free_maps = true;
-        self.rule("\"{\" \"}\" | \"{\" NAME COLON free (SEP NAME COLON free)* \"}\"")
-    }
-
-    /// The symbol for values of a type.
-    fn value(&mut self, parameter_type: &SdkFunctionParameterType) -> String {
-        use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
-        match parameter_type {
-            SdkStr { enum_values: Some(values), .. } => {
-                let notation = self.notation;
-                self.one_of(values.iter().flat_map(|value| spellings(notation, value)))
-            }
-            SdkInt { enum_values: Some(values), .. } => self.one_of(values.iter().map(i64::to_string)),
-            SdkNum { enum_values: Some(values), .. } => {
-                self.one_of(values.iter().flat_map(|value| number_spellings(*value)))
-            }
-            SdkStr { .. } => "str".to_owned(),
-            SdkInt { .. } => "INT".to_owned(),
-            SdkNum { .. } => "NUM".to_owned(),
-            SdkBool { .. } => "BOOL".to_owned(),
-            SdkNull => "NULL".to_owned(),
-            SdkArr { item_type, .. } => {
-                let item = self.value(item_type);
-                self.rule(&format!("\"[\" \"]\" | \"[\" {item} (SEP {item})* \"]\""))
-            }
-            SdkObj { properties, .. } if properties.is_empty() => self.free_map(),
-            SdkObj { properties, required, .. } => {
-                let mut members = Vec::with_capacity(properties.len());
-                for (name, property) in properties {
-                    let value = self.value(property);
-                    let symbols = format!("{} {value}", self.key(name));
-                    members.push(Member { symbols, is_required: required.contains(name) });
-                }
-                let members = self.members(members);
-                self.rule(&format!("\"{{\" {members} \"}}\""))
-            }
-        }
-    }
-
     /// The name of a member of a map, and the colon behind it.
-    fn key(&self, name: &str) -> String {
+    pub(super) fn key(&self, name: &str) -> String {
         let spellings: Vec<String> = spellings(self.notation, name).iter().map(|name| literal(name)).collect();
         format!("({}) COLON", spellings.join(" | "))
     }
 
     /// A terminal for one of several texts.
-    fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
+    pub(super) fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
         let name = self.name("E");
         let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
         self.text += &format!("{name}: {}\n", texts.join(" | "));
         name
     }
 
-    fn rule(&mut self, body: &str) -> String {
+    pub(super) fn rule(&mut self, body: &str) -> String {
         let name = self.name("r");
         self.text += &format!("{name}: {body}\n");
         name

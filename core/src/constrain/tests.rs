@@ -212,15 +212,62 @@ fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
 }
 
 #[test]
-fn of_a_schema_that_no_type_expresses_the_nearest_type_is_kept_to() {
+fn of_a_schema_that_no_type_expresses_types_are_kept_to() {
     let functions = r#"[{"name": "f", "parameters": {"properties": {"unit": {"type": "string", "enum": ["a", "b\u007f"],
         "examples": ["a"]}, "n": {"type": "integer", "minimum": 1}, "l": {"type": "array", "minItems": 1, "items": {}},
-        "o": {"type": "object", "minProperties": 1}, "any": {"type": ["string", "null"]}}}}]"#;
+        "o": {"type": "object", "minProperties": 1}, "any": {"pattern": "a"}, "p": {"type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "anyOf": [{"required": ["x"]}, {"required": ["y"]}]}}}}]"#;
     check(
         DefaultFunctionCallParser,
         functions,
-        &[r#"[f(unit="a", n=2, l=["x", 1], o={"k": [1]}, any=None)]"#, "[f(unit=\"b\u{7f}\")]"],
-        &[r#"[f(unit="c")]"#, r#"[f(n="x")]"#, "[f(l={})]", "[f(o=[])]"],
+        &[r#"[f(unit="a", n=2, l=["x", 1], o={"k": [1]}, any=None, p={'y': 1})]"#, "[f(unit=\"b\u{7f}\")]"],
+        &[r#"[f(unit="c")]"#, r#"[f(n="x")]"#, "[f(l={})]", "[f(o=[])]", "[f(p=1)]", "[f(p={'x': 'a'})]"],
+    );
+}
+
+/// As pydantic and zod write `Optional`, `Literal`, unions and dictionaries.
+const OPTIONALS: &str = r#"[{"name": "f", "parameters": {"properties": {
+    "name": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null, "title": "Name"},
+    "n": {"type": ["integer", "null"]}, "kind": {"enum": ["a", 2, null, true, ["x"], 0.5]}, "one": {"const": "only"},
+    "big": {"type": "integer", "enum": [1, "a", 20], "minimum": 5}, "who": {"allOf": [{"type": "boolean"}], "title": "Who"},
+    "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "at": {"oneOf": [{"type": "object", "properties": {"x": {"type": ["number", "null"]}}, "required": ["x", "y"]},
+                     {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}}]}}}}]"#;
+
+#[test]
+fn what_schemas_combine_is_kept_to() {
+    check(
+        DefaultFunctionCallParser,
+        OPTIONALS,
+        &[
+            r#"[f(name="Ana", n=None)]"#,
+            "[f(name=None, n=3, one='only', who=True)]",
+            r#"[f(kind=2), f(kind=None), f(kind=True), f(kind="a"), f(kind=["x"]), f(kind=0.5)]"#,
+            r#"[f(big=20, counts={"a": 1, "b": 2}), f(counts={})]"#,
+            r#"[f(at={"x": None, "y": "anything"}), f(at={"y": [1], "x": 1.5}), f(at=[1, True])]"#,
+        ],
+        &[
+            "[f(name=3)]",
+            r#"[f(name=["Ana"])]"#,
+            "[f(n=3.5)]",
+            "[f(n='3')]",
+            "[f(kind='b')]",
+            "[f(kind=False)]",
+            "[f(one='other')]",
+            "[f(big=1)]",
+            "[f(who=None)]",
+            r#"[f(counts={"a": "b"})]"#,
+            r#"[f(counts={"a": 1, "a": 2})]"#,
+            r#"[f(at={"x": 1})]"#,
+            r#"[f(at={"x": "1", "y": 1})]"#,
+            "[f(at=[1.5])]",
+        ],
+    );
+    check(
+        JsonStyleFunctionCallParser,
+        OPTIONALS,
+        &[r#"{"name": "f", "arguments": {"name": null, "kind": true, "at": [1, false]}}"#],
+        &[r#"{"name": "f", "arguments": {"name": 3}}"#, r#"{"name": "f", "arguments": {"kind": "True"}}"#],
     );
 }
 
@@ -309,6 +356,16 @@ fn hostile_functions_are_held_to_or_refused() {
         (function(&format!(r#""a": {of_words}"#)), Some("[f(a='word 4999')]")),
         (function(&properties(900, r#"{"type": "integer"}"#)), Some("[f(p3=1, p800=2)]")),
         (many, Some("[f3(a='x'), f299()]")),
+        (
+            function(
+                r#""a": {"enum": []}, "b": {"anyOf": []}, "c": {"type": []}, "d": {"type": "integer", "enum": ["x"]}"#,
+            ),
+            Some("[f(a=1, b=[], c={}, d=3)]"),
+        ),
+        (
+            function(&format!(r#""a": {}{{}}{}"#, r#"{"anyOf": [{"type": "null"}, "#.repeat(30), "]}".repeat(30))),
+            Some("[f(a=None)]"),
+        ),
         (function(&format!(r#""{long}": {{"type": "null"}}"#)), None),
     ] {
         let functions = functions_from_json(&format!("[{functions}]")).unwrap();

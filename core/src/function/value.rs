@@ -105,6 +105,14 @@ impl Value {
             _ => None,
         }
     }
+
+    /// The member of a map.
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Object(entries) => entries.get(name),
+            _ => None,
+        }
+    }
 }
 
 impl From<&str> for Value {

@@ -53,23 +53,16 @@ fn has_long_number(text: &str) -> bool {
 /// Takes values as they were written into a message that was read from the same JSON.
 fn take_exact(message: &mut ChatMessage, exact: &Value) {
     for (key, value) in &mut message.extra {
-        if let Some(exact) = member(exact, key) {
+        if let Some(exact) = exact.get(key) {
             value.clone_from(exact);
         }
     }
-    let Some(Value::Array(exact)) = member(exact, "tool_calls") else { return };
+    let Some(Value::Array(exact)) = exact.get("tool_calls") else { return };
     for (call, exact) in message.function_calls.iter_mut().flatten().zip(exact) {
-        let arguments = member(exact, "function").and_then(|function| member(function, "arguments"));
+        let arguments = exact.get("function").and_then(|function| function.get("arguments"));
         if let Some(Value::Object(arguments)) = arguments {
             call.arguments.clone_from(arguments);
         }
-    }
-}
-
-fn member<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(entries) => entries.get(key),
-        _ => None,
     }
 }
 

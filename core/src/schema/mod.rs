@@ -4,7 +4,7 @@
 
 mod read;
 
-use crate::function::{Arguments, SdkFunction, SdkFunctionParameterType, Value};
+use crate::function::{Arguments, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 
 pub use read::functions_from_json;
 pub(crate) use read::read_functions;
@@ -27,13 +27,7 @@ pub(crate) use read::read_functions;
 /// );
 /// ```
 pub fn function_schema(function: &SdkFunction) -> Value {
-    let properties = function.parameters.iter().map(|parameter| {
-        let schema = match &parameter.schema {
-            Some(schema) => described(schema.clone(), &parameter.description),
-            None => type_schema(&parameter.parameter_type, Some(&parameter.description)),
-        };
-        (parameter.name.clone(), schema)
-    });
+    let properties = function.parameters.iter().map(|parameter| (parameter.name.clone(), parameter_schema(parameter)));
     let required = function.parameters.iter().filter(|parameter| !parameter.optional);
     let parameters = object(properties.collect(), required.map(|parameter| parameter.name.clone()).collect());
     Value::Object(Arguments::from([
@@ -44,6 +38,14 @@ pub fn function_schema(function: &SdkFunction) -> Value {
             Value::Object([("type".to_owned(), Value::from("object"))].into_iter().chain(parameters).collect()),
         ),
     ]))
+}
+
+/// The schema of a parameter: of its type, or the one that it was imported with.
+pub(crate) fn parameter_schema(parameter: &SdkFunctionParameter) -> Value {
+    match &parameter.schema {
+        Some(schema) => described(schema.clone(), &parameter.description),
+        None => type_schema(&parameter.parameter_type, Some(&parameter.description)),
+    }
 }
 
 /// A function as an entry of chat-completions `tools`: `{"type": "function", "function": …}`.
@@ -123,7 +125,6 @@ fn object(properties: Arguments, required: Vec<String>) -> Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::function::SdkFunctionParameter;
 
     #[track_caller]
     fn check(parameter_type: SdkFunctionParameterType, expect: &str) {

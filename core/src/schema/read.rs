@@ -197,6 +197,11 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
             SdkFunctionParameterType::SdkArr { item_type, description }
         }
         "object" => {
+            if let Some(Json::Object(values)) = schema.get("additionalProperties")
+                && !values.is_empty()
+            {
+                return Err(wrong(place, "what stands under any name has a type of its own"));
+            }
             let empty = Json::Object(Map::new());
             let entries = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
             let read = |(name, property): (&String, &Json)| {
@@ -351,6 +356,16 @@ mod tests {
             SdkFunctionParameterType::SdkStr { enum_values: choice, description: None }
         );
         assert!(parameter.schema.is_some());
+    }
+
+    #[test]
+    fn a_map_of_one_type_keeps_it() {
+        let text = r#"[{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+            + r#""a": {"type": "object", "additionalProperties": {"type": "integer"}}}}}]"#;
+        let function = &functions_from_json(&text).unwrap()[0];
+        assert_eq!(format!("[{}]", function_schema(function)), text);
+        let open = text.replace(r#"{"type": "integer"}"#, "true");
+        assert!(functions_from_json(&open).unwrap()[0].parameters[0].schema.is_none());
     }
 
     #[test]

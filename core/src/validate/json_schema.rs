@@ -13,7 +13,7 @@ pub(super) struct Fault {
 
 /// The type of a schema that names exactly one.
 pub(super) fn single_type(schema: &Value) -> Option<&str> {
-    member(schema, "type")?.as_str()
+    schema.get("type")?.as_str()
 }
 
 /// All that a value breaks of a schema.
@@ -25,7 +25,7 @@ pub(super) fn faults(value: &Value, schema: &Value) -> Vec<Fault> {
 
 fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Fault>) {
     let mut fault = |code, message: String| faults.push(Fault { path: path.to_owned(), code, message });
-    let types: Vec<&str> = match member(schema, "type") {
+    let types: Vec<&str> = match schema.get("type") {
         Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
         Some(single) => single.as_str().into_iter().collect(),
         None => Vec::new(),
@@ -33,7 +33,7 @@ fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Fault>) {
     if !types.is_empty() && !types.iter().any(|name| is_of_type(value, name)) {
         return fault(DiagnosticCode::WrongType, format!("is not of type {}", types.join(" or ")));
     }
-    let listed = member(schema, "enum").cloned().or_else(|| Some(Value::Array(vec![member(schema, "const")?.clone()])));
+    let listed = schema.get("enum").cloned().or_else(|| Some(Value::Array(vec![schema.get("const")?.clone()])));
     if let Some(Value::Array(allowed)) = listed
         && !allowed.iter().any(|candidate| is_equal(candidate, value))
     {
@@ -44,23 +44,23 @@ fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Fault>) {
         fault(DiagnosticCode::WrongType, rule);
     }
     for key in ["anyOf", "oneOf"] {
-        let Some(Value::Array(schemas)) = member(schema, key) else { continue };
+        let Some(Value::Array(schemas)) = schema.get(key) else { continue };
         if !schemas.is_empty() && schemas.iter().all(|schema| !self::faults(value, schema).is_empty()) {
             fault(DiagnosticCode::WrongType, "fits none of the forms that it may have".to_owned());
         }
     }
-    if let Some(Value::Array(schemas)) = member(schema, "allOf") {
+    if let Some(Value::Array(schemas)) = schema.get("allOf") {
         schemas.iter().for_each(|schema| compare(value, schema, path, faults));
     }
     match value {
         Value::Array(items) => {
-            let Some(schema @ Value::Object(_)) = member(schema, "items") else { return };
+            let Some(schema @ Value::Object(_)) = schema.get("items") else { return };
             for (i, item) in items.iter().enumerate() {
                 compare(item, schema, &format!("{path}[{i}]"), faults);
             }
         }
         Value::Object(entries) => {
-            if let Some(Value::Array(required)) = member(schema, "required") {
+            if let Some(Value::Array(required)) = schema.get("required") {
                 for name in required.iter().filter_map(Value::as_str).filter(|name| !entries.contains_key(*name)) {
                     let path = format!("{path}.{name}");
                     faults.push(Fault {
@@ -70,8 +70,10 @@ fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Fault>) {
                     });
                 }
             }
+            let others = schema.get("additionalProperties").filter(|schema| matches!(schema, Value::Object(_)));
             for (name, value) in entries {
-                if let Some(schema) = member(schema, "properties").and_then(|properties| member(properties, name)) {
+                let declared = schema.get("properties").and_then(|properties| properties.get(name));
+                if let Some(schema) = declared.or(others) {
                     compare(value, schema, &format!("{path}.{name}"), faults);
                 }
             }
@@ -90,7 +92,7 @@ fn broken_limits(value: &Value, schema: &Value) -> impl Iterator<Item = String> 
         Value::Array(items) => (Some(items.len() as f64), [("minItems", "maxItems"); 2]),
         _ => (None, [("", ""); 2]),
     };
-    let number = |key: &str| member(schema, key).and_then(Value::as_f64);
+    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
     let [(least, most), (above, below)] = limits;
     let is_number = least != above;
     let broken = [
@@ -125,12 +127,5 @@ fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Integer(_) | Value::Number(_), Value::Integer(_) | Value::Number(_)) => a.as_f64() == b.as_f64(),
         _ => a == b,
-    }
-}
-
-fn member<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(entries) => entries.get(key),
-        _ => None,
     }
 }

@@ -102,6 +102,11 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
     Validation { arguments, diagnostics }
 }
 
+/// Whether a value fits a JSON Schema, as far as arguments are compared with one.
+pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {
+    json_schema::faults(value, schema).is_empty()
+}
+
 /// Compares a call with the one of several functions that it names, as [`validate`] does. For a name that none has, the
 /// arguments stay as they are, with a warning: the app may know the function all the same.
 ///

@@ -198,6 +198,10 @@ fn arguments_are_compared_with_schemas_that_no_type_expresses() {
         "properties": {"l": {"type": "array", "items": {"allOf": [{"type": "integer"}]}}}}"#;
     one(nested, r#"{"k": 1, "l": [1, 2]}"#, &[]);
     one(nested, r#"{"l": [1, "x"]}"#, &["a.k missing_required", "a.l[1] wrong_type"]);
+    let counts =
+        r#"{"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": {"type": "integer"}}"#;
+    one(counts, r#"{"n": "x", "k": 1}"#, &[]);
+    one(counts, r#"{"k": "x"}"#, &["a.k wrong_type"]);
     // What is obvious is still mended.
     let properties = r#"{"a": {"type": "integer", "minimum": 1}}"#;
     check(properties, r#"["a"]"#, r#"{"a": "3"}"#, r#"{"a": 3}"#, &["a string_to_number"]);

@@ -1,0 +1,120 @@
+//! Values as grammars, written from their JSON Schema.
+
+use std::slice;
+
+use crate::constrain::calls::{Member, Writer};
+use crate::constrain::literals::{number_spellings, spellings};
+use crate::function::{Arguments, Value};
+use crate::options::FunctionCallParser;
+use crate::validate::fits_schema;
+
+impl Writer {
+    /// The symbol for values of a schema: its `enum` or `const`, or its types, of lists with their `items` and of maps with
+    /// their `properties`, or, where there are none, their `additionalProperties`; where it names no type, what it combines.
+    /// What else it says is left to the app's own checks.
+    pub(super) fn value(&mut self, schema: &Value) -> String {
+        let listed = match schema.get("enum") {
+            Some(Value::Array(values)) => values,
+            _ => schema.get("const").map_or(&[][..], slice::from_ref),
+        };
+        let fitting: Vec<&Value> = listed.iter().filter(|value| fits_schema(value, schema)).collect();
+        if !fitting.is_empty() {
+            let notation = self.notation;
+            return self.one_of(fitting.into_iter().flat_map(|value| value_spellings(notation, value)));
+        }
+        match schema.get("type") {
+            Some(Value::Array(types)) => return self.any_of(types.iter(), |writer, name| writer.typed(name, schema)),
+            Some(name) => return self.typed(name, schema),
+            None if schema.get("properties").is_some() => return self.map(schema),
+            None => {}
+        }
+        match (schema.get("anyOf").or_else(|| schema.get("oneOf")), schema.get("allOf")) {
+            (Some(Value::Array(schemas)), _) => self.any_of(schemas.iter(), Self::value),
+            (None, Some(Value::Array(schemas))) if schemas.len() == 1 => self.any_of(schemas.iter(), Self::value),
+            _ => self.free(),
+        }
+    }
+
+    /// The symbol for what one of several symbols stands for.
+    fn any_of<T>(&mut self, each: impl Iterator<Item = T>, write: impl Fn(&mut Self, T) -> String) -> String {
+        let symbols: Vec<String> = each.map(|each| write(self, each)).collect();
+        match symbols.as_slice() {
+            [] => self.free(),
+            [symbol] => symbol.clone(),
+            symbols => self.rule(&symbols.join(" | ")),
+        }
+    }
+
+    /// The symbol for values of a type that a schema names.
+    fn typed(&mut self, name: &Value, schema: &Value) -> String {
+        match name.as_str() {
+            Some("string") => "str".to_owned(),
+            Some("integer") => "INT".to_owned(),
+            Some("number") => "NUM".to_owned(),
+            Some("boolean") => "BOOL".to_owned(),
+            Some("null") => "NULL".to_owned(),
+            Some("array") => {
+                let item = match schema.get("items") {
+                    Some(items @ Value::Object(_)) => self.value(items),
+                    _ => self.free(),
+                };
+                self.rule(&format!("\"[\" \"]\" | \"[\" {item} (SEP {item})* \"]\""))
+            }
+            Some("object") => self.map(schema),
+            _ => self.free(), // no type of JSON Schema
+        }
+    }
+
+    fn map(&mut self, schema: &Value) -> String {
+        let none = Arguments::new();
+        let properties = match schema.get("properties") {
+            Some(Value::Object(properties)) => properties,
+            _ => &none,
+        };
+        let required: Vec<&str> = match schema.get("required") {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let mut members = Vec::with_capacity(properties.len());
+        for (name, property) in properties {
+            let symbols = format!("{} {}", self.key(name), self.value(property));
+            members.push(Member { symbols, is_required: required.contains(&name.as_str()) });
+        }
+        for (i, name) in required.iter().enumerate() {
+            if !properties.contains_key(*name) && !required[..i].contains(name) {
+                let symbols = format!("{} {}", self.key(name), self.free());
+                members.push(Member { symbols, is_required: true });
+            }
+        }
+        if members.is_empty() {
+            let value = match schema.get("additionalProperties") {
+                Some(additional @ Value::Object(_)) => self.value(additional),
+                _ => self.free(),
+            };
+            self.has_free_maps = true;
+            return self.rule(&format!("\"{{\" \"}}\" | \"{{\" NAME COLON {value} (SEP NAME COLON {value})* \"}}\""));
+        }
+        let members = self.members(members);
+        self.rule(&format!("\"{{\" {members} \"}}\""))
+    }
+
+    /// The symbol for any value.
+    fn free(&mut self) -> String {
+        self.has_free_maps = true;
+        "free".to_owned()
+    }
+}
+
+/// The ways in which a value can be written.
+fn value_spellings(notation: FunctionCallParser, value: &Value) -> Vec<String> {
+    let is_python = notation == FunctionCallParser::DefaultFunctionCallParser;
+    let constant = match value {
+        Value::String(text) => return spellings(notation, text),
+        Value::Number(number) => return number_spellings(*number),
+        Value::Null if is_python => Some("None"),
+        Value::Bool(true) if is_python => Some("True"),
+        Value::Bool(false) if is_python => Some("False"),
+        _ => None,
+    };
+    constant.map(str::to_owned).into_iter().chain([value.to_string()]).collect()
+}
