@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use causerie::{LoadOptions, ModelInfo, ModelRunner};
+use causerie::{FunctionNames, LoadOptions, ModelInfo, ModelRunner};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
@@ -11,9 +11,14 @@ use crate::Failure;
 /// The demo model, part of this program.
 static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 
+/// How this program loads models: functions have the names that clients of its three interfaces may give them.
+pub(crate) fn load_options() -> LoadOptions {
+    LoadOptions { function_names: FunctionNames::Dotted, ..LoadOptions::default() }
+}
+
 /// The model named, or the demo model.
 pub(crate) fn load(name: Option<&str>) -> Result<ModelRunner, Failure> {
-    load_with(name, LoadOptions::default())
+    load_with(name, load_options())
 }
 
 pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<ModelRunner, Failure> {

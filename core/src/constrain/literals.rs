@@ -11,13 +11,14 @@ const CODE_POINT: &str = r"\\u([0-9a-cefA-CEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F
 
 /// The rules that every grammar of a notation may use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `SEP`, `COLON`, `free`.
 ///
-/// Numbers have too few digits to overflow. The space behind commas and colons is what models are trained on.
+/// Numbers have too few digits to overflow, and enough for identifiers and times in nanoseconds. The space behind commas and
+/// colons is what models are trained on.
 pub(super) fn rules(notation: FunctionCallParser) -> String {
     let mut rules = vec![
         "SEP: /,[ ]?/".to_owned(),
         "COLON: /:[ ]?/".to_owned(),
-        "INT: /-?(0|[1-9][0-9]{0,17})/".to_owned(),
-        r"NUM: /-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?/".to_owned(),
+        "INT: /-?(0|[1-9][0-9]{0,37})/".to_owned(),
+        r"NUM: /-?(0|[1-9][0-9]{0,37})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?/".to_owned(),
     ];
     match notation {
         FunctionCallParser::DefaultFunctionCallParser => {

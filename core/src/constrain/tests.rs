@@ -160,7 +160,9 @@ fn numbers_and_texts_are_such_as_need_no_repair() {
         functions,
         &[
             "[f(n=-0, i=999999999999999999)]",
-            "[f(n=999999999999999999e99)]",
+            "[f(i=1764028957000000000, n=-99999999999999999999999999999999999999)]",
+            "[f(i=99999999999999999999999999999999999999)]",
+            "[f(n=99999999999999999999999999999999999999e99)]",
             "[f(n=1E-99)]",
             "[f(s='')]",
             "[f(s=\"a\nb\tc\")]",
@@ -171,7 +173,7 @@ fn numbers_and_texts_are_such_as_need_no_repair() {
             "[f(n=1e999)]",
             "[f(i=07)]",
             "[f(i=1_000)]",
-            "[f(i=9999999999999999999)]",
+            "[f(i=999999999999999999999999999999999999999)]",
             "[f(n=.5)]",
             "[f(n=nan)]",
             "[f(s='a' 'b')]",
@@ -231,6 +233,7 @@ const OPTIONALS: &str = r#"[{"name": "f", "parameters": {"properties": {
     "n": {"type": ["integer", "null"]}, "kind": {"enum": ["a", 2, null, true, ["x"], 0.5]}, "one": {"const": "only"},
     "big": {"type": "integer", "enum": [1, "a", 20], "minimum": 5}, "who": {"allOf": [{"type": "boolean"}], "title": "Who"},
     "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "scores": {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
     "at": {"oneOf": [{"type": "object", "properties": {"x": {"type": ["number", "null"]}}, "required": ["x", "y"]},
                      {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}}]}}}}]"#;
 
@@ -243,7 +246,7 @@ fn what_schemas_combine_is_kept_to() {
             r#"[f(name="Ana", n=None)]"#,
             "[f(name=None, n=3, one='only', who=True)]",
             r#"[f(kind=2), f(kind=None), f(kind=True), f(kind="a"), f(kind=["x"]), f(kind=0.5)]"#,
-            r#"[f(big=20, counts={"a": 1, "b": 2}), f(counts={})]"#,
+            r#"[f(big=20, counts={"a": 1, "b": 2}), f(counts={}, scores={"a": 1})]"#,
             r#"[f(at={"x": None, "y": "anything"}), f(at={"y": [1], "x": 1.5}), f(at=[1, True])]"#,
         ],
         &[
@@ -258,6 +261,8 @@ fn what_schemas_combine_is_kept_to() {
             "[f(who=None)]",
             r#"[f(counts={"a": "b"})]"#,
             r#"[f(counts={"a": 1, "a": 2})]"#,
+            r#"[f(scores={"a": "x"})]"#,
+            "[f(scores={})]",
             r#"[f(at={"x": 1})]"#,
             r#"[f(at={"x": "1", "y": 1})]"#,
             "[f(at=[1.5])]",

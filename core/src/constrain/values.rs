@@ -82,20 +82,25 @@ impl Writer {
         }
         for (i, name) in required.iter().enumerate() {
             if !properties.contains_key(*name) && !required[..i].contains(name) {
-                let symbols = format!("{} {}", self.key(name), self.free());
+                let symbols = format!("{} {}", self.key(name), self.other_value(schema));
                 members.push(Member { symbols, is_required: true });
             }
         }
         if members.is_empty() {
-            let value = match schema.get("additionalProperties") {
-                Some(additional @ Value::Object(_)) => self.value(additional),
-                _ => self.free(),
-            };
+            let value = self.other_value(schema);
             self.has_free_maps = true;
             return self.rule(&format!("\"{{\" \"}}\" | \"{{\" NAME COLON {value} (SEP NAME COLON {value})* \"}}\""));
         }
         let members = self.members(members);
         self.rule(&format!("\"{{\" {members} \"}}\""))
+    }
+
+    /// The symbol for values under names that a map does not declare.
+    fn other_value(&mut self, schema: &Value) -> String {
+        match schema.get("additionalProperties") {
+            Some(schema @ Value::Object(_)) => self.value(schema),
+            _ => self.free(),
+        }
     }
 
     /// The symbol for any value.

@@ -459,7 +459,7 @@ fn tool_message(result: &FunctionResult) -> ChatMessage {
 impl Drop for FunctionRounds {
     fn drop(&mut self) {
         if let (Stage::Replying(_), Some(id)) = (&self.stage, self.turn) {
-            self.conversation.turns.close_calls(id);
+            self.conversation.turns.give_up(id);
         }
         self.leave();
     }

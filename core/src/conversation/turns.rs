@@ -107,15 +107,15 @@ impl Turns {
     }
 
     /// A turn is given up whose reply may be over, and calls of it open.
-    pub(super) fn close_calls(&self, id: u64) {
-        self.lock().with(id, Turn::close_calls);
+    pub(super) fn give_up(&self, id: u64) {
+        let mut state = self.lock();
+        state.with(id, Turn::close_calls);
+        state.let_go(id); // under the same lock: the reply may end meanwhile
     }
 
     /// A turn that was held ends with the reply that is being written, or now.
     pub(super) fn let_go(&self, id: u64) {
-        let mut state = self.lock();
-        state.with(id, |turn, _| turn.is_held = false);
-        state.turns.retain(|turn| turn.id != id || turn.is_replying);
+        self.lock().let_go(id);
     }
 
     /// The history when it is this one's turn, else `None`.
@@ -177,6 +177,11 @@ impl State {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
             act(turn, &mut self.history);
         }
+    }
+
+    fn let_go(&mut self, id: u64) {
+        self.with(id, |turn, _| turn.is_held = false);
+        self.turns.retain(|turn| turn.id != id || turn.is_replying);
     }
 }
 

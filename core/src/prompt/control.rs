@@ -10,6 +10,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::{ErrorKind, Result, SdkError};
 
+/// Bytes of a spelling at most: of a hundred that are longer, the table that finds them would fill memory.
+const LONGEST: usize = 256;
+
 /// The spellings of a vocabulary's control tokens.
 #[derive(Clone)]
 pub(crate) struct ControlTokens {
@@ -41,6 +44,9 @@ impl Segment {
 impl ControlTokens {
     pub(crate) fn new(spellings: &[&str]) -> Result<Self> {
         let spellings: Vec<&str> = spellings.iter().copied().filter(|spelling| !spelling.is_empty()).collect();
+        if spellings.iter().any(|spelling| LONGEST < spelling.len()) {
+            return Err(SdkError::new(ErrorKind::ModelLoad, format!("a control token has more than {LONGEST} bytes")));
+        }
         let mut beginnings: Vec<char> = spellings.iter().filter_map(|spelling| spelling.chars().next()).collect();
         beginnings.sort_unstable();
         beginnings.dedup();

@@ -224,13 +224,14 @@ impl View<'_> {
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
             match self.capabilities.calls {
                 Some(form) => {
+                    self.ids.unanswered.clear();
                     drop(entries.insert("tool_calls", calls.iter().map(|call| self.call(call, form)).collect()))
                 }
                 None => content = format!("{}{content}", self.written_calls(calls)).into(),
             }
         }
         if message.role == Role::Tool && self.capabilities.calls.is_some_and(|form| form.ids) {
-            entries.insert("tool_call_id", self.ids.answered().into());
+            entries.insert("tool_call_id", self.ids.answered(message.tool_call_id.as_deref()).into());
         }
         if let Some(reasoning) = message.reasoning_content.as_deref().filter(|reasoning| !reasoning.is_empty()) {
             let reasoning = TemplateValue::from(self.marker.mark(reasoning).as_ref());
@@ -270,7 +271,7 @@ impl View<'_> {
         let name = self.marker.mark(&call.name);
         let function = minijinja::context! { name, arguments };
         if form.ids {
-            minijinja::context! { type => "function", id => self.ids.made(), function }
+            minijinja::context! { type => "function", id => self.ids.made(call), function }
         } else {
             minijinja::context! { type => "function", function }
         }
@@ -310,23 +311,26 @@ impl View<'_> {
     }
 }
 
-/// Ids for templates that want them: results follow in the order of their calls.
+/// Ids for templates that want them. Results name their call, or follow in the order of the calls.
 #[derive(Default)]
 struct CallIds {
     n_made: usize,
-    unanswered: VecDeque<String>,
+    /// The ids of the newest calls that have no result yet: the call's own, and the one made for it.
+    unanswered: VecDeque<(String, String)>,
 }
 
 impl CallIds {
-    fn made(&mut self) -> String {
+    fn made(&mut self, call: &SdkFunctionCall) -> String {
         let id = format!("call{:05}", self.n_made);
         self.n_made += 1;
-        self.unanswered.push_back(id.clone());
+        self.unanswered.push_back((call.call_id.clone(), id.clone()));
         id
     }
 
-    fn answered(&mut self) -> String {
-        self.unanswered.pop_front().unwrap_or_else(|| "call00000".to_owned())
+    fn answered(&mut self, call_id: Option<&str>) -> String {
+        let named = self.unanswered.iter().position(|(own, _)| Some(own.as_str()) == call_id);
+        let answered = self.unanswered.remove(named.unwrap_or(0));
+        answered.map_or_else(|| "call00000".to_owned(), |(_, made)| made)
     }
 }
 

@@ -139,10 +139,11 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter(LIST_FILTER, budget::list);
 }
 
-/// Tests that Jinja answers in another way: text can be iterated over, and True is a number.
+/// Tests that Jinja answers in another way: text can be iterated over, none cannot, and True is a number.
 fn add_tests(environment: &mut Environment<'_>) {
     let is_text = |value: &Value| value.kind() == ValueKind::String;
-    environment.add_test("iterable", move |value: &Value| is_text(value) || value.try_iter().is_ok());
+    environment
+        .add_test("iterable", move |value: &Value| is_text(value) || !value.is_none() && value.try_iter().is_ok());
     environment.add_test("sequence", |value: &Value| {
         matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
     });

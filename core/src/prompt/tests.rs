@@ -257,6 +257,32 @@ fn other_variables_reach_the_template_and_spell_no_control_token() {
 }
 
 #[test]
+fn no_functions_are_none_and_no_list() {
+    let source =
+        "{% if tools is iterable and tools | length > 0 %}{{ tools | length }}{% endif %}{{ messages[-1].content }}";
+    let renderer = PromptRenderer::new(source, ControlTokens::new(&CONTROL).unwrap(), "", "", false).unwrap();
+    let prompt = renderer.render(&[ChatMessage::user("Hi")], &frame(&Zoned::default())).unwrap();
+    assert_eq!(joined(&prompt), "Hi");
+}
+
+/// Clients that run functions side by side have their results as they come, and some calls never get one.
+#[test]
+fn results_have_the_ids_of_their_calls() {
+    let mistral = renderer(Path::new("tests/fixtures/templates/mistral.jinja"));
+    let call = |id: &str| SdkFunctionCall { call_id: id.into(), name: id.into(), ..Default::default() };
+    let calls = |ids: &[&str]| ChatMessage {
+        function_calls: Some(ids.iter().map(|id| call(id)).collect()),
+        ..ChatMessage::assistant("")
+    };
+    let result = |id: &str| ChatMessage { tool_call_id: Some(id.into()), ..ChatMessage::tool(id) };
+    let messages =
+        [ChatMessage::user("Hi"), calls(&["a", "b"]), result("b"), calls(&["c", "d"]), result("d"), result("c")];
+    let text = joined(&mistral.render(&messages, &frame(&Zoned::default())).unwrap());
+    let ids: Vec<&str> = text.match_indices("call0").map(|(at, _)| &text[at + 4..at + 9]).collect();
+    assert_eq!(ids, ["00000", "00001", "00001", "00002", "00003", "00003", "00002"], "{text}");
+}
+
+#[test]
 fn images_are_refused_by_a_model_of_text() {
     let mut message = ChatMessage::user("What is this?");
     message.content.push(ChatMessageContent::Image(vec![1]));

@@ -24,6 +24,12 @@ pub(crate) enum TokenText {
 }
 
 impl TokenText {
+    /// What an added token adds that its file does not call special: some files call control tokens so, that a person's
+    /// text must not become.
+    pub(super) fn added(token: &str) -> Self {
+        if looks_like_control(token) { Self::Control(token.into()) } else { Self::Bytes(token.as_bytes().into()) }
+    }
+
     /// Bytes that it adds; for a control token, those of its spelling.
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
@@ -31,6 +37,11 @@ impl TokenText {
             Self::Control(spelling) => spelling.len(),
         }
     }
+}
+
+/// Whether a token is spelled as control tokens are, `<|…|>` or with DeepSeek's wide bars; llama.cpp has the same rule.
+pub(super) fn looks_like_control(token: &str) -> bool {
+    [("<|", "|>"), ("<｜", "｜>")].iter().any(|(start, end)| token.starts_with(start) && token.ends_with(end))
 }
 
 /// How a vocabulary spells the bytes of its tokens.

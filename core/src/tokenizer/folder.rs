@@ -36,7 +36,10 @@ pub(super) fn parts(
     let decoding = Decoding::of(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
     let config_ids = |key: &'static str| configs.iter().filter_map(move |config| config.get(key)).flat_map(ids);
-    let bos_id = token_id("bos_token").or_else(|| config_ids("bos_token_id").next());
+    let bos_id = match settings.get("bos_token") {
+        Some(Json::Null) => None, // said to be none, whatever the configuration has
+        _ => token_id("bos_token").or_else(|| config_ids("bos_token_id").next()),
+    };
     let adds_bos = match settings.get("add_bos_token").and_then(Json::as_bool) {
         Some(adds_bos) => adds_bos,
         None => {
@@ -104,7 +107,7 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
     for (token, id) in vocabulary {
         texts[id as usize] = match added.get(&id) {
             Some(added) if added.special => TokenText::Control(token.into()),
-            Some(_) => TokenText::Bytes(token.into_bytes().into()),
+            Some(_) => TokenText::added(&token),
             None => TokenText::Bytes(spelling.bytes(&token)),
         };
     }

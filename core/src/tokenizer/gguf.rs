@@ -127,7 +127,7 @@ impl<'a> Vocabulary<'a> {
     fn texts(&self, spelling: &Spelling) -> Vec<TokenText> {
         let text_of = |(_, token, token_type): (u32, &str, i64)| match token_type {
             CONTROL | UNKNOWN => TokenText::Control(token.into()),
-            USER_DEFINED => TokenText::Bytes(token.as_bytes().into()),
+            USER_DEFINED => TokenText::added(token),
             UNUSED => TokenText::Bytes(Box::default()),
             _ => TokenText::Bytes(spelling.bytes(token)),
         };
@@ -155,7 +155,7 @@ impl<'a> Vocabulary<'a> {
             return Err(wrong(format!("metadata {key} holds a score that is no number")));
         }
         let is_mergeable = |id: usize| !matches!(self.types[id], CONTROL | UNKNOWN | UNUSED);
-        Ok(merges_of_scores(&self.tokens, &scores, is_mergeable))
+        merges_of_scores(&self.tokens, &scores, is_mergeable).ok_or_else(|| wrong("too many tokens are made of others"))
     }
 }
 

@@ -9,12 +9,18 @@ pub(super) type Merge = (String, String);
 /// Bytes of a token that is made of others, at most: SentencePiece makes some of a hundred. All ways to cut a token are
 /// looked at, which would take hours for one of megabytes.
 const LONGEST: usize = 512;
+/// Merges at most; Llama 2 has 61 thousand. Made-up vocabularies have as many as fill memory.
+const MOST: usize = 4 << 20;
 
 /// Every way in which two tokens make a third, those of the highest score first, as transformers recovers them.
 ///
 /// `scores` are finite, one for each token. Tokens that are not `mergeable`, control tokens above all, are never made
-/// of others, so that no text becomes one.
-pub(super) fn merges_of_scores(tokens: &[&str], scores: &[f32], mergeable: impl Fn(usize) -> bool) -> Vec<Merge> {
+/// of others, so that no text becomes one. `None` for more merges than any vocabulary has.
+pub(super) fn merges_of_scores(
+    tokens: &[&str],
+    scores: &[f32],
+    mergeable: impl Fn(usize) -> bool,
+) -> Option<Vec<Merge>> {
     let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (*token, id)).collect();
     let mut merges = Vec::new();
     let made = |(id, token): &(usize, &&str)| mergeable(*id) && token.len() <= LONGEST;
@@ -26,6 +32,9 @@ pub(super) fn merges_of_scores(tokens: &[&str], scores: &[f32], mergeable: impl 
         let mut parts: Vec<(usize, usize)> = parts.collect();
         parts.sort_unstable();
         merges.extend(parts.into_iter().map(|parts| (scores[id], parts)));
+        if MOST < merges.len() {
+            return None;
+        }
     }
     let lengths: Vec<usize> = tokens.iter().map(|token| token.chars().count()).collect();
     let longer_first = |(left, right): (usize, usize)| Reverse((lengths[left], lengths[right]));
@@ -34,7 +43,7 @@ pub(super) fn merges_of_scores(tokens: &[&str], scores: &[f32], mergeable: impl 
         let higher_first = b.partial_cmp(a).unwrap_or(Ordering::Equal);
         higher_first.then_with(|| longer_first(*a_parts).cmp(&longer_first(*b_parts)))
     });
-    merges.into_iter().map(|(_, (left, right))| (tokens[left].to_owned(), tokens[right].to_owned())).collect()
+    Some(merges.into_iter().map(|(_, (left, right))| (tokens[left].to_owned(), tokens[right].to_owned())).collect())
 }
 
 #[cfg(test)]
@@ -44,7 +53,7 @@ mod tests {
     #[test]
     fn higher_scores_come_first_and_control_tokens_never() {
         let tokens = ["<s>", "<", "s>", "a", "aa", "aaa"];
-        let merges = merges_of_scores(&tokens, &[9.0, 0.0, 0.0, 0.0, 1.0, 2.0], |id| id != 0);
+        let merges = merges_of_scores(&tokens, &[9.0, 0.0, 0.0, 0.0, 1.0, 2.0], |id| id != 0).unwrap();
         let expect = [("aa", "a"), ("a", "aa"), ("a", "a")];
         assert_eq!(merges, expect.map(|(left, right)| (left.to_owned(), right.to_owned())));
     }
@@ -53,7 +62,15 @@ mod tests {
     fn a_token_longer_than_any_word_is_made_of_no_others() {
         let long = "a".repeat(32 << 20);
         let tokens = ["a", "aa", long.as_str()];
-        let merges = merges_of_scores(&tokens, &[0.0; 3], |_| true);
+        let merges = merges_of_scores(&tokens, &[0.0; 3], |_| true).unwrap();
         assert_eq!(merges, [("a".to_owned(), "a".to_owned())]);
+    }
+
+    #[test]
+    fn a_vocabulary_of_all_cuts_is_refused() {
+        let tokens: Vec<String> =
+            (0..=256).flat_map(|i| (0..=256 - i).map(move |j| "a".repeat(i) + &"b".repeat(j))).collect();
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        assert_eq!(merges_of_scores(&tokens, &vec![0.0; tokens.len()], |_| true), None);
     }
 }

@@ -30,8 +30,20 @@ use crate::weights::Weights;
 
 pub(crate) use bytes::{TokenText, Utf8Pieces};
 
-/// Control tokens that end a chat model's turn, whatever its files say of ends.
-const TURN_ENDS: [&str; 4] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>"];
+/// Control tokens that end a chat model's turn, or what it should not go on behind, whatever its files say of ends.
+const TURN_ENDS: [&str; 11] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "</s>",
+    "<|end|>",
+    "<｜end▁of▁sentence｜>",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+];
 
 /// Encodes and decodes for one model.
 pub(crate) struct Tokenizer {
@@ -49,6 +61,9 @@ pub(crate) struct Tokenizer {
     byte_ids: Box<[Option<u32>; 256]>,
     bos_id: Option<u32>,
     adds_bos: bool,
+    /// The token that its files say ends a text.
+    eos_id: Option<u32>,
+    /// All that end a reply.
     end_ids: Vec<u32>,
     /// Whether the model has learned to read text as it is encoded here.
     is_learned: bool,
@@ -117,6 +132,7 @@ impl Tokenizer {
             ));
         }
         let mut end_ids = parts.end_ids;
+        let eos_id = end_ids.first().copied();
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)?.first()));
         end_ids.sort_unstable();
         end_ids.dedup();
@@ -131,6 +147,7 @@ impl Tokenizer {
             byte_ids,
             bos_id: parts.bos_id,
             adds_bos: parts.adds_bos,
+            eos_id,
             end_ids,
             is_learned: true,
         };
@@ -172,16 +189,16 @@ impl Tokenizer {
 
     /// The spelling of the token that begins a text; empty when there is none.
     pub(crate) fn bos_token(&self) -> &str {
-        self.bos_id.map_or("", |id| self.spelling(id))
+        self.spelling(self.bos_id)
     }
 
-    /// The spelling of the first token that ends a reply.
+    /// The spelling of the token that ends a text; empty when there is none.
     pub(crate) fn eos_token(&self) -> &str {
-        self.end_ids.first().map_or("", |id| self.spelling(*id))
+        self.spelling(self.eos_id)
     }
 
-    fn spelling(&self, id: u32) -> &str {
-        match self.text(id) {
+    fn spelling(&self, id: Option<u32>) -> &str {
+        match id.and_then(|id| self.text(id)) {
             Some(TokenText::Control(spelling)) => spelling,
             _ => "",
         }

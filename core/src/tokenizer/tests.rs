@@ -174,3 +174,26 @@ fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }
+
+/// Some fine-tunes call no token special that they have added.
+#[test]
+fn an_added_token_that_is_spelled_as_control_tokens_are_is_one() {
+    let added = |id: u32, token: &str| {
+        serde_json::json!({"id": id, "content": token, "special": false, "single_word": false, "lstrip": false,
+            "rstrip": false, "normalized": false})
+    };
+    let mut json: serde_json::Value = serde_json::from_str(MERGES_TO_CONTROL).unwrap();
+    json["model"]["vocab"] = serde_json::json!({"<": 0, "s": 1, ">": 2, "|": 3});
+    json["model"]["merges"] = serde_json::json!([]);
+    json["added_tokens"] =
+        serde_json::json!([added(4, "<|s|>"), added(5, "<s>"), added(6, "<|im_end|>"), added(7, "<|end|>")]);
+    let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
+    let config = serde_json::json!({"bos_token_id": 4});
+    let parts = folder::parts(&json.to_string(), &settings, &[&config], None).unwrap();
+    let (tokenizer, _) = Tokenizer::of(parts).unwrap();
+    assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
+    assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
+    // The end that is stated, though it is not the first; no beginning, as the tokenizer says.
+    assert_eq!((tokenizer.eos_token(), tokenizer.bos_token()), ("<|im_end|>", ""));
+    assert!(tokenizer.is_end(6) && tokenizer.is_end(7) && !tokenizer.is_end(4));
+}

@@ -70,11 +70,17 @@ fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Fault>) {
                     });
                 }
             }
-            let others = schema.get("additionalProperties").filter(|schema| matches!(schema, Value::Object(_)));
+            let others = schema.get("additionalProperties").filter(|_| schema.get("patternProperties").is_none());
             for (name, value) in entries {
+                let path = format!("{path}.{name}");
                 let declared = schema.get("properties").and_then(|properties| properties.get(name));
-                if let Some(schema) = declared.or(others) {
-                    compare(value, schema, &format!("{path}.{name}"), faults);
+                match declared.or(others) {
+                    Some(Value::Bool(false)) => {
+                        let message = "is not declared".to_owned();
+                        faults.push(Fault { path, code: DiagnosticCode::UndeclaredArgument, message });
+                    }
+                    Some(schema) => compare(value, schema, &path, faults),
+                    None => {}
                 }
             }
         }

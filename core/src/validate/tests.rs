@@ -202,6 +202,9 @@ fn arguments_are_compared_with_schemas_that_no_type_expresses() {
         r#"{"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": {"type": "integer"}}"#;
     one(counts, r#"{"n": "x", "k": 1}"#, &[]);
     one(counts, r#"{"k": "x"}"#, &["a.k wrong_type"]);
+    let closed = r#"{"type": "object", "minProperties": 1, "properties": {"n": {}}, "additionalProperties": false}"#;
+    one(closed, r#"{"n": [null]}"#, &[]);
+    one(closed, r#"{"n": 1, "k": 2}"#, &["a.k undeclared_argument"]);
     // What is obvious is still mended.
     let properties = r#"{"a": {"type": "integer", "minimum": 1}}"#;
     check(properties, r#"["a"]"#, r#"{"a": "3"}"#, r#"{"a": 3}"#, &["a string_to_number"]);

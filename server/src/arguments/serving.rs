@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use causerie::{CacheType, FunctionNames, LoadOptions};
+use causerie::{CacheType, LoadOptions};
 use causerie_server::serve::{Auth, BasePath};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::{ImageOptions, ModelOption, threads};
+use crate::model;
 
 #[derive(Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -62,9 +63,7 @@ impl Serve {
             CacheForm::F32 => CacheType::F32,
             CacheForm::Q8_0 => CacheType::Q8_0,
         };
-        // What clients of the three interfaces may call a function.
-        let function_names = FunctionNames::Dotted;
-        LoadOptions { threads: self.threads, cache_type, function_names, ..LoadOptions::default() }
+        LoadOptions { threads: self.threads, cache_type, ..model::load_options() }
     }
 }
 

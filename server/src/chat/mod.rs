@@ -133,12 +133,21 @@ impl Session {
                 Ok(MessageResponse::FunctionCallsRejected(rejected)) => self.terminal.rejected(&rejected)?,
                 Ok(MessageResponse::Complete(completion)) => {
                     self.terminal.end_line()?;
-                    match completion.finish_reason {
-                        FinishReason::Interrupted => self.terminal.complain("cancelled"),
-                        FinishReason::MaxTokens => self.terminal.complain("cut off: the token limit is reached"),
-                        FinishReason::ExceedContext => self.terminal.complain("cut off: the context is full"),
-                        FinishReason::Constraint => self.terminal.complain("cut off: nothing fits the constraint"),
-                        _ => calls = completion.full_message.function_calls.unwrap_or_default(),
+                    let made = completion.full_message.function_calls.unwrap_or_default();
+                    let cut = match completion.finish_reason {
+                        FinishReason::Interrupted => "cancelled",
+                        FinishReason::MaxTokens => "cut off: the token limit is reached",
+                        FinishReason::ExceedContext => "cut off: the context is full",
+                        FinishReason::Constraint => "cut off: nothing fits the constraint",
+                        _ => {
+                            calls = made;
+                            continue;
+                        }
+                    };
+                    self.terminal.complain(cut);
+                    // Calls are not left without results, which models would wonder about.
+                    for _ in made {
+                        self.conversation.append_to_history(ChatMessage::tool(r#"{"error": "cancelled"}"#))?;
                     }
                 }
                 Ok(_) => {}

@@ -139,7 +139,6 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
         "json_schema",
         "chat_template",
         "prediction",
-        "reasoning_effort",
         "structured_outputs",
         "suffix",
         "typical_p",
@@ -148,6 +147,7 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
     ] {
         fields.refuse(name, |_| false)?;
     }
+    fields.refuse("reasoning_effort", |effort| effort == "none")?;
     Ok(())
 }
 

@@ -119,10 +119,7 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     // A summary is what a model's maker shows in place of its reasoning. Here all of it is shown.
     reasoning.take("summary");
     reasoning.take("generate_summary");
-    match reasoning.take("effort") {
-        Some(effort) if effort == "none" => {}
-        effort => told.put("reasoning_effort", effort),
-    }
+    told.put("reasoning_effort", reasoning.take("effort"));
     Ok(told)
 }
 

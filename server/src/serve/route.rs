@@ -103,6 +103,7 @@ impl<'a> Route<'a> {
         match self {
             Self::Messages | Self::CountTokens => &messages::NAMES,
             Self::Responses => &responses::NAMES,
+            Self::Completions => &[("messages", "prompt")],
             _ => &[],
         }
     }

@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use anstream::eprintln;
-use causerie::LoadOptions;
 use causerie_server::serve::keys::{Key, KeyRing};
 use causerie_server::serve::{Auth, Hosted, Settings};
 
 use crate::Failure;
 use crate::arguments::Run;
+use crate::model;
 use crate::service::container;
 
 pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         eprintln!("causerie: loading {model_id}"); // a terminal is shown how far it is
     }
     let (key, asked) = ((auth != Auth::Public).then_some(shown), model_id.clone());
-    let model = (name, LoadOptions::default());
+    let model = (name, model::load_options());
     super::start((&arguments.host, arguments.port), model, &model_id, settings, move |address| {
         announce(&format!("http://{address}{path}/v1"), key.as_deref(), &asked)
     })

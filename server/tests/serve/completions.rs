@@ -51,3 +51,10 @@ fn text_streams_as_text() {
     assert_eq!(texts.iter().filter_map(Json::as_str).collect::<String>(), "ab");
     assert_eq!(events.last().unwrap(), "[DONE]");
 }
+
+#[test]
+fn a_prompt_that_cannot_be_read_is_named() {
+    let server = TestServer::scripted(["a"], Settings::default());
+    let reply = server.post("/v1/completions", r#"{"model": "test/script", "prompt": [1000000]}"#);
+    assert_eq!((reply.fault().0, reply.fault().2), (400, Some("prompt".into())), "{}", reply.text());
+}

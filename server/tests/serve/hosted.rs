@@ -233,7 +233,14 @@ fn a_one_off_run_has_an_address_and_a_key_of_its_own() {
     let ask = |header: &str| {
         Client::connect(address.parse().unwrap()).with(header, "GET", &format!("/{path}/models"), "").status
     };
-    assert_eq!((ask(&format!("Authorization: Key {key}")), ask("X: y")), (200, 401));
+    let key = format!("Authorization: Key {key}");
+    assert_eq!((ask(&key), ask("X: y")), (200, 401));
+    // Functions have the names that a server takes.
+    let body = r#"{"model": "causerie/demo", "max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}],
+        "tools": [{"type": "function", "function": {"name": "get-weather"}}]}"#;
+    let reply =
+        Client::connect(address.parse().unwrap()).with(&key, "POST", &format!("/{path}/chat/completions"), body);
+    assert_eq!(reply.status, 200, "{}", reply.text());
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(std::net::TcpStream::connect(address).is_err(), "the address is gone");

@@ -245,6 +245,11 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0, wanted: None }
     }
 
+    /// Bytes that have been read.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
     /// Bytes that there should have been, once they ended early.
     pub(super) fn wanted(&self) -> Option<usize> {
         self.wanted

@@ -21,7 +21,7 @@ const FIRST_READ: usize = 4 << 20;
 pub(crate) struct GgufFile {
     content: Content,
     /// The beginning of the content, with all of the header.
-    head: Cow<'static, [u8]>,
+    head: Vec<u8>,
     header: Header,
 }
 
@@ -36,7 +36,7 @@ impl GgufFile {
             let mut cursor = Cursor::new(&head);
             match Header::read(&mut cursor, file.n_bytes()) {
                 Ok(header) => {
-                    return Ok(Self { content: Content::OnDisk(file), head: head.into(), header });
+                    return Ok(Self { content: Content::OnDisk(file), head, header });
                 }
                 // What has been read ended, not the file.
                 Err(_) if length < most && cursor.wanted().is_some_and(|wanted| wanted <= most) => {
@@ -48,8 +48,10 @@ impl GgufFile {
     }
 
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
-        let header = Header::read(&mut Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]), bytes.len())?;
-        Ok(Self { head: bytes.clone(), content: Content::InMemory(bytes), header })
+        let mut cursor = Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
+        let header = Header::read(&mut cursor, bytes.len())?;
+        // Not the whole: an owned file would be in memory twice.
+        Ok(Self { head: bytes[..cursor.at()].to_vec(), content: Content::InMemory(bytes), header })
     }
 
     /// Whether no other program has written to the file since it was opened.
