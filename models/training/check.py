@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from . import everyday, functions, shipped
 from .export import load_checkpoint, transformers_tensors, write_folder
-from .generator import MAKERS, invented_group
+from .generator import MAKERS
 from .model import Batch, Model, Shape
 from .phrases import Speaker
 from .prompt import BOS, TEMPLATE, conversation_pieces, system_block, to_json
@@ -31,7 +31,7 @@ def jinja_template():
 
 def check_rendering(speaker, tokenizer, count=400):
     template = jinja_template()
-    makers = [*MAKERS.values(), lambda speaker, count: invented_group(speaker, count, False)]
+    makers = list(MAKERS.values())
     for index in range(count):
         make = makers[index % len(makers)]
         system, tools, conversations = make(speaker, 1)

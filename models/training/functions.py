@@ -215,9 +215,9 @@ def deep_parameter(speaker, style, known):
     return Parameter(spelled(parts, style), words, kind, schema | ({"items": inner} if kind == "objects" else inner), False, "", fields)
 
 
-def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SHARE):
+def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SHARE, most=4, silent=None):
     """`deep` is the chance of an array or object among the parameters; `kin` a function that this one resembles; `known` as
-    for `parameter`."""
+    for `parameter`; `most` as many parameters at the most; `silent` the chance that the name says nothing."""
     style = style or speaker.pick(STYLES)
     action = [speaker.value(ACTIONS) if speaker.chance(0.8) else values.invented_word(speaker, (1, 2))]
     count = 1 if easy else speaker.pick([1, 1, 1, 1, 2, 2, 2, 3])
@@ -227,11 +227,11 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SH
     elif kin:
         action = kin.action.split()
     roll = speaker.random.random()
-    whole, silent = (0.92, 0.1) if speaker.held_out else (0.86, 0.22)  # harder to choose, and taught more often
+    whole, often = (0.92, 0.1) if speaker.held_out else (0.86, 0.22)  # harder to choose, and taught more often
     named = [*action, *parts] if roll < whole - 0.07 else [*parts, *action] if roll < whole else parts
-    hidden = not easy and speaker.chance(silent)  # only the description tells what it does
+    hidden = not easy and speaker.chance(often if silent is None else silent)  # only the description tells what it does
     name = spelled(nouns(speaker, 2) if hidden else named, style)
-    count = 1 if easy else speaker.pick([0, 1, 1, 1, 2, 2, 2, 3, 3, 4])
+    count = 1 if easy else min(most, speaker.pick([0, 1, 1, 1, 2, 2, 2, 3, 3, 4]))
     parameters = {}
     if speaker.chance(deep):
         made = deep_parameter(speaker, style, known)
@@ -250,13 +250,13 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SH
     return Function(name, " ".join(action), " ".join(parts), text if hidden or easy or speaker.chance(0.93) else "", parameters)
 
 
-def family(speaker, count, easy=False, deep=0.0):
-    """Functions that are offered together; some resemble each other, most spell their names alike."""
+def family(speaker, count, easy=False, deep=0.0, most=4, silent=None, akin=0.4):
+    """Functions that are offered together; some resemble each other, as many as `akin` says, and most spell their names alike."""
     style, made = speaker.pick(STYLES), {}
     known = KNOWN_SHARE if speaker.held_out or speaker.chance(0.65) else 0
     while len(made) < count:
-        kin = speaker.pick(list(made.values())) if made and not easy and speaker.chance(0.4) else None
-        each = function(speaker, easy, style if speaker.chance(0.9) else None, deep, kin, known)
+        kin = speaker.pick(list(made.values())) if made and not easy and speaker.chance(akin) else None
+        each = function(speaker, easy, style if speaker.chance(0.9) else None, deep, kin, known, most, silent)
         if (each.action, each.words) not in {(other.action, other.words) for other in made.values()}:
             made.setdefault(each.name, each)
     functions = list(made.values())

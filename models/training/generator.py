@@ -1,22 +1,24 @@
 """Puts conversations together: one system block, and several conversations that could follow it."""
 
+import functools
+
 from . import everyday, invented, shipped, talk, values
 from . import functions as made_up
 from .exchange import NO_FUNCTION, Exchange
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
-from .sources import Text, sources
+from .sources import Text, names, sources
 
 
 NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate")  # trades with requests like those for timers, notes, sums and conversions
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
-def chat_conversation(speaker, tools, name, others=()):
+def chat_conversation(speaker, tools, name, others=(), turns=None):
     """Turns of a conversation with the shipped functions, or some of them, perhaps beside other functions."""
     offered = {tool["name"] for tool in tools}
     whole = len(shipped.TOOLS) == len(offered) and not others
-    turns = speaker.pick([1, 1, 1, 1, 2, 2, 3])
+    turns = turns or speaker.pick([1, 1, 1, 1, 2, 2, 3])
     exchanges = []
     while len(exchanges) < turns:
         roll = speaker.random.random()
@@ -44,7 +46,7 @@ def chat_conversation(speaker, tools, name, others=()):
             exchanges.append(talk.small_talk(speaker, name, offered if not others else ()))
     if not whole:
         exchanges = [shipped.without(exchange, {*offered, *(other.name for other in others)}) for exchange in exchanges]
-    return exchanges
+    return shipped.remembered(speaker, exchanges)
 
 
 def chat_group(speaker, count):
@@ -93,7 +95,7 @@ def invented_conversation(speaker, functions, others, name, easy):
     return exchanges
 
 
-def invented_group(speaker, count, easy):
+def invented_group(speaker, count, easy=False):
     """Functions never seen before: one simple function for a start, later up to eight."""
     made = made_up.family(speaker, 1 if easy else speaker.pick([1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
     words = {(each.action, each.words) for each in made}
@@ -102,6 +104,23 @@ def invented_group(speaker, count, easy):
     name, system = introduced(speaker)
     conversations = [invented_conversation(speaker, made, others, name, easy) for _ in range(count)]
     return system, tools, conversations
+
+
+def choice_group(speaker, count):
+    """Many functions made up on the spot, alike and with few parameters, so that most of what is learned is the choice."""
+    made = made_up.family(speaker, speaker.number(5, 8), most=1, silent=0.35, akin=0.5)
+    others = [other for other in made_up.family(speaker, 3, most=1) if (other.action, other.words) not in {(each.action, each.words) for each in made}]
+    name, system = introduced(speaker)
+    conversations = [invented_conversation(speaker, made, others, name, speaker.chance(0.6)) for _ in range(count)]
+    return system, [each.entry() for each in made], conversations
+
+
+def long_group(speaker, count):
+    """Conversations of many exchanges, mostly with the shipped functions."""
+    turns = speaker.number(6, 13)
+    if speaker.chance(0.7):
+        return shipped.SYSTEM, shipped.TOOLS, [chat_conversation(speaker, shipped.TOOLS, "causerie", turns=turns) for _ in range(count)]
+    return everyday_group(speaker, count, turns)
 
 
 def exchange(speaker, made):
@@ -119,9 +138,9 @@ def refused(speaker, functions, other_than=()):
             return Exchange(everyday.exchange(speaker, made).user, NO_FUNCTION)
 
 
-def everyday_conversation(speaker, functions, name):
+def everyday_conversation(speaker, functions, name, turns):
     exchanges, own = [], [made for made in functions if isinstance(made, everyday.Function)]
-    for _ in range(speaker.pick([1, 1, 1, 1, 2])):
+    for _ in range(turns or speaker.pick([1, 1, 1, 1, 2])):
         roll = speaker.random.random()
         if roll < 0.55:
             exchanges.append(exchange(speaker, speaker.pick(functions)))
@@ -136,14 +155,14 @@ def everyday_conversation(speaker, functions, name):
     return exchanges
 
 
-def everyday_group(speaker, count):
+def everyday_group(speaker, count, turns=None):
     """Functions of everyday, perhaps beside invented ones."""
     own = everyday.family(speaker, speaker.pick([1, 1, 2, 3, 3, 4, 5, 6, 7, 8]))
     names = {made.name for made in own}
     functions = own + [made for made in made_up.family(speaker, speaker.number(1, 2)) if made.name not in names and speaker.chance(0.2)]
     speaker.random.shuffle(functions)
     name, system = introduced(speaker)
-    return system, [made.entry() for made in functions], [everyday_conversation(speaker, functions, name) for _ in range(count)]
+    return system, [made.entry() for made in functions], [everyday_conversation(speaker, functions, name, turns) for _ in range(count)]
 
 
 def introduced(speaker):
@@ -155,11 +174,16 @@ def introduced(speaker):
     return name, speaker.phrase(talk.SYSTEM_NAMES, name=name, word=values.word(speaker), person=values.person(speaker))
 
 
-MAKERS = {"chat": chat_group, "some": some_group, "everyday": everyday_group}
+MAKERS = {
+    "chat": chat_group, "some": some_group, "long": long_group, "everyday": everyday_group,
+    "choice": choice_group, "invented": invented_group, "easy": functools.partial(invented_group, easy=True),
+}
+NARROW = ("choice", "invented", "easy")  # kinds that now and then are made of few words
 
 
 class Generator:
-    """Endless training groups: tokens of a system block, and conversations that could follow it.
+    """Endless training groups: tokens of a system block, pairs of them of which the first should look at the second, and
+    conversations that could follow it.
 
     A conversation is its tokens, whether the model says each of them, and where it should look when it reads a request and
     says the words of a call: an attention layer, counted from the last, the token that looks, whether it looks into the block,
@@ -171,21 +195,17 @@ class Generator:
         self.speaker = Speaker(seed)
 
     def group(self, kind, count, longest):
-        """`kind` is chat, some, everyday, invented or easy."""
+        """`kind` is one of MAKERS."""
         while True:  # until every conversation has an exchange that fits
-            if kind in MAKERS:
-                system, tools, conversations = MAKERS[kind](self.speaker, count)
-            else:
-                self.speaker.narrow(self.speaker.pick(VOCABULARY_SHARES))
-                system, tools, conversations = invented_group(self.speaker, count, kind == "easy")
-                self.speaker.narrow(1)
+            self.speaker.narrow(self.speaker.pick(VOCABULARY_SHARES) if kind in NARROW else 1)
+            system, tools, conversations = MAKERS[kind](self.speaker, count)
             text = system_block(system, tools)
             block = Text(text, self.tokenizer.encode(text))
             encoded = [self.encode(exchanges, block, longest) for exchanges in conversations]
             encoded = [row for row in encoded if row[0]]
             if 0.8 * count < len(encoded):
                 encoded += encoded[: count - len(encoded)]
-                return block.ids, encoded
+                return block.ids, list(names(block)), encoded
 
     def encode(self, exchanges, block, longest):
         """As many exchanges as fit. Most end with the call, which is harder than the answer, and so do those whose answer has

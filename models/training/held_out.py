@@ -73,6 +73,19 @@ def follow_up_cases(speaker):
             yield case("shipped, follow-up", exchanges, calls(exchanges[-1]))
 
 
+def long_cases(until):
+    """The last request of nine to eleven, or the answer to it."""
+    def cases(speaker):
+        while True:
+            exchanges = shipped.remembered(speaker, [shipped.single(speaker, held_out_patterns) for _ in range(speaker.number(9, 11))])
+            asked = exchanges[-1]
+            if until == "user":
+                yield case("shipped, after eight exchanges", exchanges, calls(asked))
+            elif asked.results[0] not in ({"timers": []}, {"notes": []}):
+                yield case("answers after eight exchanges", exchanges, answer_expected(asked, answer_values(asked)), until=until)
+    return cases
+
+
 def tools_of(functions):
     return [{"type": "function", "function": made.entry()} for made in functions]
 
@@ -115,15 +128,19 @@ def answer_expected(exchange, values):
     return {"contains": values, "calls": [], "says": exchange.reply}
 
 
+def answer_values(exchange):
+    """The values of the result that its answer must hold: of a sum, what comes out."""
+    if exchange.calls[0][0] == "calculate" and "result" in exchange.results[0]:
+        return [json.dumps(exchange.results[0]["result"])]
+    return contained(exchange)
+
+
 def shipped_answer_cases(speaker):
     while True:
         exchange = shipped.single(speaker, held_out_patterns)
         if exchange.results[0] in ({"timers": []}, {"notes": []}):
             continue
-        values = contained(exchange)
-        if exchange.calls[0][0] == "calculate" and "result" in exchange.results[0]:
-            values = [json.dumps(exchange.results[0]["result"])]
-        yield case("answers from the result", [exchange], answer_expected(exchange, values), until="answer")
+        yield case("answers from the result", [exchange], answer_expected(exchange, answer_values(exchange)), until="answer")
 
 
 def unseen_answer_cases(speaker):
@@ -166,6 +183,7 @@ MAKERS = [
     (shipped_cases, EACH), (shipped_parallel_cases, EACH), (follow_up_cases, 60), (unseen_cases("unseen functions", (1, 5)), EACH), (PHRASED, EACH), (PHRASED_BLINDLY, EACH),
     (unseen_cases("choice among 8", (8, 8)), EACH), (unseen_cases("parallel calls, unseen functions", (2, 5), count=3), EACH), (unseen_cases("nested object or array", (1, 4), deep=0.6), EACH),
     (shipped_answer_cases, EACH), (unseen_answer_cases, EACH), (unserved_cases, EACH), (withdrawn_cases, 30), (talk_cases, 76),
+    (long_cases("user"), 60), (long_cases("answer"), 60),
 ]
 
 

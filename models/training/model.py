@@ -71,8 +71,9 @@ class Span:
 class Batch:
     """The tokens of groups: pairs of a block's ids and the conversations after it, lists of ids.
 
-    `told` has for each conversation the places where the told heads must look, (attention layer, token, key): the layer
-    counted from the last, which is 0; the key counted from the start of the block, so that the conversation comes after it.
+    `told` has for each block, and then for each conversation, the places where the told heads must look, (attention layer,
+    token, key): the layer counted from the last, which is 0; the key counted from the start of the block, so that the
+    conversation comes after it.
     """
 
     def __init__(self, groups, told=()):
@@ -94,7 +95,11 @@ class Batch:
         self.spans = pieces + conversations
         self.ends = [block.stop - 1 for block in blocks] + [span.own.stop - 1 for span in conversations]  # of texts
         self.told = {}  # by attention layer and span, queries and keys
-        for span, places in enumerate(told, len(pieces)):
+        in_pieces = [
+            [(layer, token - at, key) for layer, token, key in places if at <= token < at + PIECE]
+            for block, places in zip(blocks, told) for at in range(0, block.stop - block.start, PIECE)
+        ]
+        for span, places in enumerate([*in_pieces, *told[len(blocks) :]]):
             for from_last in {layer for layer, *_ in places}:
                 points = [point for layer, *point in places if layer == from_last]
                 self.told.setdefault(from_last, {})[span] = torch.tensor(points).unbind(1)

@@ -193,14 +193,15 @@ def list_timers(speaker, patterns):
             timer["timer"] = speaker.pick(["timer", f"timer {speaker.number(1, 9)}", f"{speaker.number(1, 60)} minutes"])
         elif speaker.chance(0.1):
             del timer["timer"]
-    if count == 0:
-        reply = "No timers are running."
-    else:
-        lines = [f"the {timer['timer']} timer has {timer['left']} left" if "timer" in timer else f"a timer has {timer['left']} left"
-                 for timer in timers]
-        reply = " and ".join(lines) + "."
-        reply = reply[0].upper() + reply[1:]
-    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("list_timers", {})], [{"timers": timers}], core)
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), timers_reply(timers), [("list_timers", {})], [{"timers": timers}], core)
+
+
+def timers_reply(timers):
+    if not timers:
+        return "No timers are running."
+    lines = [f"the {timer['timer']} timer has {timer['left']} left" if "timer" in timer else f"a timer has {timer['left']} left" for timer in timers]
+    reply = " and ".join(lines) + "."
+    return reply[0].upper() + reply[1:]
 
 
 def convert_units(speaker, patterns):
@@ -254,8 +255,31 @@ def list_notes(speaker, patterns):
     pattern = speaker.pick(patterns.LIST_NOTES)
     core = speaker.phrase(pattern)
     notes = [values.note(speaker)[0] for _ in range(speaker.pick([0, 1, 1, 2, 2, 3]))]
-    reply = f"Your notes: {', '.join(notes)}." if notes else "You have no notes."
-    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), reply, [("list_notes", {})], [{"notes": notes}], core)
+    return Exchange(courteous(speaker, core, pattern in patterns.QUESTIONS), notes_reply(notes), [("list_notes", {})], [{"notes": notes}], core)
+
+
+def notes_reply(notes):
+    return f"Your notes: {', '.join(notes)}." if notes else "You have no notes."
+
+
+def remembered(speaker, exchanges):
+    """A conversation in which lists of notes and timers are of what was added before; up to four of them."""
+    notes, timers = [], []
+    for exchange in exchanges:
+        for (name, arguments), result in zip(exchange.calls, exchange.results):
+            if "error" in result:
+                continue
+            if name == "add_note":
+                notes.append(arguments["text"])
+            elif name == "set_timer":
+                timers.append({"timer": arguments["label"]} if "label" in arguments else {})
+            elif name == "list_notes" and notes and len(exchange.calls) == 1:
+                listed = notes[-speaker.number(1, 4) :]
+                exchange.results, exchange.reply = [{"notes": listed}], notes_reply(listed)
+            elif name == "list_timers" and timers and len(exchange.calls) == 1:
+                listed = [timer | {"left": time_left(speaker)} for timer in timers[-speaker.number(1, 4) :]]
+                exchange.results, exchange.reply = [{"timers": listed}], timers_reply(listed)
+    return exchanges
 
 
 MAKERS = {

@@ -95,10 +95,12 @@ def sources(calls, said, block, request):
         described = block.text.find('", "parameters"', entry, entry_end)
         yield from hint(1, said, said.token_at[at] - 1, block, described)
         yield from along(said, at, name, block, entry + len('"name": "'))
-        named = list(meant(request, name, block, entry + len('"name": "'), described))
-        yield from named
-        if named:
-            yield 2, said, said.token_at[at] - 1, request, named[-1][2]
+        rarest = len(block.text), 0
+        for word, found in meant(request, name, block, entry + len('"name": "'), described):
+            yield found
+            rarest = min(rarest, (block.text.lower().count(word.lower()), -found[2]))
+        if rarest[1]:
+            yield 2, said, said.token_at[at] - 1, request, -rarest[1]
         at += len(name)
         told = list(words_of(arguments))
         times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names
@@ -115,7 +117,7 @@ def sources(calls, said, block, request):
                 yield from hint(1, said, said.token_at[at] - 1, request, mentioned[1] - 1 if mentioned else alone.get(names, -1))
             if is_name and 0 <= described:
                 yield from along(said, at, words, block, described + 1)
-                yield from same_words(request, name_words(words), block, described + 1)
+                yield from (seen for _, seen in same_words(request, name_words(words), block, described + 1))
             elif 0 <= given:
                 yield from along(said, at, words, request, given)
                 if mentioned and single:
@@ -128,6 +130,8 @@ def sources(calls, said, block, request):
 def meant(request, name, block, start, described):
     """Words of a request that a function's description or its name has: there. The name begins at `start`, the description
     ends at `described`."""
+    if len(found := occurrences(name, request.text)) == 1:
+        yield from ((name, seen) for seen in hint(3, request, request.token_at[found[0][1] - 1], block, start + len(name) - 1))
     words = name_words(name)
     begin, known = start + len(name), {word for word, _ in words} | FRAME
     others = [(found.group().lower(), found.span()) for found in re.finditer(r"\w{4,}", block.text[begin : max(begin, described)])]
@@ -136,11 +140,21 @@ def meant(request, name, block, start, described):
 
 
 def same_words(request, words, block, start):
-    """From the end of each word that the request has once to the end of the same in the block; places count from `start`."""
+    """Words that the request has once, and, from the end of each, the end of the same in the block; places count from `start`."""
     text = request.text.lower()
     for word, (_, end) in words:
         if len(found := occurrences(word, text)) == 1:
-            yield from hint(3, request, request.token_at[found[0][1] - 1], block, start + end - 1)
+            for seen in hint(3, request, request.token_at[found[0][1] - 1], block, start + end - 1):
+                yield word, seen
+
+
+def names(block):
+    """What the fifth layer from the last sees while the list of functions is read: from all that is said of a function the start
+    of its name, so that whoever finds a word there knows whose it is. Pairs of tokens."""
+    starts = [found.end() for found in re.finditer('"name": "', block.text)]
+    for start, end in zip(starts, [*starts[1:], len(block.text)]):
+        first = block.token_at[start]
+        yield from ((token, first) for token in range(first, block.token_at[end - 1]))
 
 
 def joined(request, mentioned, start, end):

@@ -32,12 +32,13 @@ WARM_UP, FALL = 60, 0.6  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
-TOLD_LAYERS = 4  # the last attention layers, as many as `sources.py` tells where to look
+TOLD_LAYERS = 5  # the last attention layers, as many as `sources.py` tells where to look
 TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
-CHAT_ROWS, SOME_GROUPS, SOME_ROWS = 10, 1, 8  # of a step and a process: conversations with all shipped functions, or with some
-GROUPS, ROWS = 3, 8  # groups of other functions, and their conversations
-LONGEST_CHAT, LONGEST = 208, 320  # tokens of a conversation with shipped functions, and with others, whose requests for three calls are longer
-AHEAD = 12  # steps
+# Of twelve steps, in each process: batches of this kind, their conversations, and the most tokens of one. `chat` has all shipped functions,
+# `some` a part of them; choices have no room for the answer.
+SMALL = {"chat": (3, 10, 208), "some": (3, 8, 208), "long": (2, 2, 1000), "choice": (4, 16, 112)}
+AHEAD = sum(count for count, *_ in SMALL.values())
+GROUPS, ROWS, LONGEST = 3, 8, 320  # of the other batch of a step: groups of functions, their conversations, and the most tokens of one
 LIBC = ctypes.CDLL(None)
 TRIM_EVERY = 40  # steps; tensors of ever other sizes leave gaps in the heap, which grew to 12 GB in half an hour
 LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
@@ -59,8 +60,12 @@ def mixture(progress):
     return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "invented", "everyday"]
 
 
+def mean(losses):
+    return round(sum(losses) / len(losses), 4)
+
+
 class Batches:
-    """Per step one batch of the shipped functions and one of others.
+    """Per step one small batch, mostly of the shipped functions, and one of three groups of others.
 
     Groups are made for several steps ahead and dealt out by length, so that little is padding. `random` is the same in all
     processes: then all have their long batches in the same steps, and none waits for another.
@@ -68,20 +73,19 @@ class Batches:
 
     def __init__(self, generator, random, knows_calls):
         self.generator, self.random, self.knows_calls = generator, random, knows_calls
-        self.chat, self.others = [], []
+        self.small, self.others = [], []
 
     def step(self, progress):
-        if not self.chat:
+        """The kind of the small batch, and both batches."""
+        if not self.small:
             self.fill(mixture(1 if self.knows_calls else progress))
-        return [self.chat.pop(), self.others.pop()]
+        kind, small = self.small.pop()
+        return kind, [small, self.others.pop()]
 
     def fill(self, kinds):
-        chat = self.generator.group("chat", CHAT_ROWS * AHEAD // 2, LONGEST_CHAT)
-        rows = sorted(chat[1], key=lambda row: len(row[0]))
-        whole = [batch_of([(chat[0], rows[at : at + CHAT_ROWS])]) for at in range(0, len(rows), CHAT_ROWS)]
-        self.chat = whole + self.groups(["some"] * (AHEAD // 2), SOME_GROUPS, SOME_ROWS, LONGEST_CHAT)
+        self.small = [(kind, batch) for kind, (count, rows, longest) in SMALL.items() for batch in self.groups([kind] * count, 1, rows, longest)]
         self.others = self.groups(kinds * (AHEAD // len(kinds)), GROUPS, ROWS, LONGEST)
-        self.random.shuffle(self.chat)
+        self.random.shuffle(self.small)
         self.random.shuffle(self.others)
 
     def groups(self, kinds, count, rows, longest):
@@ -93,12 +97,14 @@ class Batches:
 
 def batch_of(groups):
     """A batch, and which of its tokens the model itself says."""
-    told, said = [], [False] * sum(len(block) for block, _ in groups)
-    for block, conversations in groups:
+    told, said = [], [False] * sum(len(block) for block, *_ in groups)
+    for block, names, conversations in groups:
+        told.append([(TOLD_LAYERS - 1, token, there) for token, there in names])
+    for block, _, conversations in groups:
         for _, marks, looks in conversations:
             said += marks
             told.append([(from_last, token, there if in_block else len(block) + there) for from_last, token, in_block, there in looks])
-    return Batch([(block, [tokens for tokens, *_ in conversations]) for block, conversations in groups], told), torch.tensor(said)
+    return Batch([(block, [tokens for tokens, *_ in conversations]) for block, _, conversations in groups], told), torch.tensor(said)
 
 
 def targets(batch, said, random):
@@ -226,12 +232,14 @@ class Run:
         return flat[-len(numbers) :].tolist()
 
     def advance(self):
-        """One step; returns the loss per target token of each kind of batch, and per place told to each attention layer, from the last."""
+        """One step; returns the kind of its small batch, and the loss per target token of both batches and per place told to each
+        attention layer, from the last."""
         progress, tokens, spoken, losses, told = self.progress(), 0, 0, [], []
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = self.args.rate * rate_factor(self.step, progress, self.args.again and self.args.again / self.args.minutes)
-        made = [(batch, *targets(batch, said, self.random)) for batch, said in self.batches.step(progress)]
+        kind, batches = self.batches.step(progress)
+        made = [(batch, *targets(batch, said, self.random)) for batch, said in batches]
         total = sum(weights.sum() for *_, weights in made)
         for batch, rows, following, weights in made:
             batch.to(self.args.device, self.args.kind)
@@ -261,7 +269,7 @@ class Run:
                 self.average[name].lerp_(weight, 1 - keep)
         self.step += 1
         self.seconds += min(seconds, LONGEST_STEP)
-        return losses
+        return kind, losses
 
     def train(self):
         shown, saved = [], time.monotonic()
@@ -272,9 +280,10 @@ class Run:
             if self.rank:
                 continue
             if self.step % 20 == 0:
-                means = [sum(each) / len(shown) for each in zip(*shown)]
+                small, other, *told = zip(*(losses for _, losses in shown))
+                small = {kind: mean([loss for (each, _), loss in zip(shown, small) if each == kind]) for kind in sorted({kind for kind, _ in shown})}
                 shown = []
-                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, "chat": round(means[0], 4), "other": round(means[1], 4), "told": [round(mean, 4) for mean in means[2:]]}
+                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, **small, "other": mean(other), "told": [mean(each) for each in told]}
                 print(json.dumps(report), flush=True)
                 with (self.args.run / "log.jsonl").open("a") as log:
                     log.write(json.dumps(report) + "\n")
