@@ -19,9 +19,9 @@ use terminal::{Terminal, ring};
 
 /// Rounds of calls that one message may lead to, so that a model cannot call without end.
 const MOST_ROUNDS: usize = 8;
-/// Messages that the demo model sees of the person: it has learned from no longer conversations, and garbles its answers
-/// in them.
-const DEMO_TURNS: usize = 3;
+/// Messages that the demo model sees of the person: it has learned from conversations not much longer, and would garble its
+/// answers in them.
+const DEMO_TURNS: usize = 10;
 
 pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
     // A small model calls functions that it has never seen rightly a third more often: models/README.md.
