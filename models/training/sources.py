@@ -80,9 +80,9 @@ def sources(calls, said, block, request):
     `said` is the message with the calls, `block` the one with the functions. Before its words are said, the last layer sees
     the words themselves, and the one before, which only helps to find them, before a function's name the end of its
     description, and before a field's name and its value what the request calls the field, or else the value. The third from the
-    last sees before a function's name what the request calls the function. Two layers work while the request is read: the
-    third from the last joins values and what the request calls their fields, the fourth sees for words of the request the
-    same words in the function that will be called.
+    last sees before a function's name the word of the request that the fewest functions have. Two layers work while the request
+    is read: the third from the last joins values and what the request calls their fields, the fourth sees for words of the
+    request the same words in the function that will be called, and finds there what the fifth has seen: see `names`.
     """
     at = 0
     for name, arguments in calls:
