@@ -374,6 +374,7 @@ mod tests {
                 "messages": [{ "role": "user", "content": "Hi" }],
                 "logprobs": true,
                 "top_logprobs": 2,
+                "reasoning_effort": "none",
                 "max_completion_tokens": 5,
                 "tools": [{ "type": "function", "function": { "name": "f", "parameters": schema } }],
                 "tool_choice": { "type": "function", "function": { "name": "f" } },
