@@ -95,12 +95,11 @@ def sources(calls, said, block, request):
         described = block.text.find('", "parameters"', entry, entry_end)
         yield from hint(1, said, said.token_at[at] - 1, block, described)
         yield from along(said, at, name, block, entry + len('"name": "'))
-        rarest = len(block.text), 0
-        for word, found in meant(request, name, block, entry + len('"name": "'), described):
-            yield found
-            rarest = min(rarest, (block.text.lower().count(word.lower()), -found[2]))
-        if rarest[1]:
-            yield 2, said, said.token_at[at] - 1, request, -rarest[1]
+        named = list(meant(request, name, block, entry + len('"name": "'), described))
+        yield from (seen for _, seen in named)
+        if named:  # of words that are as rare, the last
+            _, (_, _, token, *_) = min(named, key=lambda each: (block.text.lower().count(each[0].lower()), -each[1][2]))
+            yield 2, said, said.token_at[at] - 1, request, token
         at += len(name)
         told = list(words_of(arguments))
         times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names

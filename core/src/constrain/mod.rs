@@ -1,9 +1,9 @@
 //! Calls, and replies, that are correct by construction: which tokens may come next.
 //!
 //! [`calls`] writes what a block of calls may hold, for the functions offered, as a grammar of llguidance, with the
-//! [`values`] that their schemas take. A
-//! [`Constrainer`] makes a [`Constraint`] of it, over the [`vocabulary`] of one model; the constraint follows the tokens
-//! as they are written. What a grammar accepts, the parser reads without repair and validation passes without remark.
+//! [`values`] that their schemas take. A [`Constrainer`] makes a [`Constraint`] of it, over the [`vocabulary`] of one
+//! model; the constraint follows the tokens as they are written. What a grammar accepts, the parser reads without repair
+//! and validation passes without remark.
 
 mod calls;
 mod check;

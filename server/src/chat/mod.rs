@@ -24,7 +24,7 @@ const MOST_ROUNDS: usize = 8;
 const DEMO_TURNS: usize = 10;
 
 pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
-    // A small model calls functions that it has never seen rightly a third more often: models/README.md.
+    // A small model makes more of its calls rightly so: models/README.md has both.
     let options = GenerationOptions { tool_call_constraint: ToolCallConstraint::Typed, ..arguments.sampling.options() };
     options.check()?;
     let offered = match &arguments.functions {
