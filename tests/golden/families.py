@@ -41,7 +41,7 @@ class Family:
     @property
     def is_permuted(self):
         """llama.cpp's converter puts the pairs of a head beside each other."""
-        return self.architecture == "llama"
+        return self.architecture in ("llama", "smollm3")
 
 
 def config(model_type, layers, heads, kv_heads, tied, **keys):

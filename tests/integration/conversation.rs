@@ -240,6 +240,8 @@ fn what_cannot_start_leaves_the_history_alone() {
     let conversation = runner.create_conversation("");
     let bad = GenerationOptions { temperature: Some(-1.0), ..Default::default() };
     check_error(ask(&conversation, bad), ErrorKind::InvalidOption("temperature"));
+    let of_no_token = GenerationOptions { logit_bias: [(1_000_000, 1.0)].into(), ..Default::default() };
+    check_error(ask(&conversation, of_no_token), ErrorKind::InvalidOption("logit_bias"));
     for message in [ChatMessage::user(""), ChatMessage::assistant("a"), ChatMessage::system("a")] {
         check_error(conversation.generate_response(message, options(1)), ErrorKind::InvalidMessage);
     }

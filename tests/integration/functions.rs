@@ -1,7 +1,9 @@
 //! Functions that are run along with a reply, and functions and replies whose types are Rust's own.
 
 use std::fs;
+use std::pin::Pin;
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -10,6 +12,7 @@ use causerie::{
     ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, GenerationOptions,
     MessageResponse, OnBusy, OnCancel, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice, functions_to_json,
 };
+use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::fixture;
@@ -207,6 +210,43 @@ fn a_turn_that_is_passed_over_leaves_no_call_open() {
         drop(rounds);
         assert_eq!(texts(&conversation), left, "{on_cancel:?}");
     }
+}
+
+#[test]
+fn an_edit_closes_the_calls_of_a_turn_that_is_passed_over() {
+    let conversation = conversation([call("[f()]")]);
+    let message = Some(user("1"));
+    let mut rounds =
+        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
+    let is_run = |event: &Option<_>| matches!(event, Some(Ok(causerie::RoundEvent::Run(_))));
+    while !is_run(&pollster::block_on(rounds.next())) {}
+    rounds.cancel(); // and its reader is kept, but never reads on
+    conversation.append_to_history(user("2")).unwrap();
+    assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#, "2"]);
+}
+
+#[test]
+fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
+    let script =
+        [call("[f()]"), "long ".repeat(40).as_str().into(), "Barrier. ".repeat(40).as_str().into(), "Two.".into()];
+    let runner = script.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load().unwrap();
+    let conversation = runner.create_conversation("");
+    let message = Some(user("1"));
+    let mut rounds =
+        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
+    let is_run = |event: &Option<_>| matches!(event, Some(Ok(causerie::RoundEvent::Run(_))));
+    while !is_run(&pollster::block_on(rounds.next())) {}
+
+    // Queued between the replies of the first, and so before the second of them.
+    let queued = GenerationOptions { on_busy: OnBusy::Queue, ..Default::default() };
+    let mut next = conversation.generate_response(user("2"), queued);
+    assert!(Pin::new(&mut next).poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+    rounds.answer(vec![FunctionOutcome::Returned(causerie::Value::Null)]);
+    pollster::block_on(rounds.next()); // the outcome
+    pollster::block_on(rounds.next()); // the text begins
+    ends(runner.complete("Barrier", GenerationOptions::default())); // meanwhile the channel fills
+    rounds.cancel();
+    assert_eq!(ends(next).full_message.text(), "Two.");
 }
 
 /// The weather in a city.

@@ -63,6 +63,19 @@ fn replies_wait_in_line_when_they_are_told_to() {
 }
 
 #[test]
+fn what_a_cancelled_reply_left_can_be_edited_at_once() {
+    let conversation = runner().create_conversation("");
+    for is_dropped in [false, true].repeat(10) {
+        let mut stream = ask(&conversation, "a", options(usize::MAX));
+        pull(&mut stream);
+        stream.cancel();
+        let _unread = (!is_dropped).then_some(stream);
+        conversation.truncate(0).unwrap();
+    }
+    assert!(conversation.history().is_empty());
+}
+
+#[test]
 fn a_reply_cancelled_in_the_line_leaves_no_trace() {
     let conversation = runner().create_conversation("");
     let mut first = ask(&conversation, "a", options(usize::MAX));

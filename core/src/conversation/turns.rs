@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::ReplyNews;
 use crate::error::{ErrorKind, Result, SdkError};
@@ -12,6 +12,8 @@ use crate::options::{GenerationOptions, OnBusy, OnCancel};
 /// What all handles of a conversation share.
 pub(super) struct Turns {
     state: Mutex<State>,
+    /// Signalled when a turn has left the line.
+    left: Condvar,
 }
 
 struct State {
@@ -41,7 +43,8 @@ struct Turn {
 
 impl Turns {
     pub(super) fn new(history: Vec<ChatMessage>) -> Self {
-        Self { state: Mutex::new(State { history, turns: VecDeque::new(), reply: None, next_id: 0 }) }
+        let state = State { history, turns: VecDeque::new(), reply: None, next_id: 0 };
+        Self { state: Mutex::new(state), left: Condvar::new() }
     }
 
     pub(super) fn history(&self) -> Vec<ChatMessage> {
@@ -53,10 +56,20 @@ impl Turns {
         !self.lock().turns.is_empty()
     }
 
-    /// Changes the history between turns.
+    /// Changes the history between turns. Replies that are cancelled are waited for: they end with the step of the model that
+    /// is under way.
     pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Vec<ChatMessage>) -> T) -> Result<T> {
         let mut state = self.lock();
-        if state.turns.is_empty() { Ok(edit(&mut state.history)) } else { Err(busy()) }
+        loop {
+            state.close_abandoned(None);
+            if state.turns.is_empty() {
+                return Ok(edit(&mut state.history));
+            }
+            if !state.turns.iter().all(Turn::is_cancelled) {
+                return Err(busy());
+            }
+            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Takes a place in the line, for one reply or for several. Behind replies that are cancelled there is always one.
@@ -84,6 +97,7 @@ impl Turns {
     /// Leaves the line.
     pub(super) fn withdraw(&self, id: u64) {
         self.lock().turns.retain(|turn| turn.id != id);
+        self.left.notify_all();
     }
 
     /// A reply of a turn that is held is about to be queued.
@@ -111,26 +125,20 @@ impl Turns {
         let mut state = self.lock();
         state.with(id, Turn::close_calls);
         state.let_go(id); // under the same lock: the reply may end meanwhile
+        self.left.notify_all();
     }
 
     /// A turn that was held ends with the reply that is being written, or now.
     pub(super) fn let_go(&self, id: u64) {
         self.lock().let_go(id);
+        self.left.notify_all();
     }
 
     /// The history when it is this one's turn, else `None`.
     pub(super) fn begin(&self, id: u64) -> Option<Vec<ChatMessage>> {
         let mut state = self.lock();
-        let State { history, turns, .. } = &mut *state;
-        // One that was cancelled between its replies may have nobody to end it.
-        turns.retain_mut(|turn| {
-            let stays = turn.id == id || turn.is_replying || !turn.is_held || !turn.is_cancelled();
-            if !stays {
-                turn.close_calls(history);
-            }
-            stays
-        });
-        (turns.front()?.id == id).then(|| history.clone())
+        state.close_abandoned(Some(id));
+        (state.turns.front()?.id == id).then(|| state.history.clone())
     }
 
     /// The turn has begun, with these messages.
@@ -161,6 +169,7 @@ impl Turns {
                 if !turn.is_held {
                     turns.remove(at);
                 }
+                self.left.notify_all();
             }
         }
     }
@@ -177,6 +186,18 @@ impl State {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
             act(turn, &mut self.history);
         }
+    }
+
+    /// Closes turns that were cancelled between their replies, which may have nobody to end them; not the one that asks.
+    fn close_abandoned(&mut self, asking: Option<u64>) {
+        let Self { history, turns, .. } = self;
+        turns.retain_mut(|turn| {
+            let stays = Some(turn.id) == asking || turn.is_replying || !turn.is_held || !turn.is_cancelled();
+            if !stays {
+                turn.close_calls(history);
+            }
+            stays
+        });
     }
 
     fn let_go(&mut self, id: u64) {

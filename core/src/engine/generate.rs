@@ -103,12 +103,14 @@ impl Generation {
 
     /// Sends what waits, then makes the prompt, or plans what the model reads next: a stretch of the prompt, or one token.
     pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
-        if self.is_cancelled() {
+        let is_cancelled = self.is_cancelled();
+        if is_cancelled {
             self.end(FinishReason::Interrupted);
             self.keep(cache);
         }
         if !self.send() {
-            return Progress::Waiting;
+            // The reader may be gone for long; a reply that waited for this one's end need not be.
+            return if is_cancelled { Progress::Worked } else { Progress::Waiting };
         }
         if self.has_ended {
             return Progress::Finished;
@@ -129,22 +131,28 @@ impl Generation {
         Some(Step { ids: &reading.ids, state: self.state.as_mut()?, logits: &mut self.logits, n_logits })
     }
 
-    /// Leaves a stretch of a prompt for later when no room is left for it among those that are read now.
-    pub(crate) fn postpone_beyond(&mut self, n_left: &mut usize) {
+    /// Whether a stretch of the prompt is planned.
+    pub(crate) fn reads_prompt(&self) -> bool {
+        self.reading.as_ref().is_some_and(|reading| reading.end <= self.stats.prompt_tokens)
+    }
+
+    /// Takes its part of the tokens that a step has left. A stretch of a prompt for which no room is left waits for a later
+    /// step; a reply goes on with as many of its tokens as have room, and with one at least.
+    pub(crate) fn fit(&mut self, n_left: &mut usize) {
+        let is_prompt = self.reads_prompt();
         let Some(reading) = &mut self.reading else { return };
-        if *n_left < reading.ids.len() {
-            reading.drop_draft();
+        if reading.fit(n_left) {
+            return;
         }
-        match n_left.checked_sub(reading.ids.len()) {
-            _ if reading.ids.len() <= 1 => {}
-            Some(left) => *n_left = left,
-            None => {
-                self.reading = None;
-                // What is read meanwhile may serve as the beginning of this prompt.
-                if self.state.as_ref().is_some_and(|state| state.n_tokens() == self.stats.cached_prompt_tokens) {
-                    self.state = None;
-                }
-            }
+        if !is_prompt {
+            reading.shorten(*n_left);
+            *n_left = 0;
+            return;
+        }
+        self.reading = None;
+        // What is read meanwhile may serve as the beginning of this prompt.
+        if self.state.as_ref().is_some_and(|state| state.n_tokens() == self.stats.cached_prompt_tokens) {
+            self.state = None;
         }
     }
 
@@ -205,9 +213,10 @@ impl Generation {
     /// Makes the prompt, or plans to read a stretch of it, or the token picked last.
     fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<Progress> {
         if let Some(prepare) = &mut self.prepare {
+            self.sampler.check(loaded.tokenizer.n_tokens())?; // before the message is in the history
             let Some(prepared) = prepare(loaded) else { return Ok(Progress::Waiting) };
             self.prepare = None;
-            self.begin(prepared?, loaded)?;
+            self.begin(prepared?);
             return Ok(Progress::Worked);
         }
         let state = match &mut self.state {
@@ -261,8 +270,7 @@ impl Generation {
         Ok(())
     }
 
-    fn begin(&mut self, prepared: Prepared, loaded: &LoadedModel) -> Result<()> {
-        self.sampler.check(loaded.tokenizer.n_tokens())?;
+    fn begin(&mut self, prepared: Prepared) {
         self.stats.queue_time = self.clock.requested.elapsed();
         self.stats.prompt_tokens = prepared.tokens.len();
         self.sampler.read(&prepared.tokens);
@@ -270,7 +278,6 @@ impl Generation {
         self.prompt_report = prepared.report;
         self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.guide.holds_text());
         self.guide = prepared.guide;
-        Ok(())
     }
 
     /// Leaves the state to prompts that go on from here.
@@ -418,13 +425,13 @@ impl Generation {
     /// Ends with an error; what was parsed before it is still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
         self.state = None; // it may have read half a step
+        self.terminal = Some(Err(err)); // whatever happens below
+        self.has_ended = true;
         if 0 < self.stats.prompt_tokens {
             self.transcript.finish(ReplyEnd::Interrupted);
             let _ = self.partial.set(self.transcript.reply.message(true)); // set once: a reply ends once
         }
         self.tell_end(None);
-        self.terminal = Some(Err(err));
-        self.has_ended = true;
     }
 
     /// Drops the reply without a word to its listener.

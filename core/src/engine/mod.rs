@@ -312,7 +312,7 @@ impl Worker {
                     for generation in &mut self.generations {
                         // A panic ends its own reply, not the others.
                         if catch_unwind(AssertUnwindSafe(|| generation.unload())).is_err() {
-                            generation.fail(unloaded());
+                            fail(generation, unloaded());
                         }
                     }
                     self.cache = PrefixCache::new(0, 0);
@@ -340,9 +340,13 @@ impl Worker {
             progress != Progress::Finished
         });
         let Some(loaded) = loaded else { return has_worked };
-        // First come, first read: prompts fill one stretch together, so that a step stays as short as one.
+        // Prompts fill one stretch together, first come, first read, so that a step stays as short as one. Replies go on
+        // beside them, at least token by token, and never hold up a prompt.
         let mut n_left = if loaded.model.shares_passes() { PREFILL_CHUNK } else { usize::MAX };
-        self.generations.iter_mut().for_each(|generation| generation.postpone_beyond(&mut n_left));
+        for is_prompt in [true, false] {
+            let those = self.generations.iter_mut().filter(|generation| generation.reads_prompt() == is_prompt);
+            those.for_each(|generation| generation.fit(&mut n_left));
+        }
         let mut steps: PerSequence<Step<'_>> = self.generations.iter_mut().filter_map(Generation::reading).collect();
         if steps.is_empty() {
             return has_worked;
@@ -363,9 +367,14 @@ impl Worker {
 /// A panic ends its own reply, not the others; one while the model reads ends all that it reads for.
 fn guarded(generation: &mut Generation, step: impl FnOnce(&mut Generation) -> Progress) -> Progress {
     catch_unwind(AssertUnwindSafe(|| step(generation))).unwrap_or_else(|_| {
-        generation.fail(failure());
+        fail(generation, failure());
         Progress::Worked
     })
+}
+
+/// Ends a reply that panicked. What parses it may panic once more; the reply has its end by then.
+fn fail(generation: &mut Generation, err: SdkError) {
+    let _ = catch_unwind(AssertUnwindSafe(|| generation.fail(err)));
 }
 
 fn failure() -> SdkError {

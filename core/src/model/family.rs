@@ -113,8 +113,8 @@ const LFM2: Family = Family {
     ..PLAIN
 };
 
-/// GGUF files of Llama, and of Mistral, which go by its name there, hold the rows of queries and keys in an order of
-/// their own: neighbours make a pair.
+/// GGUF files of Llama, of Mistral, which go by its name there, and of SmolLM3 hold the rows of queries and keys in an order
+/// of their own: neighbours make a pair.
 const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: Pairing::Neighbours, ..PLAIN };
 
 /// All families. Of those with one GGUF name, the first reads the file.
@@ -128,6 +128,7 @@ pub(crate) static FAMILIES: [Family; 7] = [
     Family {
         gguf: "smollm3",
         model_type: "smollm3",
+        gguf_pairing: Pairing::Neighbours,
         default_theta: 2_000_000.0,
         no_rope_interval: Some(4),
         window: WindowRule::WithoutRope,

@@ -74,12 +74,13 @@ impl Sizes {
             let page = CacheShape { n_heads: heads.n_keys, head_dim: heads.head_dim, cache_type: self.cache_type };
             product([page.page_bytes(), n_tokens.div_ceil(page.page_tokens())])
         };
-        self.heads.iter().map(bytes_of).sum()
+        self.heads.iter().map(bytes_of).fold(0, u64::saturating_add)
     }
 
     /// Bytes of what the convolutions remember of a sequence.
     pub(crate) fn convolution_bytes(&self) -> u64 {
-        self.convolutions.iter().map(|window| product([window - 1, self.hidden, FLOAT])).sum()
+        let bytes = self.convolutions.iter().map(|window| product([window - 1, self.hidden, FLOAT]));
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// Bytes of the numbers between two weights, while `chunk` tokens are read.
@@ -92,7 +93,7 @@ impl Sizes {
             // Those of one expert at a time, of which all rows may be.
             rows += 4 * (2 * self.feed_forward + self.hidden) + 6 * widest;
         }
-        product([rows, chunk]) + product([2, self.n_vocabulary, FLOAT])
+        product([rows, chunk]).saturating_add(product([2, self.n_vocabulary, FLOAT]))
     }
 }
 

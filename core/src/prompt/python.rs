@@ -52,13 +52,37 @@ impl Object for Literal {
     }
 }
 
-/// Jinja's `tojson` as chat templates know it: `json.dumps(value, ensure_ascii=False, indent=indent)`.
-pub(crate) fn json(value: &Value, indent: Option<usize>) -> Result<String, Error> {
-    if indent.is_some_and(|indent| WIDEST_INDENT < indent) {
+/// How JSON is laid out, by the names that `json.dumps` has for it.
+#[derive(Default)]
+pub(crate) struct Layout {
+    /// Spaces of one level; without, all stands on one line.
+    pub(crate) indent: Option<usize>,
+    /// Between items, and after keys; `", "` and `": "` unless said, the first without its space where lines are indented.
+    pub(crate) separators: Option<(String, String)>,
+    pub(crate) sort_keys: bool,
+}
+
+impl Layout {
+    fn between_items(&self) -> &str {
+        match &self.separators {
+            Some((separator, _)) => separator,
+            None if self.indent.is_some() => ",",
+            None => ", ",
+        }
+    }
+
+    fn after_keys(&self) -> &str {
+        self.separators.as_ref().map_or(": ", |(_, separator)| separator)
+    }
+}
+
+/// Jinja's `tojson` as chat templates know it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
+pub(crate) fn json(value: &Value, layout: &Layout) -> Result<String, Error> {
+    if layout.indent.is_some_and(|indent| WIDEST_INDENT < indent) {
         return Err(refused("the indent is too wide"));
     }
     let mut out = String::new();
-    write_json(&mut out, value, indent, 0)?;
+    write_json(&mut out, value, layout, 0)?;
     Ok(out)
 }
 
@@ -67,23 +91,28 @@ fn check_size(out: &str, level: usize) -> Result<(), Error> {
     if DEEPEST < level || LONGEST < out.len() { Err(refused("a value is too large to print")) } else { Ok(()) }
 }
 
-fn write_json(out: &mut String, value: &Value, indent: Option<usize>, level: usize) -> Result<(), Error> {
+fn write_json(out: &mut String, value: &Value, layout: &Layout, level: usize) -> Result<(), Error> {
     check_size(out, level)?;
     match value.kind() {
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
         ValueKind::String => write_json_string(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq | ValueKind::Iterable => {
-            write_items(out, ['[', ']'], value.try_iter()?, indent, level, |out, item| {
-                write_json(out, &item, indent, level + 1)
+            write_items(out, ['[', ']'], value.try_iter()?, layout, level, |out, item| {
+                write_json(out, &item, layout, level + 1)
             })?;
         }
         ValueKind::Map => {
-            write_items(out, ['{', '}'], value.try_iter()?, indent, level, |out, key| {
-                let text = if key.kind() == ValueKind::String { key.to_string() } else { json(&key, None)? };
+            let mut keys: Vec<Value> = value.try_iter()?.collect();
+            if layout.sort_keys {
+                keys.sort();
+            }
+            write_items(out, ['{', '}'], keys.into_iter(), layout, level, |out, key| {
+                let text =
+                    if key.kind() == ValueKind::String { key.to_string() } else { json(&key, &Layout::default())? };
                 write_json_string(out, &text)?;
-                out.push_str(": ");
-                write_json(out, &value.get_item(&key)?, indent, level + 1)
+                out.push_str(layout.after_keys());
+                write_json(out, &value.get_item(&key)?, layout, level + 1)
             })?;
         }
         _ => match (value.downcast_object_ref::<Literal>(), number(value)) {
@@ -99,12 +128,12 @@ fn write_items<T>(
     out: &mut String,
     brackets: [char; 2],
     items: impl Iterator<Item = T>,
-    indent: Option<usize>,
+    layout: &Layout,
     level: usize,
     mut write: impl FnMut(&mut String, T) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let line = |out: &mut String, level: usize| {
-        if let Some(indent) = indent {
+        if let Some(indent) = layout.indent {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', indent * level));
         }
@@ -113,7 +142,7 @@ fn write_items<T>(
     let mut is_empty = true;
     for item in items {
         if !is_empty {
-            out.push_str(if indent.is_some() { "," } else { ", " });
+            out.push_str(layout.between_items());
         }
         is_empty = false;
         line(out, level + 1);
@@ -146,10 +175,11 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq | ValueKind::Iterable => {
-            write_items(out, ['[', ']'], value.try_iter()?, None, 0, |out, item| write_repr(out, &item, level + 1))?;
+            let layout = Layout::default();
+            write_items(out, ['[', ']'], value.try_iter()?, &layout, 0, |out, item| write_repr(out, &item, level + 1))?;
         }
         ValueKind::Map => {
-            write_items(out, ['{', '}'], value.try_iter()?, None, 0, |out, key| {
+            write_items(out, ['{', '}'], value.try_iter()?, &Layout::default(), 0, |out, key| {
                 write_repr(out, &key, level + 1)?;
                 out.push_str(": ");
                 write_repr(out, &value.get_item(&key)?, level + 1)
@@ -216,13 +246,34 @@ mod tests {
         assert_eq!(text(&Value::from("it's")).unwrap(), "it's");
     }
 
+    /// The expected texts are those of Python's `json.dumps`.
     #[test]
     fn json_prints_as_python_does() {
-        assert_eq!(json(&sample(), None).unwrap(), r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#);
+        let indented = |indent| Layout { indent: Some(indent), ..Layout::default() };
         assert_eq!(
-            json(&Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]), Some(2)).unwrap(),
+            json(&sample(), &Layout::default()).unwrap(),
+            r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#
+        );
+        assert_eq!(
+            json(&Value::from(vec![Value::from(vec![1]), Value::from(Vec::<i64>::new())]), &indented(2)).unwrap(),
             "[\n  [\n    1\n  ],\n  []\n]"
         );
-        assert!(json(&sample(), Some(1_000_000_000)).is_err());
+        assert!(json(&sample(), &indented(1_000_000_000)).is_err());
+    }
+
+    #[test]
+    fn json_has_the_separators_that_a_template_asks_for() {
+        let inner = Value::from_pairs([("z", 1), ("Z", 2), ("é", 3)]);
+        let value = Value::from_pairs([("b", Value::from(vec![1, 2])), ("a", inner)]);
+        let separators = Some((",".to_owned(), ":".to_owned()));
+        let compact = Layout { separators: separators.clone(), ..Layout::default() };
+        assert_eq!(json(&value, &compact).unwrap(), r#"{"b":[1,2],"a":{"z":1,"Z":2,"é":3}}"#);
+        let sorted = Layout { sort_keys: true, ..Layout::default() };
+        assert_eq!(json(&value, &sorted).unwrap(), r#"{"a": {"Z": 2, "z": 1, "é": 3}, "b": [1, 2]}"#);
+        let all = Layout { indent: Some(1), separators, sort_keys: true };
+        assert_eq!(
+            json(&value, &all).unwrap(),
+            "{\n \"a\":{\n  \"Z\":2,\n  \"z\":1,\n  \"é\":3\n },\n \"b\":[\n  1,\n  2\n ]\n}"
+        );
     }
 }

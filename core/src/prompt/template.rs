@@ -97,8 +97,11 @@ fn whitespace() -> SyntaxConfig {
 fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
     let indent = indent.or(options.get::<Option<usize>>("indent")?);
     let _: Option<bool> = options.get("ensure_ascii")?; // chat templates only ever switch it off, where it is already
+    let separators = options.get::<Option<Vec<String>>>("separators")?.map(<[String; 2]>::try_from).transpose();
+    let separators = separators.map_err(|_| refused("separators are two texts"))?.map(|[item, key]| (item, key));
+    let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or_default();
     options.assert_all_used()?;
-    let text = python::json(value, indent)?;
+    let text = python::json(value, &python::Layout { indent, separators, sort_keys })?;
     budget::spend(state, text.len())?;
     Ok(Value::from(text))
 }
