@@ -185,12 +185,14 @@ OPENING = (
 )
 JOINING = (
     "[is|are|was|were|as|at|of|to|equals|like|here|exactly|about|simply|just|reads|says|must be|can be|could be|may be|shall be|will be|stays|remains|becomes|gets|has|contains|its|whose|set|let|having|make|regards|with|being set at|on|in|by|from|under|around|near|currently|always|again|today|this time|only|maybe|perhaps|please|"
-    "comes to|comes from|turns into|amounts to|ought to be|needs to be|has to be|has become|got|gives|takes|holds|keeps|shows|means|stands at|counts|starts at|points to|goes by|known as|called|labelled|marked|chosen as|given as|entered as|written as|put at|fixed at|kept at|will read|would read|used to be|if possible|namely|that is|precisely|actually|for now|->|:|=|-|==|,]"
+    "comes to|comes from|turns into|amounts to|ought to be|needs to be|has to be|has become|got|gives|takes|holds|keeps|shows|means|stands at|counts|starts at|points to|goes by|known as|called|labelled|marked|chosen as|given as|entered as|written as|put at|fixed at|kept at|will read|would read|used to be|if possible|namely|that is|precisely|actually|for now|->|:|=|-|==]"
 )
 BACKWARDS = "[as|for|is|are|in|into|under|on|at|to|of|about|becomes|remains|stays|will be|must be|can be|shall be|serves as|counts as|works as|acts as|fits|fills|belongs to|belongs in|stands for|is for|is our|is my|is what we call|describes|names|sets|makes|gives|regards|having|whose|its|let|again as|please as|just as|only as|now as|should be|has to be|is used as|is meant as|is taken as|is chosen for|is needed as|as far as|regarding|concerning|towards|within|being]"
+CLAUSE = "[I'd choose|I would take|we chose|we'd go for|they need|she prefers|he asked for|I'm thinking of|I would suggest|we take|let me have|I settled on|we agreed on|note down|let's take|I'd rather have|you can take|they gave me|I was told|it says|I believe in|give it|we'll have|I'd go for|I would write|I hear|we were given|nobody minds|everyone likes|you will find|it came to|we ended up with]"
 OPTIONAL_THE = "[|||the |my |our |your |this |that |their ]"
 GLUED = [
     f"{OPENING} [|{OPENING} ]{OPTIONAL_THE}{{w}} {{v}}", f"{OPENING} [|{OPENING} ]{OPTIONAL_THE}{{w}} {JOINING} [||{JOINING} ]{{v}}", f"{OPTIONAL_THE}{{w}} {JOINING} [||{JOINING} ]{{v}}",
+    f"{OPENING} {OPTIONAL_THE}{{w}}, [|||{CLAUSE} ]{{v}}", f"{OPENING} {OPTIONAL_THE}{{w}} {CLAUSE} {{v}}",
     f"[||{OPENING} ]{{v}} {BACKWARDS} [||{BACKWARDS} ]{OPTIONAL_THE}{{w}}", f"{OPENING} {{v}} {BACKWARDS} {OPTIONAL_THE}{{w}}",
 ]
 HEAD_OPENING = (
@@ -199,7 +201,10 @@ HEAD_OPENING = (
 )
 INVENTED_HEADS = [
     "[||please |someone |we should |you must |you have to |I'd love you to |make sure to |try and |I plan to |I am going to |I'd rather |now |you may |you can |we can ]{a} [the|a|my|our|one|this|that|some|every|] {o}", "[start|do|perform|make|request|begin|order|{odd}] [the|a|one] {o} {a}", "[my|the|this|our] {o} [needs a|wants a|is for the] {a}",
+    "[do the right thing|make yourself useful|lend us a hand|be a good sport|make my day|take a minute|give it a try|do what you can|show me a kindness|save us some time|stay with me|have a heart|come along|do your best|sit down|keep calm|go over there|spare a moment|{odd} me a {odd}|{odd} up|{odd} {odd}] and {a} [the|a|my|that] {o}",
     "[do|run|call|use|start|try|execute|invoke] {n}[| now| please| once| again]", "{odd} [the|a|my] {o} {a}", "{o}[:|,] {a}[| it]", "{a}[:|,| now the] {o}", f"{HEAD_OPENING} [||{HEAD_OPENING} ]{{a}} [the|a|my|our|this|that|] {{o}}",
 ]
-YES = ["make it {w}", "{w} please", "{w}: [true|on|enabled|yes]", "turn {w} on", "{w} is [true|on|wanted|yes]", "as {w}", "[should|must] be {w}", "with {w} on", "{w} = [true|yes|on]"]
-NO = ["don't make it {w}", "{w}: [false|off|disabled|no]", "turn {w} off", "{w} is [false|off|not wanted|no]", "not as {w}", "[should|must] not be {w}", "with {w} off", "{w} = [false|no|off]", "never {w}"]
+YES = ["make it {w}", "{w} please", "{w}: [true|on|enabled|yes]", "turn {w} on", "{w} is [true|on|wanted|yes]", "as {w}", "[should|must] be {w}", "with {w} on", "{w} = [true|yes|on]",
+       "[by all means|certainly|definitely|naturally|absolutely|and do have|for sure] {w}", "[I'd like|we need|she wants|they asked for|have|keep] [it|this|them] {w}", "{w} [must|has to|ought to|can|may|will] be [on|set|in|true]", "see that it is {w}"]
+NO = ["don't make it {w}", "{w}: [false|off|disabled|no]", "turn {w} off", "{w} is [false|off|not wanted|no]", "not as {w}", "[should|must] not be {w}", "with {w} off", "{w} = [false|no|off]", "never {w}",
+      "[in no case|never ever|at no time|by no means|absolutely not|surely not|on no account|no need for] {w}", "[I'd rather not have|we don't need|she doesn't want|they refuse|don't keep] [it|this|them] {w}", "{w} [must|has to|ought to|can|may|will] be [off|unset|out|false]", "see that it is not {w}"]

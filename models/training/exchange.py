@@ -15,6 +15,11 @@ class Exchange:
     calls: list = field(default_factory=list)  # (name, arguments)
     results: list = field(default_factory=list)  # one per call: a mapping, written as JSON, or a plain text
     core: str = ""  # the request without courtesies, for joining two into one
+    parts: list = field(default_factory=list)  # of a request for several things, what asks for each call; "" where that cannot be told
+
+    def asking(self):
+        """What asks for each call; nothing where one phrase asks for several."""
+        return self.parts or ([self.core] if len(self.calls) == 1 else [])
 
     def messages(self):
         yield {"role": "user", "content": self.user}

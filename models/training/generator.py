@@ -4,13 +4,14 @@ import functools
 
 from . import everyday, invented, shipped, talk, values
 from . import functions as made_up
-from .exchange import NO_FUNCTION, Exchange
+from .exchange import NO_FUNCTION, Exchange, is_imperative
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 from .sources import Text, names, sources
 
 
 NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate")  # trades with requests like those for timers, notes, sums and conversions
+GOING_ON = "[and|And|also|and also|then|and then|and please|now|ok, and|ok, now|next]"  # begins a request after others
 VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
 
 
@@ -44,6 +45,9 @@ def chat_conversation(speaker, tools, name, others=(), turns=None):
             exchanges.append(Exchange(invented.exchange(speaker, made_up.function(speaker)).user, NO_FUNCTION))
         else:
             exchanges.append(talk.small_talk(speaker, name, offered if not others else ()))
+    for later in exchanges[1:]:
+        if later.core and is_imperative(later.core) and speaker.chance(0.15):
+            later.user = f"{speaker.expand(GOING_ON)} {later.core}"
     if not whole:
         exchanges = [shipped.without(exchange, {*offered, *(other.name for other in others)}) for exchange in exchanges]
     return shipped.remembered(speaker, exchanges)
@@ -227,8 +231,8 @@ class Generator:
                 marks += [said] * len(text.ids)
             if exchange.calls:
                 request, call = texts[1], texts[4]  # of the first two messages, each a head, what is said, and a line end
-                for from_last, looking, token, source, there in sources(exchange.calls, call, block, request):
-                    looks.append((from_last, starts[looking] + token, source is block, there if source is block else starts[source] + there))
+                for from_last, looking, token, source, there in sources(exchange.calls, exchange.asking(), call, block, request):
+                    looks.append((from_last, starts[looking.whole] + token, source is block, there if source is block else starts[source.whole] + there))
             if ended:
                 break
         return tokens, marks, looks

@@ -159,7 +159,7 @@ def together(speaker, made):
 
 def joined(user, made):
     calls, results = ([each for exchange in made for each in getattr(exchange, name)] for name in ("calls", "results"))
-    return Exchange(user, " ".join(exchange.reply for exchange in made), calls, results, user)
+    return Exchange(user, " ".join(exchange.reply for exchange in made), calls, results, user, [exchange.core for exchange in made])
 
 
 def repeated(speaker, made, count):

@@ -19,7 +19,7 @@ class Shape:
     feed_forward: int = 640
     heads: int = 4
     kv_heads: int = 2
-    layers: str = "ccacaaaacaa"  # c: short convolution, a: attention
+    layers: str = "ccacaaaaacaa"  # c: short convolution, a: attention
     window: int = 3
     theta: float = 1e6
     epsilon: float = 1e-5

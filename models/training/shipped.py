@@ -311,7 +311,7 @@ def pair(speaker, patterns=training_patterns):
     if "add_note" in first.calls[0][0]:
         return first
     user = courteous(speaker, first.core + joint + second.core)
-    return Exchange(user.rstrip("."), f"{first.reply} {second.reply}", first.calls + second.calls, first.results + second.results)
+    return Exchange(user.rstrip("."), f"{first.reply} {second.reply}", first.calls + second.calls, first.results + second.results, parts=[first.core, second.core])
 
 
 def again_and_again(speaker, count):

@@ -4,6 +4,7 @@ A model finds out by itself that a call is copied from there, but slowly; told w
 tokens (as supervised attention does for translation: Mi, Wang and Ittycheriah, 2016).
 """
 
+import copy
 import re
 from collections import Counter
 
@@ -12,6 +13,7 @@ from .prompt import literal
 
 
 CONSTANTS = ("", "True", "False", "None")
+UNREAD = "\0"  # no letter, and no space
 FRAME = set("call calls code data each from given into lets list make more name that their them then this told user wants what when which will with your".split())  # words of descriptions that tell no function
 
 
@@ -25,6 +27,16 @@ class Text:
         self.token_at = {}
         for token, (start, end) in enumerate(encoding.offsets):
             self.token_at.update(dict.fromkeys(range(start, end), token))
+        self.whole = self
+
+    def part(self, start, words):
+        """The same with only these words to read, which begin at `start` or later; all of it where there are none."""
+        found = self.text.lower().find(words.lower(), start) if words else -1
+        if found < 0:
+            return self
+        part, end = copy.copy(self), found + len(words)
+        part.text = UNREAD * found + self.text[found:end] + UNREAD * (len(self.text) - end)
+        return part
 
 
 def words_of(value, before=()):
@@ -73,19 +85,23 @@ def said_at(text, names, request):
     return nearest.pop() if len(nearest) == 1 else -1
 
 
-def sources(calls, said, block, request):
+def sources(calls, parts, said, block, asked):
     """Where attention layers should look: the layer, counted from the last; the text and the token that looks, the text to
     look at, and the token there.
 
-    `said` is the message with the calls, `block` the one with the functions. Before its words are said, the last layer sees
+    `said` is the message with the calls, `block` the one with the functions, `asked` the request; `parts` are the words of it that
+    ask for each of the calls, where they can be told apart. Before its words are said, the last layer sees
     the words themselves, and the one before, which only helps to find them, before a function's name the end of its
-    description, and before a field's name and its value what the request calls the field, or else the value. The third from the
-    last sees before a function's name the word of the request that the fewest functions have. Two layers work while the request
-    is read: the third from the last joins values and what the request calls their fields, the fourth sees for words of the
-    request the same words in the function that will be called, and finds there what the fifth has seen: see `names`.
+    description, before a field's name and its value what the request calls the field, or else the value, and before a call ends what comes
+    after its part of the request. The third from the last sees before a function's name the word of the request that the fewest
+    functions have. Three layers work while the request is read: the third from the last joins values and what the request calls
+    their fields; the fourth sees from what follows that rarest word back to it, so that a value knows what it is asked for; the fifth sees
+    for words of the request the same words in the function that will be called, and finds there what the sixth has seen: see `names`.
     """
-    at = 0
-    for name, arguments in calls:
+    at, read = 0, 0
+    for index, (name, arguments) in enumerate(calls):
+        request = asked.part(read, parts[index]) if parts else asked
+        read = len(request.text.rstrip(UNREAD))
         entry = block.text.find(f'"name": "{name}"')
         if entry < 0:
             return
@@ -100,6 +116,8 @@ def sources(calls, said, block, request):
         if named:  # of words that are as rare, the last
             _, (_, _, token, *_) = min(named, key=lambda each: (block.text.lower().count(each[0].lower()), -each[1][2]))
             yield 2, said, said.token_at[at] - 1, request, token
+            if request is not asked or index == 0:
+                yield from ((3, request, later, request, token) for later in range(token + 1, request.token_at[read - 1] + 1))
         at += len(name)
         told = list(words_of(arguments))
         times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names
@@ -124,13 +142,15 @@ def sources(calls, said, block, request):
             elif not is_name and not constant and 0 <= (start := enumerated_at(words, block.text, described)):
                 yield from along(said, at, words, block, start + 1)
             at += len(words)
+        if request is not asked:
+            yield from hint(1, said, said.token_at[said.text.index(")", at)] - 1, asked, read)
 
 
 def meant(request, name, block, start, described):
     """Words of a request that a function's description or its name has: there. The name begins at `start`, the description
     ends at `described`."""
     if len(found := occurrences(name, request.text)) == 1:
-        yield from ((name, seen) for seen in hint(3, request, request.token_at[found[0][1] - 1], block, start + len(name) - 1))
+        yield from ((name, seen) for seen in hint(4, request, request.token_at[found[0][1] - 1], block, start + len(name) - 1))
     words = name_words(name)
     begin, known = start + len(name), {word for word, _ in words} | FRAME
     others = [(found.group().lower(), found.span()) for found in re.finditer(r"\w{4,}", block.text[begin : max(begin, described)])]
@@ -143,12 +163,12 @@ def same_words(request, words, block, start):
     text = request.text.lower()
     for word, (_, end) in words:
         if len(found := occurrences(word, text)) == 1:
-            for seen in hint(3, request, request.token_at[found[0][1] - 1], block, start + end - 1):
+            for seen in hint(4, request, request.token_at[found[0][1] - 1], block, start + end - 1):
                 yield word, seen
 
 
 def names(block):
-    """What the fifth layer from the last sees while the list of functions is read: from all that is said of a function the start
+    """What the sixth layer from the last sees while the list of functions is read: from all that is said of a function the start
     of its name, so that whoever finds a word there knows whose it is. Pairs of tokens."""
     starts = [found.end() for found in re.finditer('"name": "', block.text)]
     for start, end in zip(starts, [*starts[1:], len(block.text)]):
@@ -190,7 +210,7 @@ def along(said, at, words, source, start):
     there, whether more belongs to them."""
     for token in dict.fromkeys(said.token_at[at + offset] for offset in range(len(words) + 1) if at + offset in said.token_at):
         place = start + max(0, said.starts[token] - at)
-        if place == start + len(words) and source.text[place : place + 1] == " ":
+        if place == start + len(words) and source.whole.text[place : place + 1] == " ":
             place += 1
         there = source.token_at.get(place)
         if there is not None:

@@ -32,7 +32,7 @@ WARM_UP, FALL = 60, 0.6  # steps; part of the run in which the rate falls
 OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
 RESTART = 0.5  # of the rate, for a run that is taken up again
 AVERAGE = 0.98  # the weights that are kept remember about 50 steps
-TOLD_LAYERS = 5  # the last attention layers, as many as `sources.py` tells where to look
+TOLD_LAYERS = 6  # the last attention layers, as many as `sources.py` tells where to look
 TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
 # Of twelve steps, in each process: batches of this kind, their conversations, and the most tokens of one. `chat` has all shipped functions,
 # `some` a part of them; choices have no room for the answer.

@@ -223,9 +223,10 @@ def note(speaker):
             "the {thing} code is {code}", "{person}'s [birthday|party|flight|appointment] is {moment}",
             "{person} [likes|wants|needs|lost|found|owes me] [a|the|some|] {thing}", "my {thing} number is {code}",
             "the {word} [closes|opens|starts|ends] {moment}", "{person} is [coming|leaving|away|in town] {moment}",
+            "{thing} [with {person} |]{moment}[| at {clock}]", "{person}'s {thing} {moment}",
             "we are out of {thing}", "there are {amount} {word} left",
         ],
-        thing=thing(speaker), word=word(speaker), amount=amount(speaker), code=code(speaker), person=person(speaker),
+        thing=thing(speaker), word=word(speaker), amount=amount(speaker), code=code(speaker), person=person(speaker), clock=clock(speaker),
         moment=speaker.value(MOMENTS),
     ), False
 
