@@ -41,6 +41,9 @@ def build(repository: Path) -> Path:
 def platform_tag(library: Path) -> str:
     """The oldest systems that the library runs on. On Linux it tells by itself which glibc it wants."""
     if not sys.platform.startswith("linux"):
-        return re.sub(r"[-.]", "_", sysconfig.get_platform())
+        # A Python for two kinds of processors says "universal2", and the library is for one.
+        return re.sub(r"[-.]", "_", sysconfig.get_platform().replace("universal2", platform.machine()))
     wanted = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?\0", library.read_bytes())]
-    return f"manylinux_2_{max(wanted, default=17)}_{platform.machine()}"
+    if not wanted:
+        raise RuntimeError(f"{library} wants no glibc: wheels are made for systems that have it")
+    return f"manylinux_2_{max(wanted)}_{platform.machine()}"

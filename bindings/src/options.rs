@@ -115,6 +115,24 @@ pub enum FunctionCallParser {
     JsonStyle,
 }
 
+impl From<FunctionCallParser> for core::FunctionCallParser {
+    fn from(parser: FunctionCallParser) -> Self {
+        match parser {
+            FunctionCallParser::Default => Self::DefaultFunctionCallParser,
+            FunctionCallParser::JsonStyle => Self::JsonStyleFunctionCallParser,
+        }
+    }
+}
+
+impl From<core::FunctionCallParser> for FunctionCallParser {
+    fn from(parser: core::FunctionCallParser) -> Self {
+        match parser {
+            core::FunctionCallParser::DefaultFunctionCallParser => Self::Default,
+            core::FunctionCallParser::JsonStyleFunctionCallParser => Self::JsonStyle,
+        }
+    }
+}
+
 /// What becomes of calls that had to be mended to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Strictness {
@@ -310,10 +328,7 @@ impl From<GenerationOptions> for core::GenerationOptions {
             seed: options.rng_seed.map(|seed| seed.0),
             max_tokens: options.max_tokens.map(SdkCount::size),
             stop_sequences: options.stop_sequences,
-            function_call_parser: options.function_call_parser.map(|parser| match parser {
-                FunctionCallParser::Default => core::FunctionCallParser::DefaultFunctionCallParser,
-                FunctionCallParser::JsonStyle => core::FunctionCallParser::JsonStyleFunctionCallParser,
-            }),
+            function_call_parser: options.function_call_parser.map(Into::into),
             parser_strictness: options.parser_strictness.map_or_else(Default::default, |strictness| match strictness {
                 Strictness::Recover => core::Strictness::Recover,
                 Strictness::Strict => core::Strictness::Strict,

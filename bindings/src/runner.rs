@@ -11,7 +11,7 @@ use crate::conversation::Conversation;
 use crate::error::{Result, SdkError};
 use crate::message::{ChatMessage, into_core};
 use crate::number::{SdkCount, SdkLong, count};
-use crate::options::{GenerationOptions, LoadOptions};
+use crate::options::{FunctionCallParser, GenerationOptions, LoadOptions};
 use crate::stream::ResponseStream;
 
 /// A loaded model, from which conversations are made.
@@ -39,6 +39,8 @@ pub struct ModelInfo {
     pub quantisation: Vec<String>,
     /// Whether the chat template offers functions.
     pub supports_function_calling: bool,
+    /// Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+    pub function_call_parser: FunctionCallParser,
     /// Whether the chat template speaks of reasoning.
     pub supports_reasoning: bool,
     /// Bytes of memory that it takes with its whole context, estimated.
@@ -171,6 +173,7 @@ impl ModelRunner {
             vocabulary_size: count(info.n_vocabulary),
             quantisation: info.quantisation.iter().map(|share| share.name.clone()).collect(),
             supports_function_calling: info.supports_function_calling,
+            function_call_parser: info.function_call_parser.into(),
             supports_reasoning: info.supports_reasoning,
             memory_estimate: SdkLong(info.memory_estimate(self.runner.context_size()).total()),
         }

@@ -5172,7 +5172,7 @@ class ModelInfo:
     """
     What a model is.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, supports_reasoning:bool, memory_estimate:SdkLong):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, memory_estimate:SdkLong):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -5181,6 +5181,7 @@ class ModelInfo:
         self.vocabulary_size = vocabulary_size
         self.quantisation = quantisation
         self.supports_function_calling = supports_function_calling
+        self.function_call_parser = function_call_parser
         self.supports_reasoning = supports_reasoning
         self.memory_estimate = memory_estimate
 
@@ -5188,7 +5189,7 @@ class ModelInfo:
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, supports_reasoning={}, memory_estimate={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.supports_reasoning, self.memory_estimate)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, memory_estimate={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.memory_estimate)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -5205,6 +5206,8 @@ class ModelInfo:
         if self.quantisation != other.quantisation:
             return False
         if self.supports_function_calling != other.supports_function_calling:
+            return False
+        if self.function_call_parser != other.function_call_parser:
             return False
         if self.supports_reasoning != other.supports_reasoning:
             return False
@@ -5224,6 +5227,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             vocabulary_size=_UniffiFfiConverterTypeSdkCount.read(buf),
             quantisation=_UniffiFfiConverterSequenceString.read(buf),
             supports_function_calling=_UniffiFfiConverterBoolean.read(buf),
+            function_call_parser=_UniffiFfiConverterTypeFunctionCallParser.read(buf),
             supports_reasoning=_UniffiFfiConverterBoolean.read(buf),
             memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
         )
@@ -5238,6 +5242,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.check_lower(value.vocabulary_size)
         _UniffiFfiConverterSequenceString.check_lower(value.quantisation)
         _UniffiFfiConverterBoolean.check_lower(value.supports_function_calling)
+        _UniffiFfiConverterTypeFunctionCallParser.check_lower(value.function_call_parser)
         _UniffiFfiConverterBoolean.check_lower(value.supports_reasoning)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
 
@@ -5251,6 +5256,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeSdkCount.write(value.vocabulary_size, buf)
         _UniffiFfiConverterSequenceString.write(value.quantisation, buf)
         _UniffiFfiConverterBoolean.write(value.supports_function_calling, buf)
+        _UniffiFfiConverterTypeFunctionCallParser.write(value.function_call_parser, buf)
         _UniffiFfiConverterBoolean.write(value.supports_reasoning, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
 

@@ -16,7 +16,7 @@ from causerie import causerie_ffi as ffi
 from causerie._waiting import pull
 from causerie.function import SdkFunction, SdkFunctionCall, json_text
 from causerie.response import MessageResponse
-from causerie.typed import decode_call, function_from
+from causerie.typed import decode_call, function_from, to_json
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -216,7 +216,7 @@ class RoundStream:
 def _told(returned: Any) -> ffi.FunctionOutcome:
     if isinstance(returned, str):
         return ffi.FunctionOutcome.TEXT(_unicode(returned))
-    return ffi.FunctionOutcome.JSON(json_text(returned))
+    return ffi.FunctionOutcome.JSON(json_text(to_json(returned)))
 
 
 def _failed(err: BaseException) -> ffi.FunctionOutcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import struct
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +37,9 @@ Options = TypeVar("Options", bound="CheckedOptions")
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError("a number")
-    return float(value)
+    number = float(value)
+    struct.pack(">f", number)  # the library's have 32 bits; OverflowError for what they do not reach
+    return number
 
 
 def _whole(bits: int) -> Callable[[Any], int]:

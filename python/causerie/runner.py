@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_can_load, check_not_forked, fork_count
 from causerie._waiting import is_ending, wait
+from causerie.choices import FunctionCallParser
 from causerie.error import SdkError
 from causerie.handlers import RoundStream
 from causerie.message import MessageLike, as_messages
@@ -47,6 +48,8 @@ class ModelInfo:
     """Types of the weights, the one with the most bytes first."""
     supports_function_calling: bool
     """Whether the chat template offers functions."""
+    function_call_parser: FunctionCallParser
+    """Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves."""
     supports_reasoning: bool
     """Whether the chat template speaks of reasoning."""
     memory_estimate: int

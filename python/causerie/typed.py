@@ -8,6 +8,7 @@ model writes comes back as values of these types, or as `SdkError.InvalidArgumen
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import inspect
 import re
 import types
@@ -89,10 +90,10 @@ def decode_reply(text: str, to: Callable[..., T]) -> T:
     return result
 
 
-def _reply_function(of: Any) -> SdkFunction:
+def _reply_function(of: Any, name: str = _REPLY) -> SdkFunction:
     """A reply is checked as the one argument of a function."""
-    member = _Member(_REPLY, of, "", _NOTHING, 0)
-    return SdkFunction(_REPLY, "", [SdkFunctionParameter(_REPLY, member.type(), member.described(), member.is_optional)])
+    member = _Member(name, of, "", _NOTHING, 0)
+    return SdkFunction(_REPLY, "", [SdkFunctionParameter(name, member.type(), member.described(), member.is_optional)])
 
 
 def _fitting(call: SdkFunctionCall, function: SdkFunction) -> dict[str, Any]:
@@ -236,6 +237,23 @@ def _is_class(hint: Any) -> bool:
     return isinstance(hint, type) and typing.get_origin(hint) is None
 
 
+def to_json(value: Any) -> Any:
+    """The same as JSON can hold it: classes by their fields, choices by their values, dates as ISO 8601 has them."""
+    if is_pydantic(type(value)):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return to_json(value.value)
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    return value
+
+
 def is_pydantic(thing: Any) -> bool:
     return isinstance(thing, type) and hasattr(thing, "model_fields") and hasattr(thing, "model_validate")
 
@@ -270,11 +288,21 @@ def _value(hint: Any, value: Any, place: str, depth: int) -> Any:
         return float(value)
     if origin in (list, tuple):
         return origin(_value(inner[0], item, f"{place}[{index}]", depth + 1) for index, item in enumerate(value))
+    if origin is dict:
+        return {key: _entry(inner[1], item, f"{place}.{key}", depth + 1) for key, item in value.items()}
     if _is_class(hint) and issubclass(hint, Enum):
         return hint(value)
     if _is_class(hint) and isinstance(value, Mapping) and hint is not dict:
         return _built(hint, value, place, depth + 1)
     return value
+
+
+def _entry(hint: Any, value: Any, place: str, depth: int) -> Any:
+    """A value of a `dict`. It is checked here: the types of functions do not tell those of such values."""
+    if hint is Any or hint is object:
+        return value
+    arguments = _fitting(SdkFunctionCall(_REPLY, {place: value}), _reply_function(hint, place))
+    return _value(hint, arguments.get(place), place, depth)
 
 
 def _filled(hint: Any, value: Any, depth: int) -> Any:

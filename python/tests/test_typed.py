@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -322,6 +323,49 @@ def test_a_cancel_does_not_wait_for_functions_on_other_threads(is_async: bool) -
     left.set()
     other.join()
     assert isinstance(end, causerie.Complete) and end.finish_reason == "interrupted"
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Booking:
+    number: int
+    colour: Colour
+    day: date
+    stops: list[Point]
+
+
+def test_results_of_the_types_of_python_are_told_as_json() -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+    handlers = FunctionHandlers()
+    handlers.on("f", lambda _: {"all": (Booking(7, Colour.RED, date(2026, 11, 25), [Point(x=1)]),)})
+    result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
+    booking = {"number": 7, "colour": "red", "day": "2026-11-25", "stops": [{"x": 1}]}
+    assert (json.loads(result.text), result.is_error) == ({"all": [booking]}, False)
+
+
+def test_a_result_that_is_a_model_of_pydantic_is_told_as_json() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    book = pydantic.create_model("Book", title=(str, ...), day=(date, ...))
+    conversation = scripted(call("[f()]"), ["Done."])
+    handlers = FunctionHandlers()
+    handlers.on("f", lambda _: [book(title="a", day=date(2026, 11, 25))])
+    result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
+    assert json.loads(result.text) == [{"title": "a", "day": "2026-11-25"}]
+
+
+def test_values_of_maps_are_checked_and_of_their_type() -> None:
+    text = '{"hall": {"title": "a", "steps": ["b"]}}'
+    assert causerie.decode_reply(text, dict[str, Recipe]) == {"hall": Recipe("a", ["b"])}
+    assert causerie.decode_reply('{"a": {"b": 1}}', dict[str, dict[str, int]]) == {"a": {"b": 1}}
+    assert causerie.decode_reply('{"a": [1, "b"]}', dict[str, Any]) == {"a": [1, "b"]}
+    with pytest.raises(SdkError.InvalidArgument) as raised:
+        causerie.decode_reply('{"hall": {"title": "a", "steps": 3}}', dict[str, Recipe])
+    assert raised.value.argument == "reply.hall.steps"
+    with pytest.raises(SdkError.InvalidArgument):
+        causerie.decode_reply('{"hall": "x"}', dict[str, int])
 
 
 def test_a_result_that_is_no_json_is_an_error() -> None:

@@ -156,3 +156,8 @@ def test_keywords_are_the_options() -> None:
     for options, keywords in ((GenerationOptions, GenerationKeywords), (LoadOptions, LoadKeywords)):
         names = [option.name for option in fields(options)]
         assert names == list(keywords.__annotations__) == list(options._checks)
+
+
+def test_a_number_beyond_those_of_the_library_is_no_option() -> None:
+    with pytest.raises(SdkError.InvalidOption):
+        GenerationOptions(temperature=1e39)

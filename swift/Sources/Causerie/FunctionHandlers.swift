@@ -90,8 +90,15 @@ public struct FunctionHandlers: Sendable {
         do {
             return try await handler(call)
         } catch {
-            return .failed(reason: error.localizedDescription)
+            return .failed(reason: Self.reason(of: error))
         }
+    }
+
+    /// What an error says of itself. `localizedDescription` of one that is written for no reader hides its case and values.
+    private static func reason(of error: any Error) -> String {
+        if let said = (error as? any LocalizedError)?.errorDescription { return said }
+        let isCocoa = error is any CustomNSError || type(of: error) is NSError.Type
+        return isCocoa ? error.localizedDescription : String(describing: error)
     }
 
     private static func outcome(of returned: Any?) throws -> FunctionOutcome {

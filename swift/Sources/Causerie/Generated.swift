@@ -3107,6 +3107,10 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var supportsFunctionCalling: Bool
     /**
+     * Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+     */
+    public var functionCallParser: FunctionCallParser
+    /**
      * Whether the chat template speaks of reasoning.
      */
     public var supportsReasoning: Bool
@@ -3143,6 +3147,9 @@ public struct ModelInfo: Equatable, Hashable {
          * Whether the chat template offers functions.
          */supportsFunctionCalling: Bool,
         /**
+         * Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+         */functionCallParser: FunctionCallParser,
+        /**
          * Whether the chat template speaks of reasoning.
          */supportsReasoning: Bool,
         /**
@@ -3156,6 +3163,7 @@ public struct ModelInfo: Equatable, Hashable {
         self.vocabularySize = vocabularySize
         self.quantisation = quantisation
         self.supportsFunctionCalling = supportsFunctionCalling
+        self.functionCallParser = functionCallParser
         self.supportsReasoning = supportsReasoning
         self.memoryEstimate = memoryEstimate
     }
@@ -3184,6 +3192,7 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 vocabularySize: FfiConverterTypeSdkCount.read(from: &buf),
                 quantisation: FfiConverterSequenceString.read(from: &buf),
                 supportsFunctionCalling: FfiConverterBool.read(from: &buf),
+                functionCallParser: FfiConverterTypeFunctionCallParser.read(from: &buf),
                 supportsReasoning: FfiConverterBool.read(from: &buf),
                 memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf)
         )
@@ -3198,6 +3207,7 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterTypeSdkCount.write(value.vocabularySize, into: &buf)
         FfiConverterSequenceString.write(value.quantisation, into: &buf)
         FfiConverterBool.write(value.supportsFunctionCalling, into: &buf)
+        FfiConverterTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterBool.write(value.supportsReasoning, into: &buf)
         FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
     }

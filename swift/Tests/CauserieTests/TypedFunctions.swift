@@ -134,6 +134,19 @@ struct Recipe: Codable, SdkDescribed {
         #expect(results.map(\.isError) == [true])
     }
 
+    /// An error that is written for no reader is told with its case and values.
+    @Test func failWithWhatTheirErrorSays() async throws {
+        let conversation = try scripted(calling("[f(), g()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("f") { _ in throw ShopError.soldOut(item: "ink") }
+        handlers.on("g") { _ in throw SdkError.Internal(reason: "no shop") }
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        #expect(results.map(\.text) == [#"{"error": "soldOut(item: \"ink\")"}"#, #"{"error": "no shop"}"#])
+    }
+
     private func calling(_ calls: String) -> String {
         #"[{"control": "<|tool_call_start|>"}, "\#(calls)", {"control": "<|tool_call_end|>"}]"#
     }
@@ -161,4 +174,8 @@ private final class Forever: @unchecked Sendable {
     func keep(_ continuation: CheckedContinuation<Void, Never>) {
         lock.withLock { kept.append(continuation) }
     }
+}
+
+private enum ShopError: Error {
+    case soldOut(item: String)
 }

@@ -4669,6 +4669,11 @@ data class ModelInfo (
     val `supportsFunctionCalling`: kotlin.Boolean
     ,
     /**
+     * Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+     */
+    val `functionCallParser`: FunctionCallParser
+    ,
+    /**
      * Whether the chat template speaks of reasoning.
      */
     val `supportsReasoning`: kotlin.Boolean
@@ -4701,6 +4706,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkCount.read(buf),
             FfiConverterSequenceString.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterTypeFunctionCallParser.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterTypeSdkLong.read(buf),
         )
@@ -4715,6 +4721,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkCount.allocationSize(value.`vocabularySize`) +
             FfiConverterSequenceString.allocationSize(value.`quantisation`) +
             FfiConverterBoolean.allocationSize(value.`supportsFunctionCalling`) +
+            FfiConverterTypeFunctionCallParser.allocationSize(value.`functionCallParser`) +
             FfiConverterBoolean.allocationSize(value.`supportsReasoning`) +
             FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`)
     )
@@ -4728,6 +4735,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeSdkCount.write(value.`vocabularySize`, buf)
             FfiConverterSequenceString.write(value.`quantisation`, buf)
             FfiConverterBoolean.write(value.`supportsFunctionCalling`, buf)
+            FfiConverterTypeFunctionCallParser.write(value.`functionCallParser`, buf)
             FfiConverterBoolean.write(value.`supportsReasoning`, buf)
             FfiConverterTypeSdkLong.write(value.`memoryEstimate`, buf)
     }

@@ -4,10 +4,12 @@
 package org.causerie
 
 import java.util.concurrent.atomic.AtomicBoolean
+import kotlin.coroutines.CoroutineContext
 import kotlin.coroutines.cancellation.CancellationException
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.Job
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
@@ -34,7 +36,7 @@ public class FunctionHandlers {
     /** Replies whose calls are run, one after the other. The calls of the next one are left to the app. */
     public var maxRounds: Int = 8
 
-    /** Seconds that a function may take. Then it is cancelled, and the model is told. */
+    /** Seconds that a function may take. Then it is cancelled, no longer waited for, and the model is told. */
     public var timeLimit: Double? = null
 
     /** Whether all calls of a reply are run at once. Their results come in order. */
@@ -62,8 +64,11 @@ public class FunctionHandlers {
         }
     }
 
-    private suspend fun onOtherThread(run: () -> Any?): Any? {
-        val running = CoroutineScope(Dispatchers.IO).async { runCatching { runInterruptible { run() } } }
+    private suspend fun onOtherThread(run: () -> Any?): Any? = detached(Dispatchers.IO) { runInterruptible { run() } }
+
+    /** Runs in a coroutine of its own, which is cancelled with this one, and not waited for then. */
+    private suspend fun detached(context: CoroutineContext, run: suspend () -> Any?): Any? {
+        val running = CoroutineScope(context.minusKey(Job)).async { runCatching { run() } }
         try {
             return running.await().getOrThrow()
         } finally {
@@ -93,11 +98,8 @@ public class FunctionHandlers {
     private suspend fun outcome(call: SdkFunctionCall): FunctionOutcome = try {
         val handler = handlers.getValue(call.name)
         val limit = timeLimit
-        if (limit == null) {
-            told(handler(call))
-        } else {
-            withTimeoutOrNull(limit.seconds) { told(handler(call)) } ?: FunctionOutcome.TimedOut
-        }
+        val run = suspend { told(detached(currentCoroutineContext()) { handler(call) }) }
+        if (limit == null) run() else withTimeoutOrNull(limit.seconds) { run() } ?: FunctionOutcome.TimedOut
     } catch (err: CancellationException) {
         // The reader's is passed on; a function may also have cancelled something of its own.
         currentCoroutineContext().ensureActive()
@@ -133,7 +135,8 @@ public fun functionHandlers(block: FunctionHandlers.() -> Unit): FunctionHandler
  * function that is declared but not handled ends the reply: all calls of that round are the app's. The conversation is
  * busy up to the end. The options hold for each reply on the way.
  *
- * The flow is like that of [generateResponse]; cancelling its coroutine cancels the functions too.
+ * The flow is like that of [generateResponse]; cancelling its coroutine cancels the functions too, and waits for none but one
+ * that blocks the thread that reads.
  */
 @JvmSynthetic
 public fun Conversation.respondWithFunctions(

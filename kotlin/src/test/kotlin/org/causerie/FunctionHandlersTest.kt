@@ -3,6 +3,12 @@ package org.causerie
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.CyclicBarrier
 import kotlin.concurrent.thread
+import kotlin.coroutines.suspendCoroutine
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -45,6 +51,31 @@ class FunctionHandlersTest {
         }
         assertTrue(results(handlers, "f()").single().isError)
         interrupted.await()
+    }
+
+    @Test
+    fun `a limit ends the wait for one that suspends and never resumes`() {
+        val handlers = functionHandlers {
+            timeLimit = 0.05
+            on("f") { suspendCoroutine<Unit> {} }
+        }
+        assertTrue(results(handlers, "f()").single().isError)
+    }
+
+    @Test
+    fun `a cancel does not wait for one that suspends and never resumes`() = runBlocking {
+        val entered = CompletableDeferred<Unit>()
+        val handlers = functionHandlers {
+            on("f") {
+                entered.complete(Unit)
+                suspendCoroutine<Unit> {}
+            }
+        }
+        val conversation = scripted(call("[f()]"), listOf("Two.")).createConversation("")
+        val reading = launch { conversation.respondWithFunctions(user(), handlers).collect {} }
+        entered.await()
+        reading.cancelAndJoin()
+        assertEquals("Two.", conversation.generateResponse("2").toList().complete().fullMessage.text)
     }
 
     @Test

@@ -84,6 +84,13 @@ class TypedFunctionsTest {
     }
 
     @Test
+    fun `a number that no double holds is no reply`() {
+        for (text in listOf("1e400", "[1e400]", "-1e999")) {
+            assertThrows(SdkException.InvalidArgument::class.java) { decodeReply<List<Double>>(text) }
+        }
+    }
+
+    @Test
     fun `a handler takes and returns types`() {
         val conversation = scripted(
             call("""[book_table(restaurant="Da Ugo", guests=[{"name": "Ada"}], hours=1)]"""),
