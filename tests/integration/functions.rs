@@ -227,8 +227,8 @@ fn an_edit_closes_the_calls_of_a_turn_that_is_passed_over() {
 
 #[test]
 fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
-    let script =
-        [call("[f()]"), "long ".repeat(40).as_str().into(), "Barrier. ".repeat(40).as_str().into(), "Two.".into()];
+    let long = || (0..40).fold(ScriptedReply::new(), |reply, _| reply.text("long "));
+    let script = [call("[f()]"), long(), long(), "Two.".into()];
     let runner = script.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load().unwrap();
     let conversation = runner.create_conversation("");
     let message = Some(user("1"));
@@ -244,9 +244,10 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     rounds.answer(vec![FunctionOutcome::Returned(causerie::Value::Null)]);
     pollster::block_on(rounds.next()); // the outcome
     pollster::block_on(rounds.next()); // the text begins
-    ends(runner.complete("Barrier", GenerationOptions::default())); // meanwhile the channel fills
+    let waiting = std::thread::spawn(move || ends(next).full_message.text());
+    ends(runner.complete("Barrier", GenerationOptions::default())); // meanwhile the channel fills, and the next one waits
     rounds.cancel();
-    assert_eq!(ends(next).full_message.text(), "Two.");
+    assert_eq!(waiting.join().unwrap(), "Two.");
 }
 
 /// The weather in a city.
