@@ -9,8 +9,9 @@ use std::time::Duration;
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::typed::{TypedFunction, TypedParameter, decode_reply, reply_schema};
 use causerie::{
-    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, GenerationOptions,
-    MessageResponse, OnBusy, OnCancel, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice, functions_to_json,
+    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, FunctionRounds,
+    GenerationOptions, MessageResponse, OnBusy, OnCancel, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice,
+    functions_to_json,
 };
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,10 @@ fn ends(stream: impl Iterator<Item = Result<MessageResponse, SdkError>>) -> caus
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
     }
+}
+
+fn until_calls_are_to_run(rounds: &mut FunctionRounds) {
+    while !matches!(pollster::block_on(rounds.next()), Some(Ok(causerie::RoundEvent::Run(_)))) {}
 }
 
 #[test]
@@ -202,8 +207,7 @@ fn a_turn_that_is_passed_over_leaves_no_call_open() {
         let conversation = conversation([call("[f(), g()]"), "Two.".into()]);
         let options = GenerationOptions { on_cancel, ..Default::default() };
         let mut rounds = conversation.function_rounds(Some(user("1")), ["f", "g"], RoundOptions::default(), options);
-        let is_run = |event: &Option<_>| matches!(event, Some(Ok(causerie::RoundEvent::Run(_))));
-        while !is_run(&pollster::block_on(rounds.next())) {}
+        until_calls_are_to_run(&mut rounds);
         rounds.answer(vec![FunctionOutcome::Returned(causerie::Value::Array(Vec::new()))]);
         rounds.cancel(); // and its reader does not come to hear of it before the next message
         ends(conversation.generate_response(user("2"), GenerationOptions::default()));
@@ -218,8 +222,7 @@ fn an_edit_closes_the_calls_of_a_turn_that_is_passed_over() {
     let message = Some(user("1"));
     let mut rounds =
         conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
-    let is_run = |event: &Option<_>| matches!(event, Some(Ok(causerie::RoundEvent::Run(_))));
-    while !is_run(&pollster::block_on(rounds.next())) {}
+    until_calls_are_to_run(&mut rounds);
     rounds.cancel(); // and its reader is kept, but never reads on
     conversation.append_to_history(user("2")).unwrap();
     assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#, "2"]);
@@ -234,8 +237,7 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     let message = Some(user("1"));
     let mut rounds =
         conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
-    let is_run = |event: &Option<_>| matches!(event, Some(Ok(causerie::RoundEvent::Run(_))));
-    while !is_run(&pollster::block_on(rounds.next())) {}
+    until_calls_are_to_run(&mut rounds);
 
     // Queued between the replies of the first, and so before the second of them.
     let queued = GenerationOptions { on_busy: OnBusy::Queue, ..Default::default() };

@@ -166,13 +166,14 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
 
 /** Whether words without quotation marks, which the parser takes as they are, are numbers and the like. */
 private fun isJson(element: JsonElement): Boolean = when (element) {
-    is JsonPrimitive -> element.isString || NUMBER_OR_WORD.matches(element.content) && isHeld(element.content)
+    is JsonPrimitive -> element.isString || NUMBER_OR_WORD.matches(element.content) && isFinite(element.content)
     is JsonArray -> element.all(::isJson)
     is JsonObject -> element.values.all(::isJson)
 }
 
-/** Whether a number is one that a double can hold, as all that has a point or an exponent must be; words are. */
-private fun isHeld(content: String): Boolean = content.toDoubleOrNull()?.isFinite() ?: true
+/** Whether a double can hold a number that has a point or an exponent; whole numbers and words are fine at any length. */
+private fun isFinite(content: String): Boolean =
+    content.none { it in ".eE" } || content.toDoubleOrNull()?.isFinite() ?: true
 
 private fun isOptional(descriptor: SerialDescriptor, index: Int): Boolean =
     descriptor.isElementOptional(index) || descriptor.getElementDescriptor(index).isNullable

@@ -85,8 +85,8 @@ class TypedFunctionsTest {
 
     @Test
     fun `a number that no double holds is no reply`() {
-        for (text in listOf("1e400", "[1e400]", "-1e999")) {
-            assertThrows(SdkException.InvalidArgument::class.java) { decodeReply<List<Double>>(text) }
+        for (text in listOf("1e400", "-1e999", "1".repeat(400))) {
+            assertThrows(SdkException.InvalidArgument::class.java) { decodeReply<Double>(text) }
         }
     }
 
