@@ -53,13 +53,14 @@ pub(super) trait Multiply {
     /// Four rows of activations times the kept weights of both halves of a tile.
     ///
     /// # Safety
-    /// All vectors of the group are kept, what was made ready is still there, and the processor has the instructions.
+    /// All vectors of the group are kept, what was made ready is still there, and the processor has the instructions, AVX2,
+    /// FMA and F16C among them.
     unsafe fn four_rows<L: Layout>(group: *const Group, values: &Self::Values) -> [[[__m256i; 2]; 4]; 2];
 
     /// A row of activations, whose halves have these sums, times the weights of half of a tile.
     ///
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has the instructions, AVX2, FMA and F16C among them.
     unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2];
 }
 
@@ -169,7 +170,8 @@ impl Multiply for Pairs {
         BytesOrWords { words: values.map(|values| unsafe { words(&values) }) }
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn four_rows<L: Layout>(group: *const Group, values: &BytesOrWords) -> [[[__m256i; 2]; 4]; 2] {
         // SAFETY: the caller's; values that were made ready for signed bytes are words.
         unsafe {
@@ -199,7 +201,8 @@ impl Multiply for Pairs {
         }
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
         // SAFETY: the caller has AVX2.
         unsafe {
@@ -243,7 +246,8 @@ impl Multiply for Fours {
         values.as_flattened().as_ptr()
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn four_rows<L: Layout>(group: *const Group, values: &*const i8) -> [[[__m256i; 2]; 4]; 2] {
         // SAFETY: the caller's.
         unsafe {
@@ -257,7 +261,8 @@ impl Multiply for Fours {
         }
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
         // SAFETY: the caller has AVX2 and AVX-VNNI. Its intrinsic is no function that can become a part of this one, which
         // is compiled for AVX2.
