@@ -55,6 +55,12 @@ impl Quantised {
     }
 }
 
+/// Numbers from one row of floats to the next: an odd number of the cache's lines, since rows that lie a multiple of pages
+/// apart drive each other from the nearest cache.
+fn stride(n_columns: usize) -> usize {
+    (n_columns.div_ceil(16) | 1) * 16
+}
+
 #[inline(always)]
 fn place(height: usize, n_groups: usize, row: usize, group: usize) -> usize {
     // The height is a power of two: kernels ask for every group, and a division would take longer than its products.
@@ -87,7 +93,7 @@ impl Activations {
 
     /// A row as floats.
     pub fn row(&self, row: usize) -> &[f32] {
-        &self.floats[row * self.n_columns..][..self.n_columns]
+        &self.floats[row * stride(self.n_columns)..][..self.n_columns]
     }
 
     /// Fills in rows, each written by `write`, which is given the row's number; several threads do it. With `quantises`
@@ -100,13 +106,14 @@ impl Activations {
         write: impl Fn(usize, &mut [f32]) + Sync,
     ) {
         (self.n_rows, self.n_columns, self.is_quantised) = (n_rows, n_columns, quantises);
-        self.floats.resize(n_rows * n_columns, 0.0);
+        self.floats.resize(n_rows * stride(n_columns), 0.0);
         if quantises {
             assert!(n_columns.is_multiple_of(GROUP), "{n_columns} columns are no whole number of groups");
             self.quantised.resize(n_rows, n_columns, tier.band_height(n_rows));
         }
         let fill = |mut band: Band<'_>| {
-            for (at, floats) in band.floats.chunks_exact_mut(n_columns).enumerate() {
+            for (at, floats) in band.floats.chunks_exact_mut(stride(n_columns)).enumerate() {
+                let floats = &mut floats[..n_columns];
                 write(band.first_row + at, floats);
                 if let Some(quantised) = &mut band.quantised {
                     tier.quantise(floats, quantised, at);
@@ -127,7 +134,7 @@ impl Activations {
         let n = BAND * n_groups.max(1);
         let mut parts =
             values.chunks_mut(n).zip(scales.chunks_mut(n)).zip(sums.chunks_mut(n)).zip(scaled_sums.chunks_mut(n));
-        self.floats.chunks_mut(BAND * n_columns).enumerate().map(move |(at, floats)| {
+        self.floats.chunks_mut(BAND * stride(n_columns)).enumerate().map(move |(at, floats)| {
             let parts = if quantises { parts.next() } else { None };
             let quantised = parts.map(|(((values, scales), sums), scaled_sums)| QuantisedBand {
                 height,

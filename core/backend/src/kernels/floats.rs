@@ -39,12 +39,6 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
     })
 }
 
-/// Rows of inputs that meet a stretch of such weights.
-const ROWS: usize = 48;
-/// Columns of that stretch: of four tiles they take 16 KB, beside 12 KB of inputs and 12 KB of sums. Half as many, which the
-/// 32 KB of older processors' nearest cache would hold as well, were slower where it holds 48 KB.
-const COLUMNS: usize = 64;
-
 /// Bytes that memory is asked for in advance.
 const AHEAD: usize = 2048;
 
@@ -55,20 +49,13 @@ impl Product<'_> {
         let (mut tile, end) = (self.tiles.start, self.tiles.end);
         while tile < end {
             tile += match (end - tile, self.x.n_rows) {
-                (4.., MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 4>(simd, tile, load),
-                (_, MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.many_rows::<S, N, 1>(simd, tile, load),
+                (2.., MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.rows::<S, N, 2>(simd, tile, load),
                 // One tile would wait for its sums, and four at once x86-64's memory gives more slowly than two.
-                (2.., ..4) if cfg!(target_arch = "x86_64") => self.few_rows::<S, N, 2>(simd, tile, load),
-                (4.., n_rows) if n_rows < 4 || S::HAS_MANY_REGISTERS => self.few_rows::<S, N, 4>(simd, tile, load),
-                _ => self.few_rows::<S, N, 1>(simd, tile, load),
+                (2.., ..4) if cfg!(target_arch = "x86_64") => self.rows::<S, N, 2>(simd, tile, load),
+                (4.., n_rows) if n_rows < 4 || S::HAS_MANY_REGISTERS => self.rows::<S, N, 4>(simd, tile, load),
+                _ => self.rows::<S, N, 1>(simd, tile, load),
             };
         }
-    }
-
-    /// Weights of some columns of `T` tiles.
-    #[inline(always)]
-    fn tiles<const N: usize, const T: usize>(&self, first_tile: usize, columns: Range<usize>) -> [&[[u8; N]]; T] {
-        std::array::from_fn(|at| &self.matrix.tile(first_tile + at).as_chunks::<N>().0[columns.clone()])
     }
 
     #[inline(always)]
@@ -78,9 +65,9 @@ impl Product<'_> {
         }
     }
 
-    /// A few rows times `T` tiles; returns the tiles.
+    /// All rows times `T` tiles; returns the tiles.
     #[inline(always)]
-    fn few_rows<S: Simd, const N: usize, const T: usize>(
+    fn rows<S: Simd, const N: usize, const T: usize>(
         &self,
         simd: S,
         first_tile: usize,
@@ -89,19 +76,20 @@ impl Product<'_> {
         let mut row = 0;
         while row < self.x.n_rows {
             row += match self.x.n_rows - row {
+                8.. if T == 2 && S::HAS_MANY_REGISTERS => self.some_rows::<S, N, T, 8>(simd, row, first_tile, load),
                 // Six and two would take longer.
-                8 => self.as_they_stand::<S, N, T, 4>(simd, row, first_tile, load),
-                6.. if T == 1 => self.as_they_stand::<S, N, T, 6>(simd, row, first_tile, load),
-                4.. => self.as_they_stand::<S, N, T, 4>(simd, row, first_tile, load),
-                _ => self.as_they_stand::<S, N, T, 1>(simd, row, first_tile, load),
+                8 => self.some_rows::<S, N, T, 4>(simd, row, first_tile, load),
+                6.. if T == 1 => self.some_rows::<S, N, T, 6>(simd, row, first_tile, load),
+                4.. => self.some_rows::<S, N, T, 4>(simd, row, first_tile, load),
+                _ => self.some_rows::<S, N, T, 1>(simd, row, first_tile, load),
             };
         }
         T
     }
 
-    /// `R` rows times `T` tiles, all read where they stand; returns the rows.
+    /// `R` rows times `T` tiles; returns the rows.
     #[inline(always)]
-    fn as_they_stand<S: Simd, const N: usize, const T: usize, const R: usize>(
+    fn some_rows<S: Simd, const N: usize, const T: usize, const R: usize>(
         &self,
         simd: S,
         row: usize,
@@ -109,7 +97,7 @@ impl Product<'_> {
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
         let n_columns = self.x.n_columns;
-        let tiles: [&[[u8; N]]; T] = self.tiles(first_tile, 0..n_columns);
+        let tiles: [&[[u8; N]]; T] = std::array::from_fn(|at| self.matrix.tile(first_tile + at).as_chunks().0);
         let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
         let mut sums = [[simd.splat(0.0); T]; R];
         // In pairs, since what a loop itself takes is a part of the time; the number of columns may be odd.
@@ -139,74 +127,4 @@ impl Product<'_> {
         }
         R
     }
-
-    /// All rows times `T` tiles; returns the tiles.
-    #[inline(always)]
-    fn many_rows<S: Simd, const N: usize, const T: usize>(
-        &self,
-        simd: S,
-        first_tile: usize,
-        load: &impl Fn(&[u8; N]) -> S::Floats,
-    ) -> usize {
-        let (n_rows, n_columns) = (self.x.n_rows, self.x.n_columns);
-        for first_row in (0..n_rows).step_by(ROWS) {
-            let rows = first_row..n_rows.min(first_row + ROWS);
-            let mut sums = [[simd.splat(0.0); T]; ROWS];
-            let mut weights = [[simd.splat(0.0); T]; COLUMNS];
-            let mut inputs = [[0.0; COLUMNS]; ROWS];
-            for first in (0..n_columns).step_by(COLUMNS) {
-                let columns = first..n_columns.min(first + COLUMNS);
-                let tiles: [_; T] = self.tiles(first_tile, columns.clone());
-                let weights = &mut weights[..columns.len()];
-                for (column, weights) in weights.iter_mut().enumerate() {
-                    for at in 0..T {
-                        weights[at] = load(&tiles[at][column]);
-                    }
-                }
-                // Side by side: as they stand, rows lie where they drive each other from the cache.
-                for (to, row) in inputs.iter_mut().zip(rows.clone()) {
-                    to[..columns.len()].copy_from_slice(&self.x.row(row)[columns.clone()]);
-                }
-                let mut at = 0;
-                while at < rows.len() {
-                    at += match rows.len() - at {
-                        // Six and two would take longer.
-                        8 => some_rows::<S, T, 4>(simd, &inputs[at..], weights, &mut sums[at..]),
-                        6.. => some_rows::<S, T, 6>(simd, &inputs[at..], weights, &mut sums[at..]),
-                        4.. => some_rows::<S, T, 4>(simd, &inputs[at..], weights, &mut sums[at..]),
-                        _ => some_rows::<S, T, 1>(simd, &inputs[at..], weights, &mut sums[at..]),
-                    };
-                }
-            }
-            for (row, sums) in rows.zip(&sums) {
-                self.put(simd, row, first_tile, sums);
-            }
-        }
-        T
-    }
-}
-
-/// Adds what some columns give to the sums of the first `R` rows; returns the rows.
-#[inline(always)]
-fn some_rows<S: Simd, const T: usize, const R: usize>(
-    simd: S,
-    inputs: &[[f32; COLUMNS]],
-    weights: &[[S::Floats; T]],
-    to: &mut [[S::Floats; T]],
-) -> usize {
-    let (Some((inputs, _)), Some((to, _))) = (inputs.split_first_chunk::<R>(), to.split_first_chunk_mut::<R>()) else {
-        unreachable!("there are so many rows")
-    };
-    let mut sums = *to;
-    // Compilers see from `take` that inputs have all these columns.
-    for (column, weights) in weights.iter().enumerate().take(COLUMNS) {
-        for at in 0..R {
-            let x = simd.splat(inputs[at][column]);
-            for tile in 0..T {
-                sums[at][tile] = simd.mul_add(weights[tile], x, sums[at][tile]);
-            }
-        }
-    }
-    *to = sums;
-    R
 }

@@ -27,8 +27,8 @@ use crate::simd::Neon;
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
-/// Rows of inputs from which on weights that are floats are made ready for several of them, and work is cut at every fourth
-/// tile.
+/// Rows of inputs from which on weights that are floats meet eight of them at a time, where registers allow it, and work is
+/// cut at every fourth tile.
 pub(crate) const MANY_ROWS: usize = 8;
 
 /// The fastest that this processor can do.

@@ -3,26 +3,18 @@
 //! The weights' offset (8, 32 or 128) is paid in advance: an integer sum begins at minus the offset times the sum of the
 //! activations.
 
-mod few;
 pub(super) mod layouts;
-mod many;
+mod rows;
 
 use std::arch::x86_64::*;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
 use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
-use crate::kernels::avx512::many::TILES;
+use crate::kernels::avx512::rows::rows;
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx512;
-
-/// Rows of activations from which on weights are unpacked for several of them. Fewer meet them eight at a time as they are
-/// unpacked, which for 16 rows is a tenth to a fifth faster.
-const FEWEST_ROWS: usize = 32;
-/// Rows of activations that meet a group of unpacked weights: what the nearest cache holds.
-const ROWS: usize = 64;
 
 /// The rows of a band where there are so many: what several rows have of a group lies together.
 pub(super) fn band_height(n_rows: usize) -> usize {
@@ -76,38 +68,18 @@ pub(super) fn product(_: Avx512, matrix: &Matrix, tiles: Range<usize>, x: &Quant
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
 unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
     assert!(matrix.n_columns() == x.n_groups * GROUP && x.height == band_height(x.n_rows));
-    let n_in_fours = if FEWEST_ROWS <= x.n_rows { x.n_rows / 4 * 4 } else { 0 };
-    let fours = tiles.start..tiles.end - tiles.len() % TILES;
-    for first_tile in fours.clone().step_by(TILES) {
-        let tiles = std::array::from_fn(|at| matrix.tile(first_tile + at));
-        for first in (0..n_in_fours).step_by(ROWS) {
-            let n_rows = ROWS.min(n_in_fours - first);
-            // Zeros where they are needed: few rows would be done before all of them were written.
-            let mut sums = [const { MaybeUninit::<[[__m512; TILES]; 4]>::uninit() }; ROWS / 4];
-            let sums = &mut sums[..n_rows / 4];
-            sums.iter_mut().for_each(|sums| _ = sums.write([[_mm512_setzero_ps(); TILES]; 4]));
-            // SAFETY: so many were written. The tiles are of this format and have a group for each of the activations; so
-            // many rows are there, in bands of sixteen, as checked, and fours begin at multiples of four.
-            let sums = unsafe {
-                let sums = sums.assume_init_mut();
-                many::rows::<L>(tiles, x, first, sums);
-                sums
-            };
-            for (row, sums) in (first..first + n_rows).zip(sums.as_flattened()) {
-                put(out, row, first_tile, sums);
-            }
-        }
-    }
     for tile in tiles {
-        let mut row = if fours.contains(&tile) { n_in_fours } else { 0 };
+        let mut row = 0;
         while row < x.n_rows {
-            // SAFETY: as above.
+            // SAFETY: the tile is of this format and has a group for each of the activations; so many rows are there, in bands
+            // of sixteen, as checked, and no more of one than are left of it, since the larger numbers come first.
             row += unsafe {
                 match x.n_rows - row {
-                    8.. => put_rows(out, row, tile, few::rows::<L, 8>(matrix.tile(tile), x, row)),
-                    4.. => put_rows(out, row, tile, few::rows::<L, 4>(matrix.tile(tile), x, row)),
-                    2.. => put_rows(out, row, tile, few::rows::<L, 2>(matrix.tile(tile), x, row)),
-                    _ => put_rows(out, row, tile, few::rows::<L, 1>(matrix.tile(tile), x, row)),
+                    16.. => put_rows(out, row, tile, rows::<L, 16>(matrix.tile(tile), x, row)),
+                    8.. => put_rows(out, row, tile, rows::<L, 8>(matrix.tile(tile), x, row)),
+                    4.. => put_rows(out, row, tile, rows::<L, 4>(matrix.tile(tile), x, row)),
+                    2.. => put_rows(out, row, tile, rows::<L, 2>(matrix.tile(tile), x, row)),
+                    _ => put_rows(out, row, tile, rows::<L, 1>(matrix.tile(tile), x, row)),
                 }
             };
         }
@@ -117,21 +89,11 @@ unsafe fn product_of<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quanti
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn put_rows<const R: usize>(out: &Outputs<'_>, first_row: usize, tile: usize, sums: [__m512; R]) -> usize {
-    for (at, sums) in sums.into_iter().enumerate() {
-        put(out, first_row + at, tile, &[sums]);
-    }
-    R
-}
-
-/// Writes a row's outputs of some tiles.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn put(out: &Outputs<'_>, row: usize, first_tile: usize, sums: &[__m512]) {
     for (at, sums) in sums.iter().enumerate() {
         // SAFETY: both are sixteen floats.
-        let values = unsafe { &*std::ptr::from_ref(sums).cast::<[f32; TILE]>() };
-        out.put(row, first_tile + at, values);
+        out.put(first_row + at, tile, unsafe { &*std::ptr::from_ref(sums).cast::<[f32; TILE]>() });
     }
+    R
 }
 
 /// Bytes that memory is asked for in advance. Twice as many were slower.

@@ -1,4 +1,4 @@
-//! Few rows of activations: weights are used as they are unpacked.
+//! Rows of activations times a tile, whose weights are used as they are unpacked: all sums are in registers.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -11,7 +11,7 @@ use crate::kernels::avx512::{AHEAD, add_minima, add_scaled, ask_ahead};
 ///
 /// # Safety
 /// The tile is of the layout's format and has a group for each of the activations; the rows are there, no more than
-/// eight, and one or in one band of sixteen; the processor has AVX-512 VNNI.
+/// sixteen, and one or in one band of sixteen; the processor has AVX-512 VNNI.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
 pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised, row: usize) -> [__m512; R] {
@@ -45,7 +45,7 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised,
                         })*
                     };
                 }
-                add_rows!(0 1 2 3 4 5 6 7);
+                add_rows!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             }
             block = block.add(layout.tile_bytes());
         }
