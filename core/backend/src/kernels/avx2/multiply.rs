@@ -19,10 +19,10 @@ pub(super) struct Group {
 }
 
 /// 128 more than signed bytes.
-#[inline(always)]
-pub(super) unsafe fn unsigned(bytes: __m256i) -> __m256i {
-    // SAFETY: the caller has AVX2.
-    unsafe { _mm256_xor_si256(bytes, _mm256_set1_epi8(-128)) }
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn unsigned(bytes: __m256i) -> __m256i {
+    _mm256_xor_si256(bytes, _mm256_set1_epi8(-128))
 }
 
 /// What is subtracted from a format's bytes once they are unsigned.
@@ -140,7 +140,8 @@ impl Multiply for Pairs {
         L::OFFSET
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn keep<L: Layout>(to: *mut Group, vector: usize, half: usize, bytes: __m256i) {
         // SAFETY: the caller's.
         unsafe {
@@ -161,13 +162,14 @@ impl Multiply for Pairs {
 
     type Values = BytesOrWords;
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn ready<L: Layout>(values: &[[i8; GROUP]; 4]) -> BytesOrWords {
         if !L::IS_SIGNED {
             return BytesOrWords { bytes: values.as_flattened().as_ptr() };
         }
-        // SAFETY: the caller's.
-        BytesOrWords { words: values.map(|values| unsafe { words(&values) }) }
+        let [first, second, third, fourth] = values;
+        BytesOrWords { words: [words(first), words(second), words(third), words(fourth)] }
     }
 
     #[inline]
@@ -204,27 +206,24 @@ impl Multiply for Pairs {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
-        // SAFETY: the caller has AVX2.
-        unsafe {
-            let ones = _mm256_set1_epi16(1);
-            let mut exact = starts::<L>(L::OFFSET, sums);
-            let mut pairs = _mm256_setzero_si256();
-            for (at, four) in values.as_chunks::<4>().0.iter().enumerate() {
-                let four = _mm256_set1_epi32(i32::from_le_bytes(four.map(|x| x as u8)));
-                let products = if L::IS_SIGNED {
-                    // Without their sign, which moves to the activations, pairs of products are at most 32,512.
-                    _mm256_maddubs_epi16(_mm256_abs_epi8(weights[at]), _mm256_sign_epi8(four, weights[at]))
-                } else {
-                    _mm256_maddubs_epi16(weights[at], four)
-                };
-                pairs = if at % L::RUN == 0 { products } else { _mm256_add_epi16(pairs, products) };
-                if at % L::RUN == L::RUN - 1 {
-                    let part = part_of::<L>(at);
-                    exact[part] = _mm256_add_epi32(exact[part], _mm256_madd_epi16(pairs, ones));
-                }
+        let ones = _mm256_set1_epi16(1);
+        let mut exact = starts::<L>(L::OFFSET, sums);
+        let mut pairs = _mm256_setzero_si256();
+        for (at, four) in values.as_chunks::<4>().0.iter().enumerate() {
+            let four = _mm256_set1_epi32(i32::from_le_bytes(four.map(|x| x as u8)));
+            let products = if L::IS_SIGNED {
+                // Without their sign, which moves to the activations, pairs of products are at most 32,512.
+                _mm256_maddubs_epi16(_mm256_abs_epi8(weights[at]), _mm256_sign_epi8(four, weights[at]))
+            } else {
+                _mm256_maddubs_epi16(weights[at], four)
+            };
+            pairs = if at % L::RUN == 0 { products } else { _mm256_add_epi16(pairs, products) };
+            if at % L::RUN == L::RUN - 1 {
+                let part = part_of::<L>(at);
+                exact[part] = _mm256_add_epi32(exact[part], _mm256_madd_epi16(pairs, ones));
             }
-            exact
         }
+        exact
     }
 }
 
@@ -233,7 +232,8 @@ impl Multiply for Fours {
         offset_of_unsigned::<L>()
     }
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn keep<L: Layout>(to: *mut Group, vector: usize, half: usize, bytes: __m256i) {
         // SAFETY: the caller's.
         unsafe { (*to).weights[vector][half] = if L::IS_SIGNED { unsigned(bytes) } else { bytes } };
@@ -241,7 +241,8 @@ impl Multiply for Fours {
 
     type Values = *const i8;
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn ready<L: Layout>(values: &[[i8; GROUP]; 4]) -> *const i8 {
         values.as_flattened().as_ptr()
     }
@@ -281,14 +282,12 @@ impl Multiply for Fours {
 }
 
 /// Where exact sums begin, with what the weights' offset amounts to paid.
-#[inline(always)]
-unsafe fn starts<L: Layout>(offset: i32, [first, second]: [i32; 2]) -> [__m256i; 2] {
-    // SAFETY: the caller has AVX2.
-    unsafe {
-        match L::BY_HALVES {
-            true => [_mm256_set1_epi32(-offset * first), _mm256_set1_epi32(-offset * second)],
-            false => [_mm256_set1_epi32(-offset * (first + second)), _mm256_setzero_si256()],
-        }
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn starts<L: Layout>(offset: i32, [first, second]: [i32; 2]) -> [__m256i; 2] {
+    match L::BY_HALVES {
+        true => [_mm256_set1_epi32(-offset * first), _mm256_set1_epi32(-offset * second)],
+        false => [_mm256_set1_epi32(-offset * (first + second)), _mm256_setzero_si256()],
     }
 }
 
@@ -298,27 +297,29 @@ const fn part_of<L: Layout>(vector: usize) -> usize {
 }
 
 /// Sums of 16 bits in pairs.
-#[inline(always)]
-unsafe fn widened(sums: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
-    // SAFETY: the caller has AVX2.
-    sums.map(|sums| sums.map(|sums| unsafe { _mm256_madd_epi16(sums, _mm256_set1_epi16(1)) }))
-}
-
-/// Adds sums of 16 bits, in pairs, to those of 32.
-#[inline(always)]
-unsafe fn added(mut sums: [[__m256i; 2]; 4], more: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
-    // SAFETY: the caller has AVX2.
-    let more = unsafe { widened(more) };
-    for (sums, more) in sums.as_flattened_mut().iter_mut().zip(more.as_flattened()) {
-        // SAFETY: the caller has AVX2.
-        *sums = unsafe { _mm256_add_epi32(*sums, *more) };
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn widened(mut sums: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
+    for sums in sums.as_flattened_mut() {
+        *sums = _mm256_madd_epi16(*sums, _mm256_set1_epi16(1));
     }
     sums
 }
 
-#[inline(always)]
-unsafe fn words(bytes: &[i8; GROUP]) -> [__m256i; 2] {
-    // SAFETY: the caller has AVX2; sixteen bytes are read each.
+/// Adds sums of 16 bits, in pairs, to those of 32.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn added(mut sums: [[__m256i; 2]; 4], more: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
+    for (sums, more) in sums.as_flattened_mut().iter_mut().zip(widened(more).as_flattened()) {
+        *sums = _mm256_add_epi32(*sums, *more);
+    }
+    sums
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn words(bytes: &[i8; GROUP]) -> [__m256i; 2] {
+    // SAFETY: sixteen bytes are read each.
     unsafe {
         let half = |at: usize| _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().add(at).cast()));
         [half(0), half(16)]
