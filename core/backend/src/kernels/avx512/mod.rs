@@ -99,11 +99,11 @@ fn put_rows<const R: usize>(out: &Outputs<'_>, first_row: usize, tile: usize, su
 /// Bytes that memory is asked for in advance. Twice as many were slower.
 const AHEAD: usize = 2304;
 
-/// Asks memory for what lies so many bytes behind a group of a block, and for a part of a later head.
+/// Asks memory for what lies so far behind a group of a block, and for a part of a later head.
 #[inline(always)]
-unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize, ahead: usize) {
+unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize) {
     let share = L::FORMAT.layout().group_share();
-    let start = block.wrapping_add(group * share + ahead);
+    let start = block.wrapping_add(group * share + AHEAD);
     for line in (0..share).step_by(VECTOR) {
         // SAFETY: the caller has AVX-512; an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };

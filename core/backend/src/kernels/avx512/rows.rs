@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::activations::{GROUP, Quantised};
 use crate::kernels::avx512::layouts::Layout;
-use crate::kernels::avx512::{AHEAD, add_minima, add_scaled, ask_ahead};
+use crate::kernels::avx512::{add_minima, add_scaled, ask_ahead};
 
 /// `R` rows of activations, from the given one on, times a tile.
 ///
@@ -23,7 +23,7 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised,
         let mut block = tile.as_ptr();
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
-                ask_ahead::<L>(block, group, AHEAD);
+                ask_ahead::<L>(block, group);
                 let weights = L::bytes(block, group);
                 let (scales, minima) = (L::scales(block, group), L::minima(block, group));
                 let place = x.at(row, first + group);
