@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use causerie_backend::{Activations, Cpu, Format, Product};
 
-/// Large enough that weights come from memory.
+/// Large enough that weights come from memory: 150 MB with the smallest format.
 const N_COLUMNS: usize = 1024;
-const N_ROWS: usize = 65536;
+const N_ROWS: usize = 262144;
 
 fn main() -> std::io::Result<()> {
     let names: Vec<String> = std::env::args().skip(1).collect();

@@ -6,6 +6,7 @@ use std::arch::x86_64::*;
 use crate::activations::{GROUP, Quantised};
 use crate::kernels::avx512::layouts::Layout;
 use crate::kernels::avx512::{add_minima, add_scaled, ask_ahead};
+use crate::simd::Avx512;
 
 /// `R` rows of activations, from the given one on, times a tile.
 ///
@@ -14,7 +15,12 @@ use crate::kernels::avx512::{add_minima, add_scaled, ask_ahead};
 /// sixteen, and one or in one band of sixteen; the processor has AVX-512 VNNI.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
-pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised, row: usize) -> [__m512; R] {
+pub(super) unsafe fn rows<L: Layout, const R: usize>(
+    simd: Avx512,
+    tile: &[u8],
+    x: &Quantised,
+    row: usize,
+) -> [__m512; R] {
     let layout = L::FORMAT.layout();
     let n_groups = L::FORMAT.block() / GROUP;
     // SAFETY: the caller's.
@@ -23,7 +29,7 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(tile: &[u8], x: &Quantised,
         let mut block = tile.as_ptr();
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
-                ask_ahead::<L>(block, group);
+                ask_ahead::<L, R>(simd, block, group);
                 let weights = L::bytes(block, group);
                 let (scales, minima) = (L::scales(block, group), L::minima(block, group));
                 let place = x.at(row, first + group);
