@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::activations::{Activations, BAND};
 use crate::grid::Grid;
-use crate::kernels::{MANY_ROWS, Outputs, Tier};
+use crate::kernels::{Outputs, Tier};
 use crate::matrix::{Format, Matrix};
 use crate::memory::Arena;
 use crate::ops::attention::Attention;
@@ -15,6 +15,9 @@ use crate::ops::norm::{HeadNorms, Norm};
 use crate::ops::rotation::{self, Pairing};
 use crate::pages::KeyValues;
 use crate::pool::Pool;
+
+/// Rows of inputs from which on work is cut at every fourth tile.
+const MANY_ROWS: usize = 8;
 
 /// The processor and the threads that a model computes with.
 ///

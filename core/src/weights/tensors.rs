@@ -171,8 +171,9 @@ impl Stated<'_> {
             return 4 * self.n_values();
         };
         let format = native_format(self.dtype).unwrap_or(Format::F32);
-        let n_rows: u64 = outer.iter().map(|size| *size as u64).product(); // no overflow: the header was checked
-        (format.tile_bytes(*columns) as u64).saturating_mul(n_rows.div_ceil(16))
+        let n_rows = outer.iter().try_fold(1usize, |n_rows, size| n_rows.checked_mul(*size));
+        let n_bytes = n_rows.and_then(|n_rows| format.matrix_bytes((n_rows, *columns)));
+        n_bytes.map_or(u64::MAX, |n_bytes| n_bytes as u64)
     }
 
     /// The type's name, as in llama.cpp's files.

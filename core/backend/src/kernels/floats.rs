@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::activations::Activations;
-use crate::kernels::{MANY_ROWS, Outputs, ahead_of};
-use crate::matrix::{Format, Matrix, TILE, VECTOR};
+use crate::kernels::{Outputs, ahead_of};
+use crate::matrix::{Format, Matrix, TILE};
 use crate::simd::{Simd, Work};
 
 pub(super) struct Product<'a> {
@@ -20,9 +20,9 @@ impl Work for Product<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self.matrix.format() {
-            Format::F16 => self.all(simd, &|at: &[u8; 2 * TILE]| simd.load_f16(&halves(at))),
-            Format::Bf16 => self.all(simd, &|at: &[u8; 2 * TILE]| simd.load_bf16(&halves(at))),
-            _ => self.all(simd, &|at: &[u8; 4 * TILE]| simd.load(&floats(at))),
+            Format::F16 => self.all::<S, _, 2>(simd, &|at: &[u8; 2 * TILE]| simd.load_f16(&halves(at))),
+            Format::Bf16 => self.all::<S, _, 2>(simd, &|at: &[u8; 2 * TILE]| simd.load_bf16(&halves(at))),
+            _ => self.all::<S, _, 1>(simd, &|at: &[u8; 4 * TILE]| simd.load(&floats(at))),
         }
     }
 }
@@ -39,91 +39,92 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
     })
 }
 
-/// Bytes that memory is asked for in advance.
-const AHEAD: usize = 2048;
+/// Fewer rows than so many meet weights one at a time.
+const FEW: usize = 4;
 
+/// A column of a tile is `V` vectors of sixteen weights, of `N` bytes each. Vectors are counted through all tiles.
 impl Product<'_> {
-    /// Several tiles at once, where registers allow it: what is loaded then serves several products.
+    /// Several vectors at once, where registers allow it: what is loaded then serves several products.
     #[inline(always)]
-    fn all<S: Simd, const N: usize>(&self, simd: S, load: &impl Fn(&[u8; N]) -> S::Floats) {
-        let (mut tile, end) = (self.tiles.start, self.tiles.end);
-        while tile < end {
-            tile += match (end - tile, self.x.n_rows) {
-                (2.., MANY_ROWS..) if S::HAS_MANY_REGISTERS => self.rows::<S, N, 2>(simd, tile, load),
-                // One tile would wait for its sums, and four at once x86-64's memory gives more slowly than two.
-                (2.., ..4) if cfg!(target_arch = "x86_64") => self.rows::<S, N, 2>(simd, tile, load),
-                (4.., n_rows) if n_rows < 4 || S::HAS_MANY_REGISTERS => self.rows::<S, N, 4>(simd, tile, load),
-                _ => self.rows::<S, N, 1>(simd, tile, load),
+    fn all<S: Simd, const N: usize, const V: usize>(&self, simd: S, load: &impl Fn(&[u8; N]) -> S::Floats) {
+        let (mut vector, end) = (self.tiles.start * V, (self.tiles.end * V).min(self.matrix.n_rows().div_ceil(TILE)));
+        while vector < end {
+            vector += match (end - vector, self.x.n_rows) {
+                // Memory is what bounds few rows, and x86-64 reads it fastest in a single stream.
+                (n, ..FEW) if V <= n && cfg!(target_arch = "x86_64") => self.rows::<S, N, V, V>(simd, vector, load),
+                // One vector would wait for its sums.
+                (4.., ..FEW) if !cfg!(target_arch = "x86_64") => self.rows::<S, N, V, 4>(simd, vector, load),
+                (2.., FEW..) if S::HAS_MANY_REGISTERS => self.rows::<S, N, V, 2>(simd, vector, load),
+                _ => self.rows::<S, N, V, 1>(simd, vector, load),
             };
         }
     }
 
+    /// All rows times `W` vectors of each column; returns the vectors.
     #[inline(always)]
-    fn put<S: Simd, const T: usize>(&self, simd: S, row: usize, first_tile: usize, sums: &[S::Floats; T]) {
-        for (at, sums) in sums.iter().enumerate() {
-            self.out.put(row, first_tile + at, &simd.to_array(*sums));
-        }
-    }
-
-    /// All rows times `T` tiles; returns the tiles.
-    #[inline(always)]
-    fn rows<S: Simd, const N: usize, const T: usize>(
+    fn rows<S: Simd, const N: usize, const V: usize, const W: usize>(
         &self,
         simd: S,
-        first_tile: usize,
+        first: usize,
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
         let mut row = 0;
         while row < self.x.n_rows {
             row += match self.x.n_rows - row {
-                8.. if T == 2 && S::HAS_MANY_REGISTERS => self.some_rows::<S, N, T, 8>(simd, row, first_tile, load),
+                8.. if W == 2 && S::HAS_MANY_REGISTERS => self.some_rows::<S, N, V, W, 8>(simd, row, first, load),
                 // Six and two would take longer.
-                8 => self.some_rows::<S, N, T, 4>(simd, row, first_tile, load),
-                6.. if T == 1 => self.some_rows::<S, N, T, 6>(simd, row, first_tile, load),
-                4.. => self.some_rows::<S, N, T, 4>(simd, row, first_tile, load),
-                _ => self.some_rows::<S, N, T, 1>(simd, row, first_tile, load),
+                8 => self.some_rows::<S, N, V, W, 4>(simd, row, first, load),
+                6.. if W == 1 => self.some_rows::<S, N, V, W, 6>(simd, row, first, load),
+                FEW.. => self.some_rows::<S, N, V, W, 4>(simd, row, first, load),
+                _ => self.some_rows::<S, N, V, W, 1>(simd, row, first, load),
             };
         }
-        T
+        W
     }
 
-    /// `R` rows times `T` tiles; returns the rows.
+    /// `R` rows times `W` vectors of each column; returns the rows.
     #[inline(always)]
-    fn some_rows<S: Simd, const N: usize, const T: usize, const R: usize>(
+    fn some_rows<S: Simd, const N: usize, const V: usize, const W: usize, const R: usize>(
         &self,
         simd: S,
         row: usize,
-        first_tile: usize,
+        first: usize,
         load: &impl Fn(&[u8; N]) -> S::Floats,
     ) -> usize {
         let n_columns = self.x.n_columns;
-        let tiles: [&[[u8; N]]; T] = std::array::from_fn(|at| self.matrix.tile(first_tile + at).as_chunks().0);
+        let vectors: [&[[u8; N]]; W] = std::array::from_fn(|at| {
+            let (tile, _) = self.matrix.tile((first + at) / V).as_chunks();
+            &tile[(first + at) % V..]
+        });
         let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
-        let mut sums = [[simd.splat(0.0); T]; R];
+        let mut sums = [[simd.splat(0.0); W]; R];
         // In pairs, since what a loop itself takes is a part of the time; the number of columns may be odd.
-        for first in (0..n_columns).step_by(2) {
-            for column in [first, first + 1] {
+        for column in (0..n_columns).step_by(2) {
+            for column in [column, column + 1] {
                 if column == n_columns {
                     break;
                 }
-                let ahead = ahead_of(column * N, AHEAD, (T, n_columns * N));
-                let mut weights = [simd.splat(0.0); T];
-                for at in 0..T {
-                    if (column * N).is_multiple_of(VECTOR) {
-                        simd.ask_for(tiles[at].as_ptr().wrapping_add(column).wrapping_byte_add(ahead));
+                let ahead = ahead_of(column * V * N, simd.ahead::<R>(), (W.div_ceil(V), n_columns * V * N));
+                let mut weights = [simd.splat(0.0); W];
+                for at in 0..W {
+                    // Once for each tile.
+                    if (first + at).is_multiple_of(V) {
+                        simd.ask_for(vectors[at].as_ptr().wrapping_add(column * V).wrapping_byte_add(ahead));
                     }
-                    weights[at] = load(&tiles[at][column]);
+                    weights[at] = load(&vectors[at][column * V]);
                 }
                 for at in 0..R {
                     let x = simd.splat(rows[at][column]);
-                    for tile in 0..T {
-                        sums[at][tile] = simd.mul_add(weights[tile], x, sums[at][tile]);
+                    for vector in 0..W {
+                        sums[at][vector] = simd.mul_add(weights[vector], x, sums[at][vector]);
                     }
                 }
             }
         }
         for (at, sums) in sums.iter().enumerate() {
-            self.put(simd, row + at, first_tile, sums);
+            for (vector, sums) in sums.iter().enumerate() {
+                self.out.put(row + at, first + vector, &simd.to_array(*sums));
+            }
         }
         R
     }

@@ -27,10 +27,6 @@ use crate::simd::Neon;
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
-/// Rows of inputs from which on weights that are floats meet eight of them at a time, where registers allow it, and work is
-/// cut at every fourth tile.
-pub(crate) const MANY_ROWS: usize = 8;
-
 /// The fastest that this processor can do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tier {
@@ -181,10 +177,11 @@ impl<'a> Outputs<'a> {
         Self { grid: Grid::new(out, n_outputs), adds }
     }
 
-    /// Writes a tile's outputs for a row. Kernels call it for the tiles that they were given.
+    /// Writes sixteen outputs of a row, by their number among all sixteens. Kernels call it for those of the tiles that they
+    /// were given.
     #[inline(always)]
-    fn put(&self, row: usize, tile: usize, values: &[f32; TILE]) {
-        let start = tile * TILE;
+    fn put(&self, row: usize, sixteen: usize, values: &[f32; TILE]) {
+        let start = sixteen * TILE;
         // SAFETY: the tile is this thread's, as the caller of `Tier::product` says.
         let to = unsafe { self.grid.part(row, start..self.grid.n_columns.min(start + TILE)) };
         match <&mut [f32; TILE]>::try_from(&mut *to) {

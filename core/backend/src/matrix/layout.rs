@@ -1,6 +1,7 @@
 //! How values lie in files and in tiles.
 
-/// Rows of a tile.
+/// Rows of a tile, but for those of halves, which are twice as high: a column of a tile is a line of the cache at least, and
+/// a single row of activations needs no second stream of weights to have work while it waits for a sum.
 pub(crate) const TILE: usize = 16;
 /// Values of a row that share a scale and meet as many quantised activations in one integer sum.
 pub(crate) const GROUP: usize = 32;
@@ -11,11 +12,12 @@ pub(crate) const GROUPS: usize = SUPER / GROUP;
 
 /// What a matrix's values are stored as, in files and in memory. GGUF's names.
 ///
-/// In a tile, for each block of columns, lanes being rows:
+/// In a tile, for each block of columns, lanes being rows (sixteen, or 32 of halves):
 ///
 /// | format | block | in a tile |
 /// |---|---|---|
-/// | F32, F16, BF16 | 1 | 16 values |
+/// | F32 | 1 | 16 values |
+/// | F16, BF16 | 1 | 32 values |
 /// | Q8_0 | 32 | 16 scales (f16); the group as bytes: 8 vectors, vector g holds columns 4g to 4g + 3 of each row |
 /// | Q4_0 | 32 | 16 scales (f16); the group as nibbles: 4 vectors, low ones columns 4g.., high ones 16 + 4g.. |
 /// | Q4_K | 256 | 16 scales and 16 scales of minima (f16); 8 x 16 scales, 8 x 16 minima (u8); 8 groups as nibbles |
@@ -38,9 +40,9 @@ pub enum Format {
 pub(crate) struct Block {
     /// Of one row, in a file.
     in_file: usize,
-    /// Of sixteen rows, in a tile: what stands before the first group.
+    /// In a tile: what stands before the first group.
     pub(crate) head: usize,
-    /// Of sixteen rows, in a tile: a group of columns.
+    /// In a tile: a group of columns.
     pub(crate) group: usize,
     n_groups: usize,
 }
@@ -81,7 +83,7 @@ impl Format {
     pub(crate) const fn layout(self) -> Block {
         let (in_file, head, group, n_groups) = match self {
             Self::F32 => (4, 0, 4 * TILE, 1),
-            Self::F16 | Self::Bf16 => (2, 0, 2 * TILE, 1),
+            Self::F16 | Self::Bf16 => (2, 0, 2 * 2 * TILE, 1),
             Self::Q8_0 => (34, HALVES, 8 * VECTOR, 1),
             Self::Q4_0 => (18, HALVES, NIBBLES, 1),
             Self::Q4K => (144, 2 * HALVES + 2 * GROUPS * TILE, NIBBLES, GROUPS),
@@ -96,8 +98,21 @@ impl Format {
         n_columns / self.block() * self.layout().in_file
     }
 
-    /// Bytes of sixteen rows in memory.
-    pub fn tile_bytes(self, n_columns: usize) -> usize {
+    /// Rows of a tile.
+    pub(crate) const fn tile_rows(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 2 * TILE,
+            _ => TILE,
+        }
+    }
+
+    /// Bytes of a tile.
+    pub(crate) fn tile_bytes(self, n_columns: usize) -> usize {
         n_columns / self.block() * self.layout().tile_bytes()
+    }
+
+    /// Bytes of a matrix in memory; none where there are too many to count.
+    pub fn matrix_bytes(self, (n_rows, n_columns): (usize, usize)) -> Option<usize> {
+        n_rows.div_ceil(self.tile_rows()).checked_mul(self.tile_bytes(n_columns))
     }
 }

@@ -1,7 +1,7 @@
 //! Matrices of weights in the order in which products read them.
 //!
 //! A tile holds sixteen rows side by side, one for each lane of a vector, so that one pass over a tile gives sixteen
-//! outputs and no sum runs across lanes. Quantised values keep the bits of the file (Q4_K and Q5_K spend two to three
+//! outputs and no sum runs across lanes; of halves it holds 32, for two vectors. Quantised values keep the bits of the file (Q4_K and Q5_K spend two to three
 //! per cent more, for scales that need no unpacking); the layouts are in [`layout`]. A file is packed while it is read,
 //! so there is one copy of the weights in memory.
 
@@ -49,21 +49,22 @@ impl Matrix {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the matrix is no whole number of blocks"));
         }
         let (row_bytes, tile_bytes) = (format.row_bytes(n_columns), format.tile_bytes(n_columns));
-        let n_bytes = n_rows.div_ceil(TILE).checked_mul(tile_bytes);
+        let n_bytes = format.matrix_bytes((n_rows, n_columns));
         let mut tiles = arena.take(n_bytes.ok_or(io::ErrorKind::OutOfMemory)?)?;
-        let tiles_of_stretch = (STRETCH_BYTES / (TILE * row_bytes)).max(1);
+        let tile_rows = format.tile_rows();
+        let tiles_of_stretch = (STRETCH_BYTES / (tile_rows * row_bytes)).max(1);
         let stretches = tiles.bytes_mut().chunks_mut(tiles_of_stretch * tile_bytes).enumerate();
         let failure = std::sync::Mutex::new(None);
         pool.for_each(stretches.collect(), |(at, tiles)| {
-            let first_row = at * tiles_of_stretch * TILE;
-            let last_row = n_rows.min(first_row + tiles_of_stretch * TILE);
+            let first_row = at * tiles_of_stretch * tile_rows;
+            let last_row = n_rows.min(first_row + tiles_of_stretch * tile_rows);
             let range = first_row * row_bytes..last_row * row_bytes;
             let packed = read(range.clone()).and_then(|bytes| {
                 let bytes = bytes.as_ref();
                 if bytes.len() != range.len() {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "a part of another length was read"));
                 }
-                let rows = bytes.chunks(TILE * row_bytes);
+                let rows = bytes.chunks(tile_rows * row_bytes);
                 tiles
                     .chunks_mut(tile_bytes)
                     .zip(rows)
@@ -96,10 +97,10 @@ impl Matrix {
     }
 
     pub(crate) fn n_tiles(&self) -> usize {
-        self.n_rows.div_ceil(TILE)
+        self.n_rows.div_ceil(self.format.tile_rows())
     }
 
-    /// The bytes of sixteen rows; those beyond the last row are zeros.
+    /// The bytes of a tile; those of rows beyond the last are zeros.
     pub(crate) fn tile(&self, index: usize) -> &[u8] {
         let n_bytes = self.format.tile_bytes(self.n_columns);
         &self.tiles.bytes()[index * n_bytes..][..n_bytes]
@@ -111,6 +112,7 @@ impl Matrix {
     /// When there is no such row, or `to` is not as long as it.
     pub fn read_row(&self, row: usize, to: &mut [f32]) {
         assert!(row < self.n_rows && to.len() == self.n_columns, "row {row} of a matrix of {}", self.n_rows);
-        read::row(self.format, self.tile(row / TILE), row % TILE, to);
+        let tile_rows = self.format.tile_rows();
+        read::row(self.format, self.tile(row / tile_rows), row % tile_rows, to);
     }
 }

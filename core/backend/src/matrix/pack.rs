@@ -5,33 +5,37 @@ use super::layout::{Format, GROUP, GROUPS, HALVES, NIBBLES, TILE, VECTOR};
 /// A group of one row: its 32 values, a byte each, four to a word.
 type Words = [u32; GROUP / 4];
 
-/// Packs up to sixteen rows, which stand one after the other in `rows`, into a tile of zeros.
+/// Packs the rows of a tile, which stand one after the other in `rows`, into zeros; of the last tile some may be missing.
 pub(super) fn tile(format: Format, rows: &[u8], row_bytes: usize, tile: &mut [u8]) {
     let layout = format.layout();
     let mut rows = Rows { rows, row_bytes, tile };
     match format {
         // Runs of columns, which stand together in the file; single ones where columns do not make up runs.
-        Format::F32 if row_bytes.is_multiple_of(64) => rows.each::<64, { 64 * TILE }>(put_each::<4, _, _>),
-        Format::F32 => rows.each::<4, { 4 * TILE }>(put_each::<4, _, _>),
+        Format::F32 if row_bytes.is_multiple_of(64) => rows.each::<TILE, 64, { 64 * TILE }>(put_each::<TILE, 4, _, _>),
+        Format::F32 => rows.each::<TILE, 4, { 4 * TILE }>(put_each::<TILE, 4, _, _>),
         Format::F16 | Format::Bf16 if row_bytes.is_multiple_of(64) => {
-            rows.each::<64, { 64 * TILE }>(put_each::<2, _, _>)
+            rows.each::<{ 2 * TILE }, 64, { 64 * 2 * TILE }>(put_each::<{ 2 * TILE }, 2, _, _>)
         }
-        Format::F16 | Format::Bf16 => rows.each::<2, { 2 * TILE }>(put_each::<2, _, _>),
-        Format::Q8_0 => rows.each::<34, { Format::Q8_0.layout().tile_bytes() }>(|[d0, d1, values @ ..], lane, out| {
-            put(out, 0, lane, [*d0, *d1]);
-            put_bytes(&mut out[HALVES..], lane, words(values));
-        }),
-        Format::Q4_0 => rows.each::<18, { Format::Q4_0.layout().tile_bytes() }>(|[d0, d1, nibbles @ ..], lane, out| {
-            put(out, 0, lane, [*d0, *d1]);
-            put_nibbles(&mut out[HALVES..], lane, split_nibbles(nibbles));
-        }),
-        Format::Q4K => rows.each::<144, { Format::Q4K.layout().tile_bytes() }>(|block, lane, out| {
+        Format::F16 | Format::Bf16 => rows.each::<{ 2 * TILE }, 2, { 2 * 2 * TILE }>(put_each::<{ 2 * TILE }, 2, _, _>),
+        Format::Q8_0 => {
+            rows.each::<TILE, 34, { Format::Q8_0.layout().tile_bytes() }>(|[d0, d1, values @ ..], lane, out| {
+                put(out, 0, lane, [*d0, *d1]);
+                put_bytes(&mut out[HALVES..], lane, words(values));
+            })
+        }
+        Format::Q4_0 => {
+            rows.each::<TILE, 18, { Format::Q4_0.layout().tile_bytes() }>(|[d0, d1, nibbles @ ..], lane, out| {
+                put(out, 0, lane, [*d0, *d1]);
+                put_nibbles(&mut out[HALVES..], lane, split_nibbles(nibbles));
+            })
+        }
+        Format::Q4K => rows.each::<TILE, 144, { Format::Q4K.layout().tile_bytes() }>(|block, lane, out| {
             put_scales(out, lane, block);
             for group in 0..GROUPS {
                 put_nibbles(&mut out[layout.head + group * layout.group..], lane, k_nibbles(&block[16..], group));
             }
         }),
-        Format::Q5K => rows.each::<176, { Format::Q5K.layout().tile_bytes() }>(|block, lane, out| {
+        Format::Q5K => rows.each::<TILE, 176, { Format::Q5K.layout().tile_bytes() }>(|block, lane, out| {
             put_scales(out, lane, block);
             let fifth = words(&block[16..48]);
             for group in 0..GROUPS {
@@ -41,7 +45,7 @@ pub(super) fn tile(format: Format, rows: &[u8], row_bytes: usize, tile: &mut [u8
                 put(&mut out[NIBBLES..], 0, lane, bits.to_le_bytes());
             }
         }),
-        Format::Q6K => rows.each::<210, { Format::Q6K.layout().tile_bytes() }>(|block, lane, out| {
+        Format::Q6K => rows.each::<TILE, 210, { Format::Q6K.layout().tile_bytes() }>(|block, lane, out| {
             put(out, 0, lane, [block[208], block[209]]);
             for (at, scale) in block[192..208].iter().enumerate() {
                 put(&mut out[HALVES..], at, lane, [*scale]);
@@ -71,28 +75,35 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Packs each block of `N` bytes into the `M` bytes that it shares with those of the other lanes. All lanes of one part
+    /// Packs each block of `N` bytes into the `M` bytes that it shares with those of the other `LANES`. All lanes of one part
     /// of the tile are filled before those of the next, so that it is written once.
-    fn each<const N: usize, const M: usize>(&mut self, pack: impl Fn(&[u8; N], usize, &mut [u8; M])) {
+    fn each<const LANES: usize, const N: usize, const M: usize>(
+        &mut self,
+        pack: impl Fn(&[u8; N], usize, &mut [u8; M]),
+    ) {
         for (at, out) in self.tile.as_chunks_mut().0.iter_mut().enumerate() {
             for (lane, row) in self.rows.chunks_exact(self.row_bytes).enumerate() {
-                debug_assert!(lane < TILE);
+                debug_assert!(lane < LANES);
                 if let Some(block) = row.get(at * N..).and_then(<[u8]>::first_chunk) {
-                    pack(block, lane % TILE, out); // the compiler is told the lane's limit
+                    pack(block, lane % LANES, out); // the compiler is told the lane's limit
                 }
             }
         }
     }
 }
 
-/// Puts each value of `W` bytes into its lane of the next vector.
-fn put_each<const W: usize, const N: usize, const M: usize>(values: &[u8; N], lane: usize, out: &mut [u8; M]) {
+/// Puts each value of `W` bytes into its lane of the next `LANES`.
+fn put_each<const LANES: usize, const W: usize, const N: usize, const M: usize>(
+    values: &[u8; N],
+    lane: usize,
+    out: &mut [u8; M],
+) {
     for (at, value) in values.as_chunks::<W>().0.iter().enumerate() {
-        put(out, at, lane, *value);
+        put(out, at * LANES / TILE, lane, *value);
     }
 }
 
-/// Puts a value of `N` bytes into its lane of a vector.
+/// Puts a value of `N` bytes into its lane of a vector; lanes beyond sixteen are those of the next.
 fn put<const N: usize>(out: &mut [u8], vector: usize, lane: usize, value: [u8; N]) {
     out[(vector * TILE + lane) * N..][..N].copy_from_slice(&value);
 }

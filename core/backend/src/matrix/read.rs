@@ -54,15 +54,16 @@ pub(super) fn row(format: Format, tile: &[u8], lane: usize, to: &mut [f32]) {
         }
         return;
     }
-    for (at, to) in to.iter_mut().enumerate() {
+    for (column, to) in to.iter_mut().enumerate() {
         *to = match format {
-            Format::F16 => f16::from_le_bytes(get(tile, at, lane)).to_f32(),
-            Format::Bf16 => bf16::from_le_bytes(get(tile, at, lane)).to_f32(),
-            _ => f32::from_le_bytes(get(tile, at, lane)),
+            Format::F16 => f16::from_le_bytes(get(tile, 2 * column, lane)).to_f32(),
+            Format::Bf16 => bf16::from_le_bytes(get(tile, 2 * column, lane)).to_f32(),
+            _ => f32::from_le_bytes(get(tile, column, lane)),
         };
     }
 }
 
+/// A lane's value of a vector; lanes beyond sixteen are those of the next.
 fn get<const N: usize>(bytes: &[u8], vector: usize, lane: usize) -> [u8; N] {
     std::array::from_fn(|at| bytes[(vector * TILE + lane) * N + at])
 }

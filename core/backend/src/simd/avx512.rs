@@ -53,6 +53,11 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn ahead<const R: usize>(self) -> usize {
+        if self.is_zen_4 && R == 1 { 320 } else { 2048 }
+    }
+
+    #[inline(always)]
     fn ask_for<T>(self, at: *const T) {
         // SAFETY: every x86-64 processor asks memory; nothing is read, and an address that is not there does no harm.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };

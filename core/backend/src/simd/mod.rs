@@ -61,6 +61,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// 2 to the power of whole numbers from -126 to 127.
     fn power_of_two(self, n: Self::Floats) -> Self::Floats;
 
+    /// How many bytes before `R` rows of activations meet weights memory is asked for them.
+    #[inline(always)]
+    fn ahead<const R: usize>(self) -> usize {
+        2048
+    }
+
     /// Asks memory for what will be read soon, which changes no result.
     #[inline(always)]
     fn ask_for<T>(self, at: *const T) {
