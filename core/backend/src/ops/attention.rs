@@ -210,7 +210,7 @@ fn ask<S: Simd, T>(simd: S, soon: &[[T; LANES]], at: usize) {
     if (at * size_of::<[T; LANES]>()).is_multiple_of(LINE)
         && let Some(vector) = soon.get(at)
     {
-        simd.ask_for(vector);
+        simd.ask_for_later(vector);
     }
 }
 

@@ -73,6 +73,12 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         let _ = at;
     }
 
+    /// Asks memory for what will be read some thousand bytes later.
+    #[inline(always)]
+    fn ask_for_later<T>(self, at: *const T) {
+        self.ask_for(at);
+    }
+
     /// The first `n` values, with `rest` behind them.
     #[inline(always)]
     fn load_first(self, from: &[f32], rest: f32) -> Self::Floats {
