@@ -18,7 +18,9 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::activations::{Activations, BAND, QuantisedBand, QuantisedGroup};
+#[cfg(target_arch = "x86_64")]
+use crate::activations::BAND;
+use crate::activations::{Activations, QuantisedBand, QuantisedGroup};
 use crate::grid::Grid;
 use crate::matrix::{Matrix, TILE};
 #[cfg(target_arch = "aarch64")]

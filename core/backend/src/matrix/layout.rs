@@ -53,6 +53,7 @@ impl Block {
     }
 
     /// A group's share of that, its part of the head included.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) const fn group_share(&self) -> usize {
         self.tile_bytes() / self.n_groups
     }
