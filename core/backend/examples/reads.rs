@@ -23,7 +23,7 @@ fn main() {
 /// Asks the system for large pages, before anything is written.
 #[cfg(target_os = "linux")]
 fn on_large_pages(start: *const u64) {
-    /// Where the system's pages begin, on all processors.
+    /// As large as a system's small pages are, on any processor.
     const PAGE: usize = 64 << 10;
     let first = start.map_addr(|at| at.next_multiple_of(PAGE));
     // SAFETY: advice about memory of our own, whose end is a page away at least; whether it is taken makes no difference but

@@ -99,9 +99,8 @@ fn put_rows<const R: usize>(out: &Outputs<'_>, first_row: usize, tile: usize, su
 /// Asks memory for what `R` rows of activations will meet soon: for as many bytes, some way behind a group of a block, as a
 /// group takes with its part of the head.
 ///
-/// Zen 4 reads a tile faster by itself than what is asked for can come, so with one row, which is over sooner than memory
-/// answers, it is asked for the nearest only; with more there is time for what is far, and room for it in the second cache.
-/// The distances are those that were fastest of some.
+/// With one row Zen 4 asks for the nearest only; with more there is time for what is far, and room for it in the second
+/// cache. The distances are the fastest of those that were tried.
 #[inline(always)]
 unsafe fn ask_ahead<L: Layout, const R: usize>(simd: Avx512, block: *const u8, group: usize) {
     let share = L::FORMAT.layout().group_share();
@@ -109,7 +108,7 @@ unsafe fn ask_ahead<L: Layout, const R: usize>(simd: Avx512, block: *const u8, g
     // SAFETY: the caller has AVX-512; an address that is not there does no harm.
     unsafe {
         match (simd.is_zen_4, R) {
-            (true, 1) => ask::<_MM_HINT_T0>(group.wrapping_add(320), share),
+            (true, 1) => ask::<_MM_HINT_T0>(group.wrapping_add(Avx512::NEAR), share),
             (true, _) => ask::<_MM_HINT_T1>(group.wrapping_add(4608), share),
             (false, _) => ask::<_MM_HINT_T0>(group.wrapping_add(2304), share),
         }
