@@ -1,6 +1,7 @@
 //! The names of maps, which no grammar can keep from standing twice.
 
-/// Reads a block of calls, and knows which names its open maps hold. Names with escapes are compared as written.
+/// Reads a block of calls, or a reply in JSON, and knows which names its open maps hold. Names are compared as JSON reads
+/// them; an escape that is Python's alone leaves them as written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
     open: Vec<Bracket>,
@@ -58,9 +59,18 @@ impl Keys {
     /// Takes the text of a string, which may be a name; false for one that stood before.
     fn name(&mut self, name: Vec<u8>) -> bool {
         let Some(Bracket::Map { names, wants_name: true }) = self.open.last_mut() else { return true };
+        let name = if name.contains(&b'\\') { unescaped(name) } else { name };
         let is_new = !names.contains(&name);
         names.push(name);
         is_new
+    }
+}
+
+/// What JSON reads in a string with escapes.
+fn unescaped(written: Vec<u8>) -> Vec<u8> {
+    match serde_json::from_slice::<String>(&[b"\"", &written[..], b"\""].concat()) {
+        Ok(text) => text.into_bytes(),
+        Err(_) => written,
     }
 }
 
@@ -82,6 +92,9 @@ mod tests {
         check(r#"[f(a={"x": 1, "x": 2})]"#, false);
         check(r#"[f(a={"x": 1, 'x': 2})]"#, false);
         check(r#"[f(a={"": 1, "": 2})]"#, false);
+        check(r#"{"x": 1, "\u0078": 2}"#, false);
+        check(r#"{"a\"b": 1, "a\u0022b": 2}"#, false);
+        check(r#"{"a\"b": 1, "a\\b": 2}"#, true);
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub(crate) use vocabulary::{Vocabulary, Word};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Grammar {
     pub(crate) text: String,
-    /// Whether maps may hold names that no declaration gives, which the constraint then keeps from standing twice.
+    /// Whether maps may hold names that no declaration gives, which the constraint then keeps from standing twice. Of a
+    /// schema, which may say so anywhere, it is taken for granted.
     has_free_maps: bool,
 }
 
@@ -38,7 +39,7 @@ impl Grammar {
     /// # Errors
     /// A [`Fault`] for text that is no JSON. What the schema asks for is looked at when the grammar is compiled.
     pub(crate) fn of_schema(schema: &str) -> Result<Self, Fault> {
-        Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), has_free_maps: false })
+        Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), has_free_maps: true })
     }
 
     /// The same, or JSON text that fits a schema.
@@ -47,8 +48,7 @@ impl Grammar {
     /// As [`of_schema`](Self::of_schema).
     pub(crate) fn or_schema(self, schema: &str) -> Result<Self, Fault> {
         let answer = answer(schema)?;
-        let grammar = self.or("answer", "block");
-        Ok(Self { text: grammar.text + &answer, ..grammar })
+        Ok(Self { text: self.or("answer", "block").text + &answer, has_free_maps: true })
     }
 
     /// The same, or what begins something else, in which the grammar has no say.

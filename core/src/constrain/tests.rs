@@ -326,6 +326,28 @@ fn a_reply_can_be_held_to_a_schema() {
 }
 
 #[test]
+fn a_reply_names_a_property_once() {
+    let constrainer = Constrainer::new(Arc::new(Bytes));
+    let functions = functions_from_json(WEATHER).unwrap();
+    let rules = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions) };
+    for schema in
+        ["{}", r#"{"type": "object", "minProperties": 2}"#, r#"{"type": "array", "items": {"type": "object"}}"#]
+    {
+        let with_calls = rules.grammar().unwrap().or_schema(schema).unwrap();
+        for grammar in [Grammar::of_schema(schema).unwrap(), with_calls] {
+            let constraint = constrainer.constraint(grammar).unwrap();
+            let follows = |object: &str| {
+                let text = if schema.contains("array") { format!("[{object}]") } else { object.to_owned() };
+                let mut constraint = constraint.clone();
+                text.bytes().all(|byte| constraint.take(u32::from(byte)))
+            };
+            assert!(follows(r#"{"a": 1, "b": {"a": 2}}"#), "{schema}");
+            assert!(!follows(r#"{"a": 1, "a": 2}"#), "{schema}");
+        }
+    }
+}
+
+#[test]
 fn a_schema_leaves_calls_possible() {
     let functions = functions_from_json(WEATHER).unwrap();
     let rules = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions) };
