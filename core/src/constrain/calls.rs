@@ -5,7 +5,7 @@ use crate::constrain::literals::{rules, spellings};
 use crate::constrain::{Fault, Grammar, HEADER};
 use crate::function::{FunctionNames, SdkFunction};
 use crate::options::FunctionCallParser;
-use crate::parse::{MOST_CALLS, is_word};
+use crate::parse::{MOST_CALLS, is_name};
 use crate::schema::parameter_schema;
 
 /// Members of a call or a map that may come in any order: llguidance counts them in 64 bits.
@@ -116,7 +116,7 @@ impl Writer {
         let mut members = Vec::new();
         for parameter in &function.parameters {
             let name = &parameter.name;
-            if is_python && !is_word(name) {
+            if is_python && !is_name(name) {
                 if parameter.optional {
                     continue; // a call without it is fine
                 }

@@ -202,13 +202,19 @@ fn of_more_members_than_can_be_counted_the_first_come_first() {
 
 #[test]
 fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
-    let functions = r#"[{"name": "f", "parameters": {"properties": {"a-b": {"type": "integer"}}}}]"#;
-    check(DefaultFunctionCallParser, functions, &["[f()]"], &["[f(a-b=1)]"]);
-    check(JsonStyleFunctionCallParser, functions, &[r#"{"name": "f", "arguments": {"a-b": 1}}"#], &[]);
-    let required = functions.replace("\"properties\"", "\"required\": [\"a-b\"], \"properties\"");
+    check(
+        DefaultFunctionCallParser,
+        r#"[{"name": "f", "parameters": {"required": ["max-n", "a.b"], "properties": {"max-n": {"type": "integer"}, "a.b": {}}}}]"#,
+        &[r#"[f(max-n=1, a.b="x")]"#, "[f(a.b=None, max-n=1)]"],
+        &["[f()]", "[f(max-n=1)]", "[f(max_n=1, a.b=1)]"],
+    );
+    let functions = r#"[{"name": "f", "parameters": {"properties": {"a b": {"type": "integer"}}}}]"#;
+    check(DefaultFunctionCallParser, functions, &["[f()]"], &["[f(a b=1)]"]);
+    check(JsonStyleFunctionCallParser, functions, &[r#"{"name": "f", "arguments": {"a b": 1}}"#], &[]);
+    let required = functions.replace("\"properties\"", "\"required\": [\"a b\"], \"properties\"");
     let functions = functions_from_json(&required).unwrap();
     let fault = rules(DefaultFunctionCallParser, &functions).grammar().unwrap_err();
-    assert_eq!(fault.message(), r#"parameter "a-b" of f cannot be spelled in a Python call"#);
+    assert_eq!(fault.message(), r#"parameter "a b" of f cannot be spelled in a Python call"#);
     let beside = required.replacen('[', r#"[{"name": "g"}, "#, 1);
     check(DefaultFunctionCallParser, &beside, &["[g()]"], &["[f()]", "[h()]"]);
 }

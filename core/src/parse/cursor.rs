@@ -1,5 +1,7 @@
 //! A place in a text that is being read.
 
+use unicode_ident::{is_xid_continue, is_xid_start};
+
 use crate::parse::work;
 
 /// Reads a text from left to right. Copied to look ahead.
@@ -46,8 +48,8 @@ impl<'a> Cursor<'a> {
         if self.peek().is_some_and(starts_word) { self.eat_while(continues_word) } else { "" }
     }
 
-    /// Reads the name of a function, identifiers joined by dots or hyphens; empty if none stands here.
-    pub(super) fn function_name(&mut self) -> &'a str {
+    /// Reads the name of a function or an argument, identifiers joined by dots or hyphens; empty if none stands here.
+    pub(super) fn name(&mut self) -> &'a str {
         let start = self.at;
         let mut end = start;
         let mut word = self.word();
@@ -65,9 +67,9 @@ impl<'a> Cursor<'a> {
 }
 
 pub(super) fn starts_word(character: char) -> bool {
-    character == '_' || character.is_alphabetic()
+    character == '_' || character.is_alphabetic() || is_xid_start(character)
 }
 
 pub(super) fn continues_word(character: char) -> bool {
-    character == '_' || character.is_alphanumeric()
+    character == '_' || character.is_alphanumeric() || is_xid_continue(character)
 }

@@ -37,7 +37,7 @@ use repairs::Repairs;
 
 pub use event::{Note, Parsed, Piece, ReplyEnd};
 pub use json::read_json;
-pub(crate) use python::is_word;
+pub(crate) use python::is_name;
 pub use render::{render_calls, render_json_calls};
 
 /// Brackets that may be open at once in an argument.

@@ -3,7 +3,7 @@
 
 use crate::function::{Arguments, SdkFunctionCall, Value};
 use crate::parse::marker::{JSON_END, JSON_START};
-use crate::parse::python::is_word;
+use crate::parse::python::is_name;
 
 /// Calls in Python style, without the markers around them: `[get_weather(city="Oslo", days=3)]`.
 ///
@@ -47,7 +47,7 @@ fn python_call(call: &SdkFunctionCall) -> String {
     let arguments = call.arguments.iter().map(|(name, value)| {
         let value = python(value);
         // A name that Python could not spell as one can still be a key.
-        if is_word(name) { format!("{name}={value}") } else { format!("**{{{}: {value}}}", Value::from(name.as_str())) }
+        if is_name(name) { format!("{name}={value}") } else { format!("**{{{}: {value}}}", Value::from(name.as_str())) }
     });
     format!("{}({})", call.name, joined(arguments))
 }

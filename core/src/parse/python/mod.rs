@@ -40,13 +40,13 @@ fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List,
 
 /// The name of the call that starts the text.
 pub(super) fn name_of(text: &str) -> Option<String> {
-    let name = Cursor { text, at: 0 }.function_name();
+    let name = Cursor { text, at: 0 }.name();
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Whether a text is an identifier.
-pub(crate) fn is_word(text: &str) -> bool {
-    !text.is_empty() && Cursor { text, at: 0 }.word() == text
+/// Whether calls can give an argument this name.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && Cursor { text, at: 0 }.name() == text
 }
 
 struct Calls<'a, 'c> {
@@ -68,20 +68,20 @@ impl<'a> Notation<'a> for Calls<'a, '_> {
     }
 
     fn starts_call(&self, mut cursor: Cursor<'a>) -> bool {
-        let name = cursor.function_name();
+        let name = cursor.name();
         cursor.skip_space();
         !name.is_empty() && cursor.peek() == Some('(')
     }
 
     fn group_of(&self, mut cursor: Cursor<'a>) -> usize {
-        cursor.function_name();
+        cursor.name();
         cursor.skip_space();
         cursor.at
     }
 
     fn call(&mut self) -> Result<SdkFunctionCall, Fault> {
         self.literals.repairs = Repairs::default();
-        let name = self.literals.cursor.function_name().to_owned();
+        let name = self.literals.cursor.name().to_owned();
         let function = self.functions.iter().find(|function| function.name == name);
         self.unnamed = function.map_or(&[], |function| &function.parameters);
         let arguments = self.arguments()?;
@@ -137,7 +137,7 @@ impl Calls<'_, '_> {
             };
         }
         self.unnamed = &[];
-        let name = self.literals.cursor.word();
+        let name = self.literals.cursor.name();
         if arguments.contains_key(name) {
             return Err(Fault::new(RejectionReason::DuplicateArgument, start.at));
         }
@@ -173,7 +173,7 @@ fn unnamed_fault(mut cursor: Cursor<'_>) -> RejectionReason {
         Some('*') => RejectionReason::InvalidUnpacking,
         Some('\'' | '"' | '0'..='9' | '+' | '-' | '.' | '(' | '[' | '{') => RejectionReason::PositionalArgument,
         Some(first) if starts_word(first) => {
-            cursor.word();
+            cursor.name();
             cursor.skip_space();
             match cursor.peek() {
                 Some(':') => RejectionReason::MalformedSyntax,

@@ -118,7 +118,7 @@ fn may_continue(mut cursor: Cursor<'_>, place: Place) -> bool {
 
 /// `name=`.
 pub(super) fn starts_argument(mut cursor: Cursor<'_>) -> bool {
-    let name = cursor.word();
+    let name = cursor.name();
     cursor.skip_space();
     !name.is_empty() && cursor.eat("=") && cursor.peek() != Some('=')
 }
@@ -138,7 +138,7 @@ fn starts_argument_or_call(mut cursor: Cursor<'_>) -> bool {
     if starts_argument(cursor) {
         return true;
     }
-    cursor.function_name();
+    cursor.name();
     cursor.skip_space();
     cursor.peek() == Some('(')
 }
