@@ -23,7 +23,7 @@ pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
     let mut json = Json { keeps_lexemes: true, ..Json::new(Cursor { text, at: 0 }, deepest) };
     let object = json.value(0).ok().or_else(|| {
         let literals = Literals::new(Cursor { text, at: 0 }, deepest);
-        Literals { keeps_lexemes: true, ..literals }.braces(0, Keys::Any).ok()
+        Literals { keeps_lexemes: true, is_json: true, ..literals }.braces(0, Keys::Any).ok()
     })?;
     to_call(object, &mut Repairs::default()).ok().map(|call| call.arguments)
 }
@@ -90,7 +90,7 @@ impl Calls<'_> {
         if fault.reason != RejectionReason::MalformedSyntax {
             return Err(fault);
         }
-        let mut literals = Literals::new(self.cursor, deepest);
+        let mut literals = Literals { is_json: true, ..Literals::new(self.cursor, deepest) };
         literals.repairs.add(Repair::PythonLiterals);
         match literals.braces(0, Keys::Any) {
             Ok(object) => {

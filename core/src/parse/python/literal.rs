@@ -34,13 +34,15 @@ pub(in crate::parse) struct Literals<'a, 'c> {
     pub(in crate::parse) deepest: usize,
     /// Whether numbers are texts, as they are written.
     pub(in crate::parse) keeps_lexemes: bool,
+    /// Whether they stand where JSON was to stand, which knows no strings side by side, and `\\/`.
+    pub(in crate::parse) is_json: bool,
     /// Set when the closing quotes of strings are tried out.
     pub(in crate::parse) closings: Option<&'c mut Closings>,
 }
 
 impl<'a> Literals<'a, '_> {
     pub(in crate::parse) fn new(cursor: Cursor<'a>, deepest: usize) -> Self {
-        Self { cursor, repairs: Repairs::default(), deepest, keeps_lexemes: false, closings: None }
+        Self { cursor, repairs: Repairs::default(), deepest, keeps_lexemes: false, is_json: false, closings: None }
     }
 
     /// Reads a value, and makes sure that it ends there.
@@ -181,7 +183,7 @@ impl<'a> Literals<'a, '_> {
         Ok(items)
     }
 
-    /// Reads strings side by side as one.
+    /// Reads strings with space between them as one. Where they touch, a quote was rather meant as part of the text.
     fn strings(&mut self, place: Place) -> Result<String, Fault> {
         let mut text = self.string(place)?;
         loop {
@@ -190,6 +192,9 @@ impl<'a> Literals<'a, '_> {
             if Opening::read(self.cursor.rest()).is_none() {
                 self.cursor = behind;
                 return Ok(text);
+            }
+            if self.is_json || self.cursor.at == behind.at {
+                return Err(self.fault(RejectionReason::MalformedSyntax).about_quotes());
             }
             self.repairs.add(Repair::ImplicitConcat);
             let neighbour = self.string(place).map_err(|fault| match fault.reason {
@@ -219,7 +224,7 @@ impl<'a> Literals<'a, '_> {
             closings.is_doubtful |= quotes::hides_more(written);
         }
         self.cursor.at = close + opening.closing_length();
-        opening.decode(written, &mut self.repairs).map_err(|reason| Fault::new(reason, start))
+        opening.decode(written, self.is_json, &mut self.repairs).map_err(|reason| Fault::new(reason, start))
     }
 
     /// Takes an opening bracket, if one more may be open.

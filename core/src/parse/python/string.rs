@@ -39,8 +39,8 @@ impl Opening {
         if self.is_triple { 3 } else { 1 }
     }
 
-    /// What the text between the quotes says.
-    pub(super) fn decode(&self, written: &str, repairs: &mut Repairs) -> Result<String, RejectionReason> {
+    /// What the text between the quotes says; in JSON, `\\/` is an escape too.
+    pub(super) fn decode(&self, written: &str, is_json: bool, repairs: &mut Repairs) -> Result<String, RejectionReason> {
         if self.is_bytes {
             return Err(RejectionReason::UnsupportedExpression);
         }
@@ -51,7 +51,7 @@ impl Opening {
             None
         };
         let written = unbraced.as_deref().unwrap_or(written);
-        Ok(if self.is_raw { written.to_owned() } else { decode_escapes(written, repairs) })
+        Ok(if self.is_raw { written.to_owned() } else { decode_escapes(written, is_json, repairs) })
     }
 }
 
@@ -99,14 +99,14 @@ fn without_double_braces(written: &str) -> Option<String> {
     Some(text)
 }
 
-fn decode_escapes(written: &str, repairs: &mut Repairs) -> String {
+fn decode_escapes(written: &str, is_json: bool, repairs: &mut Repairs) -> String {
     let mut text = String::with_capacity(written.len());
     let mut rest = written;
     while let Some(at) = rest.find('\\') {
         text.push_str(&rest[..at]);
         rest = &rest[at + 1..];
         // An escape that Python does not know keeps its backslash, as in Python.
-        let (character, length) = decode_escape(rest, repairs).unwrap_or(('\\', 0));
+        let (character, length) = decode_escape(rest, is_json, repairs).unwrap_or(('\\', 0));
         text.push(character);
         rest = &rest[length..];
     }
@@ -115,7 +115,7 @@ fn decode_escapes(written: &str, repairs: &mut Repairs) -> String {
 }
 
 /// The character that an escape stands for, and the length of the escape; `rest` starts behind the backslash.
-fn decode_escape(rest: &str, repairs: &mut Repairs) -> Option<(char, usize)> {
+fn decode_escape(rest: &str, is_json: bool, repairs: &mut Repairs) -> Option<(char, usize)> {
     let simple = |character| Some((character, 1));
     match rest.chars().next()? {
         'n' => simple('\n'),
@@ -126,6 +126,7 @@ fn decode_escape(rest: &str, repairs: &mut Repairs) -> Option<(char, usize)> {
         'f' => simple('\u{c}'),
         'v' => simple('\u{b}'),
         plain @ ('\\' | '\'' | '"') => simple(plain),
+        '/' if is_json => simple('/'),
         '0'..='7' => {
             let length = rest.bytes().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
             let code = u32::from_str_radix(&rest[..length], 8).ok()?;
