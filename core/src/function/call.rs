@@ -87,6 +87,8 @@ pub enum Repair {
     ArgumentsDecoded,
     /// Absent arguments became an empty map.
     MissingArguments,
+    /// The arguments stood beside the function's name.
+    ArgumentsBesideName,
     /// A trailing comma in JSON was ignored.
     TrailingComma,
     /// Python literals stood inside JSON.
@@ -176,7 +178,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -195,6 +197,7 @@ impl Repair {
         Self::AliasKey,
         Self::ArgumentsDecoded,
         Self::MissingArguments,
+        Self::ArgumentsBesideName,
         Self::TrailingComma,
         Self::PythonLiterals,
         Self::SeveralObjects,
@@ -226,6 +229,7 @@ impl Repair {
             Self::AliasKey => "alias_key",
             Self::ArgumentsDecoded => "arguments_decoded",
             Self::MissingArguments => "missing_arguments",
+            Self::ArgumentsBesideName => "arguments_beside_name",
             Self::TrailingComma => "trailing_comma",
             Self::PythonLiterals => "python_literals",
             Self::SeveralObjects => "several_objects",

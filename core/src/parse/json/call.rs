@@ -28,13 +28,34 @@ pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
     to_call(object, &mut Repairs::default()).ok().map(|call| call.arguments)
 }
 
-/// The name in the text of a call that could not be read.
+/// The name in the text of a call that could not be read: that of the call itself or of its `function`, none among its
+/// arguments.
 pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
-    const KEY: &str = "\"name\"";
-    let mut cursor = Cursor { text, at: text.find(KEY)? + KEY.len() };
-    cursor.skip_space();
-    cursor.eat(":").then(|| cursor.skip_space())?;
-    Json::new(cursor, 0).string().ok().filter(|name| !name.is_empty())
+    let (mut depth, mut cursor) = (0, Cursor { text, at: 0 });
+    let mut last_key = String::new();
+    loop {
+        cursor.eat_while(|character| !"{}[]\"".contains(character));
+        match cursor.peek()? {
+            '"' => {
+                let mut json = Json::new(cursor, 0);
+                let key = json.string().ok()?;
+                json.skip_space();
+                let is_key = json.cursor.eat(":");
+                cursor = json.cursor;
+                if is_key && key == "name" && (depth == 1 || depth == 2 && last_key == "function") {
+                    json.skip_space();
+                    return json.string().ok().filter(|name| !name.is_empty());
+                }
+                if is_key && depth == 1 {
+                    last_key = key;
+                }
+            }
+            bracket => {
+                cursor.at += 1;
+                depth += if matches!(bracket, '{' | '[') { 1 } else { -1 };
+            }
+        }
+    }
 }
 
 struct Calls<'a> {
@@ -143,11 +164,13 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
     if let Value::String(text) = &given {
         given = decode(text, repairs)?;
     }
+    if given == Value::Null {
+        call.shift_remove("type"); // "function"
+        let repair = if call.is_empty() { Repair::MissingArguments } else { Repair::ArgumentsBesideName };
+        repairs.add(repair);
+        given = Value::Object(std::mem::take(call));
+    }
     match given {
-        Value::Null => {
-            repairs.add(Repair::MissingArguments);
-            Ok(Arguments::new())
-        }
         Value::Object(arguments) if arguments.values().any(|value| is_deeper(value, DEEPEST)) => {
             Err(RejectionReason::NestingTooDeep)
         }
