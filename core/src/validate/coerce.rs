@@ -98,6 +98,15 @@ pub(super) fn allowed(wanted: &SdkFunctionParameterType) -> Option<Vec<Value>> {
     }
 }
 
+/// The one among the allowed texts that differs from a value in no more than case; `None` where it is allowed as it is.
+pub(super) fn alike<'a>(allowed: &'a [Value], value: &Value) -> Option<&'a Value> {
+    let lower = value.as_str()?.to_lowercase();
+    let is_alike = |candidate: &&Value| candidate.as_str().is_some_and(|text| text.to_lowercase() == lower);
+    let mut alike = allowed.iter().filter(is_alike);
+    let only = alike.next().filter(|only| *only != value)?;
+    alike.next().is_none().then_some(only)
+}
+
 /// Whether two values are the same; 3 and 3.0 are.
 pub(super) fn is_equal(a: &Value, b: &Value) -> bool {
     a == b || (a.as_f64().is_some() && a.as_f64() == b.as_f64())

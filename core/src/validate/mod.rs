@@ -4,6 +4,7 @@
 //! where an obvious coercion makes them fit, with a diagnostic for every change and for everything that does not fit.
 
 mod coerce;
+mod fit;
 mod json_schema;
 #[cfg(test)]
 mod tests;
@@ -89,7 +90,7 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
         let place = Place { path: parameter.name.clone(), is_required: !parameter.optional, written };
         let value = given.shift_remove(&parameter.name);
         let value = match &parameter.schema {
-            Some(schema) => place.check_schema(value, schema, &parameter.parameter_type, &mut diagnostics),
+            Some(schema) => place.check_schema(value, schema, &mut diagnostics),
             None => place.check(value, &parameter.parameter_type, &mut diagnostics),
         };
         arguments.extend(value.map(|value| (parameter.name.clone(), value)));
@@ -104,7 +105,7 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
 
 /// Whether a value fits a JSON Schema, as far as arguments are compared with one.
 pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {
-    json_schema::faults(value, schema).is_empty()
+    json_schema::fits(value, schema)
 }
 
 /// Compares a call with the one of several functions that it names, as [`validate`] does. For a name that none has, the
@@ -160,53 +161,42 @@ impl Place<'_> {
         parameter_type: &SdkFunctionParameterType,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Value> {
-        let is_null_type = *parameter_type == SdkFunctionParameterType::SdkNull;
         match value {
-            None if self.is_required => {
-                self.note(DiagnosticCode::MissingRequired, "is missing", diagnostics);
-                None
+            Some(value) if value != Value::Null || *parameter_type == SdkFunctionParameterType::SdkNull => {
+                Some(self.fit(value, parameter_type, diagnostics))
             }
-            None => None,
-            Some(Value::Null) if !is_null_type && self.is_required => {
-                self.note(DiagnosticCode::NullForRequired, "is null", diagnostics);
-                Some(Value::Null)
-            }
-            Some(Value::Null) if !is_null_type => {
-                self.note(DiagnosticCode::NullDropped, "is null and was left out", diagnostics);
-                None
-            }
-            Some(value) => Some(self.fit(value, parameter_type, diagnostics)),
+            value => self.absent(value, diagnostics),
         }
     }
 
-    /// As [`check`](Self::check), with a schema; the nearest type says what is an obvious coercion.
-    fn check_schema(
-        &self,
-        value: Option<Value>,
-        schema: &Value,
-        nearest: &SdkFunctionParameterType,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<Value> {
+    /// As [`check`](Self::check), with a schema.
+    fn check_schema(&self, value: Option<Value>, schema: &Value, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
         let value = match value {
-            Some(Value::Null) if json_schema::faults(&Value::Null, schema).is_empty() => return Some(Value::Null),
-            None => return self.check(None, nearest, diagnostics),
-            Some(Value::Null) if *nearest != SdkFunctionParameterType::SdkNull => {
-                return self.check(Some(Value::Null), nearest, diagnostics);
-            }
-            Some(value) => value,
+            Some(value) if value != Value::Null || fits_schema(&Value::Null, schema) => value,
+            value => return self.absent(value, diagnostics),
         };
-        let (value, coerced) = match json_schema::single_type(schema) {
-            Some(_) => coerce::to_type(value, nearest, self.written),
-            None => (value, None),
-        };
-        if let Some(code) = coerced {
-            self.note(code, &format!("was read as {}", coerce::name(nearest)), diagnostics);
-        }
-        for fault in json_schema::faults(&value, schema) {
-            let place = Place { path: format!("{}{}", self.path, fault.path), is_required: true, written: None };
-            place.note(fault.code, &fault.message, diagnostics);
+        let mut remarks = Vec::new();
+        let value = fit::to_schema(value, schema, ("", self.written), &mut remarks);
+        remarks.extend(json_schema::faults(&value, schema));
+        for remark in remarks {
+            let place = Place { path: format!("{}{}", self.path, remark.path), is_required: true, written: None };
+            place.note(remark.code, &remark.message, diagnostics);
         }
         Some(value)
+    }
+
+    /// Notes that a value is missing or null; returns what is left of it.
+    fn absent(&self, value: Option<Value>, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
+        match (&value, self.is_required) {
+            (None, false) => {}
+            (None, true) => self.note(DiagnosticCode::MissingRequired, "is missing", diagnostics),
+            (Some(_), true) => self.note(DiagnosticCode::NullForRequired, "is null", diagnostics),
+            (Some(_), false) => {
+                self.note(DiagnosticCode::NullDropped, "is null and was left out", diagnostics);
+                return None;
+            }
+        }
+        value
     }
 
     fn fit(&self, value: Value, wanted: &SdkFunctionParameterType, diagnostics: &mut Vec<Diagnostic>) -> Value {
@@ -262,12 +252,7 @@ impl Place<'_> {
         if allowed.iter().any(|candidate| coerce::is_equal(candidate, &value)) {
             return value;
         }
-        let lower = |value: &Value| value.as_str().map(str::to_lowercase);
-        let alike: Vec<&Value> = allowed
-            .iter()
-            .filter(|candidate| lower(candidate).is_some() && lower(candidate) == lower(&value))
-            .collect();
-        if let [only] = alike[..] {
+        if let Some(only) = coerce::alike(&allowed, &value) {
             self.note(DiagnosticCode::EnumCase, &format!("was read as {only}"), diagnostics);
             return only.clone();
         }

@@ -186,7 +186,7 @@ fn arguments_are_compared_with_schemas_that_no_type_expresses() {
     let nullable = r#"{"anyOf": [{"type": "string"}, {"type": "null"}]}"#;
     one(nullable, r#""x""#, &[]);
     one(nullable, "null", &[]);
-    one(nullable, "3", &["a wrong_type"]);
+    one(nullable, "[3]", &["a wrong_type"]);
     one(r#"{"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 5}"#, "4", &[]);
     one(r#"{"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 5}"#, "5", &["a wrong_type"]);
     one(r#"{"type": "string", "minLength": 2, "maxLength": 3}"#, r#""é""#, &["a wrong_type"]);
@@ -210,4 +210,68 @@ fn arguments_are_compared_with_schemas_that_no_type_expresses() {
     check(properties, r#"["a"]"#, r#"{"a": "3"}"#, r#"{"a": 3}"#, &["a string_to_number"]);
     check(properties, "[]", r#"{"a": null}"#, "{}", &["a null_dropped"]);
     check(properties, r#"["a"]"#, "{}", "{}", &["a missing_required"]);
+}
+
+#[test]
+fn what_a_schema_limits_is_compared() {
+    let one = |schema: &str, fitting: &[&str], wrong: &[&str]| {
+        let properties = format!(r#"{{"a": {schema}}}"#);
+        for (arguments, expect) in [(fitting, &[][..]), (wrong, &["a wrong_type"][..])] {
+            for argument in arguments {
+                let arguments = format!(r#"{{"a": {argument}}}"#);
+                check(&properties, r#"["a"]"#, &arguments, &arguments, expect);
+            }
+        }
+    };
+    one(r#"{"type": "string", "pattern": "^[A-Z]{3}$"}"#, &[r#""ABC""#], &[r#""abc""#, r#""ABCD""#]);
+    one(r#"{"type": "string", "pattern": "^(?!x)"}"#, &[r#""yx""#], &[r#""xy""#]);
+    one(r#"{"type": "string", "pattern": "("}"#, &[r#""no pattern""#], &[]);
+    one(r#"{"type": "integer", "multipleOf": 5}"#, &["10", "0"], &["12"]);
+    one(r#"{"type": "number", "multipleOf": 0.1}"#, &["0.3", "7"], &["0.35"]);
+    one(r#"{"type": "integer", "maximum": 9007199254740992}"#, &["9007199254740992"], &["9007199254740993"]);
+    one(r#"{"type": "array", "items": {}, "uniqueItems": true}"#, &["[1, 2]"], &["[1, 2, 1]", "[1, 1.0]"]);
+    one(r#"{"type": "object", "minProperties": 1, "maxProperties": 2}"#, &[r#"{"k": 1}"#], &["{}"]);
+    one(r#"{"not": {"type": "string"}}"#, &["1"], &[r#""x""#]);
+    one(r#"{"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 3}]}"#, &["1", "3.5"], &["4", "2.5"]);
+    let properties = r#"{"a": {"prefixItems": [{"type": "integer"}], "items": false}}"#;
+    check(
+        properties,
+        "[]",
+        r#"{"a": ["x", 1]}"#,
+        r#"{"a": ["x", 1]}"#,
+        &["a[0] wrong_type", "a[1] undeclared_argument"],
+    );
+    let patterns = r#"{"a": {"type": "object", "patternProperties": {"^n": {"type": "integer"}}, "additionalProperties": false, "propertyNames": {"maxLength": 2}}}"#;
+    let arguments = r#"{"a": {"n1": 1, "n2": "x", "k": 1, "n33": 1}}"#;
+    let expect = ["a.n2 wrong_type", "a.k undeclared_argument", "a.n33 undeclared_argument"];
+    check(patterns, "[]", arguments, arguments, &expect);
+}
+
+#[test]
+fn what_is_obvious_is_mended_wherever_a_schema_says_it() {
+    let one = |schema: &str, argument: &str, expect: &str, codes: &[&str]| {
+        let (argument, expect) = (format!(r#"{{"a": {argument}}}"#), format!(r#"{{"a": {expect}}}"#));
+        check(&format!(r#"{{"a": {schema}}}"#), r#"["a"]"#, &argument, &expect, codes);
+    };
+    let optional = r#"{"anyOf": [{"type": "integer"}, {"type": "null"}]}"#;
+    one(optional, r#""3""#, "3", &["a string_to_number"]);
+    one(optional, "3.0", "3", &["a float_to_int"]);
+    one(optional, "null", "null", &[]);
+    one(r#"{"type": ["integer", "null"]}"#, r#""3""#, "3", &["a string_to_number"]);
+    one(
+        r#"{"enum": ["celsius", "kelvin"], "examples": ["celsius"]}"#,
+        r#""Celsius""#,
+        r#""celsius""#,
+        &["a enum_case"],
+    );
+    let list = r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#;
+    one(list, r#"["1", 2.0]"#, "[1, 2]", &["a[0] string_to_number", "a[1] float_to_int"]);
+    let map = r#"{"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}, "l": {"type": "string"}}}"#;
+    one(map, r#"{"n": "5", "l": null}"#, r#"{"n": 5}"#, &["a.n string_to_number", "a.l null_dropped"]);
+    one(r#"{"allOf": [{"type": "boolean"}]}"#, r#""true""#, "true", &["a string_to_bool"]);
+    // Of what fits none, nothing is changed.
+    let forms = r#"{"anyOf": [{"type": "object", "required": ["k"], "properties": {"n": {"type": "integer"}}}, {"type": "null"}]}"#;
+    one(forms, r#"{"n": "5"}"#, r#"{"n": "5"}"#, &["a wrong_type"]);
+    let either = r#"{"a": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}"#;
+    check(either, "[]", r#"{"a": null}"#, "{}", &["a null_dropped"]);
 }
