@@ -15,19 +15,20 @@ const DEEPEST_SCHEMA: usize = 64;
 const LARGEST_SCHEMA: usize = 1 << 18;
 /// Bytes that a JSON value takes beside its text, about.
 const VALUE_SIZE: usize = 64;
-/// Keywords beside a function's parameters that say nothing of a call.
-const ANNOTATIONS: [&str; 6] = ["$id", "$comment", "$defs", "definitions", "examples", "deprecated"];
+/// Keywords beside a function's parameters that would say what these are.
+const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
 
 /// Reads functions from JSON text: an array of chat-completions `tools`
 /// (`{"type": "function", "function": {…}}`) or of bare `{"name", "description", "parameters"}` entries.
 ///
 /// A parameter whose schema no type expresses keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
-/// or `definitions` take the place of what refers to them; nothing else that a schema refers to is fetched.
+/// or `definitions` take the place of what refers to them, once: where a definition refers to itself, any value will do.
+/// Nothing else that a schema refers to is fetched. What a schema says of all parameters together, as `minProperties` or
+/// `if` do, is left out.
 ///
 /// # Errors
-/// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for keywords beside `properties` and
-/// `required`, which no parameter could keep, and for definitions that refer to themselves or make more than 256 KiB;
-/// [`ErrorKind::InvalidFunction`] for a definition that breaks a rule. Names may have dots and hyphens here.
+/// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for `anyOf` and the like in the place of
+/// `properties`, and for definitions that make more than 256 KiB; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule. Names may have dots and hyphens here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;
@@ -63,13 +64,21 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Err(wrong(place, "expected an object"));
     }
-    refuse_unknown(schema, "object", &ANNOTATIONS, place)?;
+    if let Some(keyword) = COMBINING.iter().find(|keyword| schema.contains_key(**keyword)) {
+        return Err(wrong(place, &format!("keyword {keyword:?} has no counterpart for parameters")));
+    }
     let required = strings(schema, "required", place)?.unwrap_or_default();
-    let empty = Json::Object(Map::new());
-    let properties = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
-    let mut parameters = Vec::with_capacity(properties.len());
-    for (name, property) in properties {
+    let any = Json::Object(Map::new());
+    let properties = fields(schema.get("properties").unwrap_or(&any), &format!("{place}.properties"))?;
+    let undeclared = required
+        .iter()
+        .enumerate()
+        .filter(|(i, name)| !properties.contains_key(*name) && !required[..*i].contains(name));
+    let properties = properties.iter().filter(|(_, property)| **property != Json::Bool(false));
+    let mut parameters = Vec::new();
+    for (name, property) in properties.chain(undeclared.map(|(_, name)| (name, &any))) {
         let place = format!("{place}.properties.{name}");
+        let property = if *property == Json::Bool(true) { &any } else { property };
         let entries = fields(property, &place)?;
         let description = text(entries, "description", &place)?.unwrap_or_default();
         let (parameter_type, schema) = match read_type(property, &place, 0) {
@@ -80,66 +89,84 @@ fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParamete
         let optional = !required.contains(name);
         parameters.push(SdkFunctionParameter { name: name.clone(), parameter_type, description, optional, schema });
     }
-    match required.iter().find(|name| !properties.contains_key(*name)) {
-        Some(absent) => Err(wrong(place, &format!("required property {absent:?} does not exist"))),
-        None => Ok(parameters),
-    }
+    Ok(parameters)
 }
 
 /// A schema with definitions in the place of what refers to them.
 fn inlined<'a>(schema: &'a Map<String, Json>, place: &str) -> Result<Cow<'a, Map<String, Json>>> {
-    let kept = |keyword| schema.get(keyword).and_then(Json::as_object);
-    let (Some(definitions), others) = (kept("$defs").or(kept("definitions")), kept("definitions")) else {
+    let sections = ["$defs", "definitions"].map(|section| schema.get(section).and_then(Json::as_object));
+    if sections == [None, None] {
         return Ok(Cow::Borrowed(schema));
-    };
-    let find = |reference: &str| {
-        let name = reference.strip_prefix("#/$defs/").or_else(|| reference.strip_prefix("#/definitions/"))?;
-        let name = name.replace("~1", "/").replace("~0", "~");
-        definitions.get(&name).or_else(|| others?.get(&name))
-    };
-    let mut whole = Map::new();
-    let mut room = LARGEST_SCHEMA;
-    for (keyword, json) in schema.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(&keyword.as_str())) {
-        let json = inline(json, &find, 0, &mut room);
-        let json = json.ok_or_else(|| wrong(place, "its definitions refer to themselves, or make too much of it"))?;
-        whole.insert(keyword.clone(), json);
     }
-    Ok(Cow::Owned(whole))
+    let mut definitions = Definitions { sections, open: Vec::new(), room: LARGEST_SCHEMA };
+    let is_kept = |(keyword, _): &(&String, &Json)| !["$defs", "definitions"].contains(&keyword.as_str());
+    match definitions.object(schema.iter().filter(is_kept), 0) {
+        Some(Json::Object(whole)) => Ok(Cow::Owned(whole)),
+        Some(_) => Err(wrong(place, "expected an object")),
+        None => Err(wrong(place, "its definitions make too much of it")),
+    }
 }
 
-/// The same JSON with what `find` gives for references, as long as there is `room`. What stands beside a reference counts
-/// more than what the definition has.
-fn inline<'a>(
-    json: &'a Json,
-    find: &impl Fn(&str) -> Option<&'a Json>,
-    depth: usize,
-    room: &mut usize,
-) -> Option<Json> {
-    if DEEPEST_SCHEMA < depth {
-        return None;
+/// What a schema may refer to.
+struct Definitions<'a> {
+    sections: [Option<&'a Map<String, Json>>; 2],
+    /// Those that are being written out.
+    open: Vec<&'a Json>,
+    /// Bytes that may still be written.
+    room: usize,
+}
+
+impl<'a> Definitions<'a> {
+    fn find(&self, reference: &str) -> Option<&'a Json> {
+        let name = reference.strip_prefix("#/$defs/").or_else(|| reference.strip_prefix("#/definitions/"))?;
+        let name = name.replace("~1", "/").replace("~0", "~");
+        self.sections.iter().flatten().find_map(|section| section.get(&name))
     }
-    *room = room.checked_sub(VALUE_SIZE + json.as_str().map_or(0, str::len))?;
-    Some(match json {
-        Json::Object(entries) => {
-            let referred = entries.get("$ref").and_then(Json::as_str).and_then(find);
-            let mut whole = match referred.map(|referred| inline(referred, find, depth + 1, room)) {
-                Some(Some(Json::Object(definition))) => definition,
-                Some(Some(other)) => return Some(other),
-                Some(None) => return None,
-                None => Map::new(),
-            };
-            for (keyword, json) in entries.iter().filter(|(keyword, _)| referred.is_none() || *keyword != "$ref") {
-                *room = room.checked_sub(keyword.len())?;
-                whole.insert(keyword.clone(), inline(json, find, depth + 1, room)?);
+
+    /// The same JSON with definitions for references, as long as there is room.
+    fn inline(&mut self, json: &'a Json, depth: usize) -> Option<Json> {
+        if DEEPEST_SCHEMA < depth {
+            return None;
+        }
+        self.room = self.room.checked_sub(VALUE_SIZE + json.as_str().map_or(0, str::len))?;
+        match json {
+            Json::Object(entries) => self.object(entries.iter(), depth),
+            Json::Array(items) => {
+                let items = items.iter().map(|item| self.inline(item, depth + 1));
+                Some(Json::Array(items.collect::<Option<_>>()?))
             }
-            Json::Object(whole)
+            other => Some(other.clone()),
         }
-        Json::Array(items) => {
-            let items = items.iter().map(|item| inline(item, find, depth + 1, room));
-            Json::Array(items.collect::<Option<_>>()?)
+    }
+
+    /// The same for an object. What stands beside a reference counts more than what the definition has.
+    fn object(&mut self, entries: impl Iterator<Item = (&'a String, &'a Json)> + Clone, depth: usize) -> Option<Json> {
+        let reference = entries.clone().find(|(keyword, _)| *keyword == "$ref");
+        let definition = reference.and_then(|(_, name)| self.find(name.as_str()?));
+        let mut whole = Map::new();
+        if let Some(definition) = definition {
+            match self.definition(definition, depth)? {
+                Json::Object(entries) => whole = entries,
+                other => return Some(other),
+            }
         }
-        other => other.clone(),
-    })
+        for (keyword, json) in entries.filter(|(keyword, _)| definition.is_none() || *keyword != "$ref") {
+            self.room = self.room.checked_sub(keyword.len())?;
+            whole.insert(keyword.clone(), self.inline(json, depth + 1)?);
+        }
+        Some(Json::Object(whole))
+    }
+
+    /// A definition, or, inside of itself, what any value fits.
+    fn definition(&mut self, definition: &'a Json, depth: usize) -> Option<Json> {
+        if self.open.iter().any(|open| std::ptr::eq(*open, definition)) {
+            return Some(Json::Object(Map::new()));
+        }
+        self.open.push(definition);
+        let inlined = self.inline(definition, depth + 1);
+        self.open.pop();
+        inlined
+    }
 }
 
 /// The type that says most of a schema that none says all of.
@@ -175,7 +202,7 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
     }
     let schema = fields(schema, place)?;
     let kind = schema.get("type").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected one type"))?;
-    refuse_unknown(schema, kind, &[], place)?;
+    refuse_unknown(schema, kind, place)?;
     // Directly under a parameter, the description is the parameter's.
     let description = if depth == 0 { None } else { text(schema, "description", place)? };
     Ok(match kind {
@@ -197,18 +224,26 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
             SdkFunctionParameterType::SdkArr { item_type, description }
         }
         "object" => {
-            if let Some(Json::Object(values)) = schema.get("additionalProperties")
-                && !values.is_empty()
-            {
-                return Err(wrong(place, "what stands under any name has a type of its own"));
-            }
             let empty = Json::Object(Map::new());
             let entries = fields(schema.get("properties").unwrap_or(&empty), &format!("{place}.properties"))?;
+            // Objects with properties are closed, others are open.
+            let is_other = match schema.get("additionalProperties") {
+                Some(Json::Object(values)) if !values.is_empty() => true,
+                Some(Json::Object(_) | Json::Bool(true)) => !entries.is_empty(),
+                Some(Json::Bool(false)) => entries.is_empty(),
+                _ => false,
+            };
+            if is_other {
+                return Err(wrong(place, "what may stand under other names has no counterpart"));
+            }
             let read = |(name, property): (&String, &Json)| {
                 Ok((name.clone(), read_type(property, &format!("{place}.properties.{name}"), depth + 1)?))
             };
-            let properties = entries.iter().map(read).collect::<Result<_>>()?;
+            let properties = entries.iter().map(read).collect::<Result<BTreeMap<_, _>>>()?;
             let required = strings(schema, "required", place)?.unwrap_or_default();
+            if let Some(absent) = required.iter().find(|name| !properties.contains_key(*name)) {
+                return Err(wrong(place, &format!("required property {absent:?} has no type")));
+            }
             SdkFunctionParameterType::SdkObj { properties, required, description }
         }
         other => return Err(wrong(place, &format!("type {other:?} is unknown"))),
@@ -216,7 +251,7 @@ fn read_type(schema: &Json, place: &str, depth: usize) -> Result<SdkFunctionPara
 }
 
 /// Refuses keywords that the parameter types have no counterpart for.
-fn refuse_unknown(schema: &Map<String, Json>, kind: &str, annotations: &[&str], place: &str) -> Result<()> {
+fn refuse_unknown(schema: &Map<String, Json>, kind: &str, place: &str) -> Result<()> {
     let known: &[&str] = match kind {
         "string" | "number" | "integer" => &["enum"],
         "array" => &["items"],
@@ -225,7 +260,7 @@ fn refuse_unknown(schema: &Map<String, Json>, kind: &str, annotations: &[&str], 
     };
     // `title` and `default` say nothing that a call must keep to, and `$schema` names the dialect.
     let harmless = ["type", "description", "title", "default", "$schema"];
-    let is_known = |key: &str| [known, &harmless, annotations].iter().any(|keywords| keywords.contains(&key));
+    let is_known = |key: &str| [known, &harmless].iter().any(|keywords| keywords.contains(&key));
     match schema.keys().find(|key| !is_known(key)) {
         Some(key) => Err(wrong(place, &format!("keyword {key:?} has no counterpart for type {kind:?}"))),
         None => Ok(()),
@@ -258,7 +293,7 @@ fn list<T>(
     place: &str,
     read: impl Fn(&Json) -> Option<T>,
 ) -> Result<Option<Vec<T>>> {
-    let Some(json) = entry.get(key) else { return Ok(None) };
+    let Some(json) = entry.get(key).filter(|json| !json.is_null()) else { return Ok(None) };
     let items = json.as_array().ok_or_else(|| wrong(place, &format!("{key} is no array")))?;
     let items: Option<Vec<T>> = items.iter().map(read).collect();
     items.map(Some).ok_or_else(|| wrong(place, &format!("{key} holds a value of another type")))
@@ -303,7 +338,7 @@ mod tests {
     #[test]
     fn keywords_of_the_whole_are_checked_too() {
         let text = r#"[{"name": "f", "parameters": {"type": "object", "oneOf": []}}]"#;
-        let expect = r#"functions[0].parameters: keyword "oneOf" has no counterpart for type "object""#;
+        let expect = r#"functions[0].parameters: keyword "oneOf" has no counterpart for parameters"#;
         assert_eq!(functions_from_json(text).unwrap_err().message(), expect);
     }
 
@@ -326,24 +361,54 @@ mod tests {
     }
 
     #[test]
-    fn definitions_without_end_are_refused() {
-        let tree =
-            r##"{"type": "object", "properties": {"left": {"$ref": "#/$defs/T"}, "right": {"$ref": "#/$defs/T"}}}"##;
+    fn a_definition_in_itself_may_be_anything() {
+        let text = r##"[{"name": "f", "parameters": {"$ref": "#/definitions/Tree", "definitions": {"Tree": {"type": "object",
+            "properties": {"name": {"type": "string"}, "left": {"$ref": "#/definitions/Tree"},
+                           "right": {"$ref": "#/definitions/Tree", "description": "The other."}}, "required": ["name"]}}}}]"##;
+        let function = &functions_from_json(text).unwrap()[0];
+        let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        assert_eq!((names, function.parameters[0].optional), (vec!["name", "left", "right"], false));
+        let told = function_schema(function).to_string();
+        assert!(told.contains(r#""left": {}"#) && told.contains(r#""right": {"description": "The other."}"#), "{told}");
+        let list = text.replace("\"#/definitions/Tree\", \"definitions\"", "\"\", \"properties\": {\"roots\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/Tree\"}}}, \"definitions\"");
+        let told = function_schema(&functions_from_json(&list).unwrap()[0]).to_string();
+        assert!(
+            told.contains(r#""items": {"type": "object", "properties": {"name": {"type": "string"}, "left": {}"#),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn definitions_that_make_too_much_are_refused() {
         let wide: Vec<String> = (0..60)
             .map(|i| format!(r##""d{i}": [{{"$ref": "#/$defs/d{0}"}}, {{"$ref": "#/$defs/d{0}"}}]"##, i + 1))
             .collect();
+        let all: Vec<String> = (0..12).map(|i| format!(r##"{{"$ref": "#/$defs/d{i}"}}"##)).collect();
+        let mutual: Vec<String> = (0..12).map(|i| format!(r#""d{i}": [{}]"#, all.join(", "))).collect();
         let long = format!(
             r#""long": {{"description": "{}"}}, "many": [{}]"#,
             "x".repeat(10_000),
             [r##"{"$ref": "#/$defs/long"}"##; 100].join(", ")
         );
-        for (definitions, start) in [(format!(r#""T": {tree}"#), "T"), (wide.join(", "), "d0"), (long, "many")] {
+        for (definitions, start) in [(wide.join(", "), "d0"), (mutual.join(", "), "d0"), (long, "many")] {
             let text = format!(
                 r##"[{{"name": "f", "parameters": {{"$defs": {{{definitions}}}, "properties": {{"a": {{"$ref": "#/$defs/{start}"}}}}}}}}]"##
             );
             let err = functions_from_json(&text).unwrap_err();
-            assert!(err.message().contains("refer to themselves"), "{err:?}");
+            assert_eq!(err.message(), "functions[0].parameters: its definitions make too much of it");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_all_parameters_together_is_left_out() {
+        let text = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": true, "c": false},
+            "required": ["a", "d"], "minProperties": 1, "if": {}, "patternProperties": {}, "x-source": "a generator"}},
+            {"name": "g", "parameters": {"properties": {}, "required": null}}]"#;
+        let functions = functions_from_json(text).unwrap();
+        let expect = r#"{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+            + r#""a": {"type": "string", "description": ""}, "b": {}, "d": {}}, "required": ["a", "d"]}}"#;
+        assert_eq!(function_schema(&functions[0]).to_string(), expect);
+        assert!(functions[1].parameters.is_empty());
     }
 
     #[test]
@@ -366,6 +431,20 @@ mod tests {
         assert_eq!(format!("[{}]", function_schema(function)), text);
         let open = text.replace(r#"{"type": "integer"}"#, "true");
         assert!(functions_from_json(&open).unwrap()[0].parameters[0].schema.is_none());
+    }
+
+    #[test]
+    fn what_may_stand_under_other_names_is_kept() {
+        let keeps = |object: &str| {
+            let text = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {object}}}}}}}]"#);
+            functions_from_json(&text).unwrap()[0].parameters[0].schema.is_some()
+        };
+        assert!(keeps(r#"{"type": "object", "properties": {"k": {"type": "null"}}, "additionalProperties": true}"#));
+        assert!(keeps(r#"{"type": "object", "properties": {"k": {"type": "null"}}, "additionalProperties": {}}"#));
+        assert!(keeps(r#"{"type": "object", "properties": {}, "additionalProperties": false}"#));
+        assert!(keeps(r#"{"type": "object", "properties": {}, "required": ["k"]}"#));
+        assert!(!keeps(r#"{"type": "object", "properties": {"k": {"type": "null"}}, "additionalProperties": false}"#));
+        assert!(!keeps(r#"{"type": "object", "additionalProperties": true}"#));
     }
 
     #[test]
