@@ -43,7 +43,7 @@ pub struct ModelInfo {
     pub function_call_parser: FunctionCallParser,
     /// Whether the chat template speaks of reasoning.
     pub supports_reasoning: bool,
-    /// Bytes of memory that it takes with its whole context, estimated.
+    /// Bytes of memory that it takes with the context it was loaded with, estimated.
     pub memory_estimate: SdkLong,
 }
 

@@ -52,7 +52,7 @@ pub enum ErrorKind {
         /// Tokens that the context can hold.
         available: usize,
     },
-    /// A generation option is out of its range; the field is named.
+    /// An option, of generation or of loading, is out of its range; the field is named.
     InvalidOption(&'static str),
     /// A message cannot stand where it was given.
     InvalidMessage,

@@ -233,7 +233,8 @@ impl ModelRunner {
         &self.inner.info
     }
 
-    /// Tokens that a prompt and its reply can have together: the model's own context, at most 8,192.
+    /// Tokens that a prompt and its reply can have together: the model's own context, at most what
+    /// [`LoadOptions::context_size`] says.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");

@@ -53,7 +53,7 @@ class ModelInfo:
     supports_reasoning: bool
     """Whether the chat template speaks of reasoning."""
     memory_estimate: int
-    """Bytes of memory that it takes with its whole context, estimated."""
+    """Bytes of memory that it takes with the context it was loaded with, estimated."""
 
 
 class ModelRunner:

@@ -3115,7 +3115,7 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var supportsReasoning: Bool
     /**
-     * Bytes of memory that it takes with its whole context, estimated.
+     * Bytes of memory that it takes with the context it was loaded with, estimated.
      */
     public var memoryEstimate: SdkLong
 
@@ -3153,7 +3153,7 @@ public struct ModelInfo: Equatable, Hashable {
          * Whether the chat template speaks of reasoning.
          */supportsReasoning: Bool,
         /**
-         * Bytes of memory that it takes with its whole context, estimated.
+         * Bytes of memory that it takes with the context it was loaded with, estimated.
          */memoryEstimate: SdkLong) {
         self.name = name
         self.architecture = architecture

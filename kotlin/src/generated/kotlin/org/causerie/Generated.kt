@@ -4679,7 +4679,7 @@ data class ModelInfo (
     val `supportsReasoning`: kotlin.Boolean
     ,
     /**
-     * Bytes of memory that it takes with its whole context, estimated.
+     * Bytes of memory that it takes with the context it was loaded with, estimated.
      */
     val `memoryEstimate`: SdkLong
 
