@@ -1,6 +1,8 @@
 //! Blocks of calls as grammars: the functions offered, their arguments in any order, each once, the required ones
 //! present, of the declared types.
 
+use std::collections::BTreeMap;
+
 use crate::constrain::literals::{rules, spellings};
 use crate::constrain::{Fault, Grammar, HEADER};
 use crate::function::{FunctionNames, SdkFunction};
@@ -45,7 +47,13 @@ impl CallRules<'_> {
     /// A [`Fault`] without functions, or with none but those that [`SdkFunction::check`] refuses or that have a required
     /// parameter whose name Python calls cannot spell.
     pub(crate) fn grammar(&self) -> Result<Grammar, Fault> {
-        let mut writer = Writer { notation: self.notation, text: String::new(), n_rules: 0, has_free_maps: false };
+        let mut writer = Writer::new(self.notation, true);
+        let text = self.text(&mut writer)?;
+        let loose = if writer.has_limits { Some(self.text(&mut Writer::new(self.notation, false))?) } else { None };
+        Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps })
+    }
+
+    fn text(&self, writer: &mut Writer) -> Result<String, Fault> {
         let mut names: Vec<&str> = Vec::new();
         let (mut calls, mut fault) = (Vec::new(), Fault::new("no function may be called"));
         for function in self.functions {
@@ -71,13 +79,12 @@ impl CallRules<'_> {
         };
         let start = if self.with_start { self.edges.start.symbol() + " " } else { String::new() };
         let end = self.edges.end.symbol();
-        let text = format!(
+        Ok(format!(
             "{HEADER}start: {start}{body} {end}\ncall: {}\n{}LINE: /[ \\n]/\n{}",
             calls.join(" | "),
             writer.text,
             rules(self.notation)
-        );
-        Ok(Grammar { text, has_free_maps: writer.has_free_maps })
+        ))
     }
 }
 
@@ -96,8 +103,14 @@ impl Edge {
 /// Writes rules, and names them.
 pub(super) struct Writer {
     pub(super) notation: FunctionCallParser,
+    /// Whether limits are kept to.
+    pub(super) keeps_limits: bool,
+    /// Whether there were some.
+    pub(super) has_limits: bool,
     text: String,
     n_rules: usize,
+    /// Rules by the JSON Schemas that they are for.
+    of_schemas: BTreeMap<String, String>,
     pub(super) has_free_maps: bool,
 }
 
@@ -109,6 +122,18 @@ pub(super) struct Member {
 }
 
 impl Writer {
+    fn new(notation: FunctionCallParser, keeps_limits: bool) -> Self {
+        Self {
+            notation,
+            keeps_limits,
+            has_limits: false,
+            text: String::new(),
+            n_rules: 0,
+            of_schemas: BTreeMap::new(),
+            has_free_maps: false,
+        }
+    }
+
     /// A rule for what calls of a function are.
     fn call(&mut self, function: &SdkFunction) -> Result<String, Fault> {
         function.check_with(FunctionNames::Dotted).map_err(|err| Fault::new(err.message()))?;
@@ -189,6 +214,16 @@ impl Writer {
         let name = self.name("E");
         let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
         self.text += &format!("{name}: {}\n", texts.join(" | "));
+        name
+    }
+
+    /// A rule for JSON text that fits a schema, which is llguidance's to read.
+    pub(super) fn json(&mut self, schema: String) -> String {
+        if let Some(known) = self.of_schemas.get(&schema) {
+            return known.clone();
+        }
+        let name = self.rule(&format!("%json {schema}"));
+        self.of_schemas.insert(schema, name.clone());
         name
     }
 

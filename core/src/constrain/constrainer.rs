@@ -63,16 +63,25 @@ impl Constrainer {
     }
 
     fn compile_here(&self, grammar: Grammar) -> Result<Constraint, Fault> {
-        if LARGEST_GRAMMAR < grammar.text.len() {
+        let Grammar { text, loose, has_free_maps } = grammar;
+        let compiled = self.compile_text(text, has_free_maps);
+        match loose {
+            Some(loose) if compiled.is_err() => self.compile_text(loose, has_free_maps),
+            _ => compiled,
+        }
+    }
+
+    fn compile_text(&self, text: String, has_free_maps: bool) -> Result<Constraint, Fault> {
+        if LARGEST_GRAMMAR < text.len() {
             return Err(Fault::new(format!("the grammar takes more than {LARGEST_GRAMMAR} bytes")));
         }
         let factory = self.factory.get_or_init(|| guarded(|| factory(&self.vocabulary))).as_ref();
         let factory = factory.map_err(Clone::clone)?;
-        let parser = factory.create_parser(TopLevelGrammar::from_lark(grammar.text)).map_err(Fault::of_engine)?;
+        let parser = factory.create_parser(TopLevelGrammar::from_lark(text)).map_err(Fault::of_engine)?;
         let mut matcher = Matcher::new(Ok(parser));
         // The first mask tells whether the limits hold, and leaves what it computed to all who follow.
         matcher.compute_mask().map_err(Fault::of_engine)?;
-        Ok(Constraint::new(matcher, factory.tok_env().clone(), grammar.has_free_maps))
+        Ok(Constraint::new(matcher, factory.tok_env().clone(), has_free_maps))
     }
 }
 

@@ -10,6 +10,7 @@ mod check;
 mod constrainer;
 mod constraint;
 mod keys;
+mod limits;
 mod literals;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,10 @@ pub(crate) use vocabulary::{Vocabulary, Word};
 /// A grammar of llguidance, in its dialect of Lark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Grammar {
-    pub(crate) text: String,
+    text: String,
+    /// The same without what is said of texts, whole numbers and lists beside their types, for what llguidance does not
+    /// know; none where nothing is said.
+    loose: Option<String>,
     /// Whether maps may hold names that no declaration gives, which the constraint then keeps from standing twice. Of a
     /// schema, which may say so anywhere, it is taken for granted.
     has_free_maps: bool,
@@ -39,7 +43,7 @@ impl Grammar {
     /// # Errors
     /// A [`Fault`] for text that is no JSON. What the schema asks for is looked at when the grammar is compiled.
     pub(crate) fn of_schema(schema: &str) -> Result<Self, Fault> {
-        Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), has_free_maps: true })
+        Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), loose: None, has_free_maps: true })
     }
 
     /// The same, or JSON text that fits a schema.
@@ -48,19 +52,23 @@ impl Grammar {
     /// As [`of_schema`](Self::of_schema).
     pub(crate) fn or_schema(self, schema: &str) -> Result<Self, Fault> {
         let answer = answer(schema)?;
-        Ok(Self { text: self.or("answer", "block").text + &answer, has_free_maps: true })
+        Ok(Self { has_free_maps: true, ..self.map(|text| or(text, "answer", "block") + &answer) })
     }
 
     /// The same, or what begins something else, in which the grammar has no say.
     pub(crate) fn or_edge(self, edge: &Edge) -> Self {
-        self.or(&edge.symbol(), "reply")
+        self.map(|text| or(text, &edge.symbol(), "reply"))
     }
 
-    /// `name` is given to what this grammar starts with.
-    fn or(self, symbol: &str, name: &str) -> Self {
-        let rules = self.text.strip_prefix(HEADER).unwrap_or(&self.text).replacen("start:", &format!("{name}:"), 1);
-        Self { text: format!("{HEADER}start: {symbol} | {name}\n{rules}"), ..self }
+    fn map(self, change: impl Fn(&str) -> String) -> Self {
+        Self { text: change(&self.text), loose: self.loose.as_deref().map(change), ..self }
     }
+}
+
+/// What a grammar says, or a symbol; `name` is given to what the grammar starts with.
+fn or(grammar: &str, symbol: &str, name: &str) -> String {
+    let rules = grammar.strip_prefix(HEADER).unwrap_or(grammar).replacen("start:", &format!("{name}:"), 1);
+    format!("{HEADER}start: {symbol} | {name}\n{rules}")
 }
 
 /// What every grammar begins with.

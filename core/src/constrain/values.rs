@@ -3,6 +3,7 @@
 use std::slice;
 
 use crate::constrain::calls::{Member, Writer};
+use crate::constrain::limits;
 use crate::constrain::literals::{number_spellings, spellings};
 use crate::function::{Arguments, Value};
 use crate::options::FunctionCallParser;
@@ -11,7 +12,7 @@ use crate::validate::fits_schema;
 impl Writer {
     /// The symbol for values of a schema: its `enum` or `const`, or its types, of lists with their `items` and of maps with
     /// their `properties`, or, where there are none, their `additionalProperties`; where it names no type, what it combines.
-    /// What else it says is left to the app's own checks.
+    /// Of texts, whole numbers and lists it keeps the [`limits`] too. What else it says is left to the app's own checks.
     pub(super) fn value(&mut self, schema: &Value) -> String {
         let listed = match schema.get("enum") {
             Some(Value::Array(values)) => values,
@@ -48,8 +49,11 @@ impl Writer {
     /// The symbol for values of a type that a schema names.
     fn typed(&mut self, name: &Value, schema: &Value) -> String {
         match name.as_str() {
-            Some("string") => "str".to_owned(),
-            Some("integer") => "INT".to_owned(),
+            Some(name @ ("string" | "integer")) => match self.limits(|| limits::of(name, schema)) {
+                Some(limits) => self.json(limits),
+                None if name == "string" => "str".to_owned(),
+                None => "INT".to_owned(),
+            },
             Some("number") => "NUM".to_owned(),
             Some("boolean") => "BOOL".to_owned(),
             Some("null") => "NULL".to_owned(),
@@ -58,11 +62,28 @@ impl Writer {
                     Some(items @ Value::Object(_)) => self.value(items),
                     _ => self.free(),
                 };
-                self.rule(&format!("\"[\" \"]\" | \"[\" {item} (SEP {item})* \"]\""))
+                let [none, more] = ["\"[\" \"]\"".to_owned(), format!("\"[\" {item} (SEP {item})")];
+                let body = match self.limits(|| limits::of_list(schema)) {
+                    None => format!("{none} | {more}* \"]\""),
+                    Some((_, Some(0))) => none,
+                    Some((least, most)) => {
+                        let most = most.map_or(String::new(), |most| (most - 1).to_string());
+                        let more = format!("{more}{{{},{most}}} \"]\"", least.saturating_sub(1));
+                        if least == 0 { format!("{none} | {more}") } else { more }
+                    }
+                };
+                self.rule(&body)
             }
             Some("object") => self.map(schema),
             _ => self.free(), // no type of JSON Schema
         }
+    }
+
+    /// The limits that a schema sets, where they are to be kept.
+    fn limits<T>(&mut self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        let limits = read();
+        self.has_limits |= limits.is_some();
+        limits.filter(|_| self.keeps_limits)
     }
 
     fn map(&mut self, schema: &Value) -> String {
@@ -85,6 +106,9 @@ impl Writer {
                 let symbols = format!("{} {}", self.key(name), self.other_value(schema));
                 members.push(Member { symbols, is_required: true });
             }
+        }
+        if members.is_empty() && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            return self.rule("\"{\" \"}\"");
         }
         if members.is_empty() {
             let value = self.other_value(schema);
