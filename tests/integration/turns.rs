@@ -187,12 +187,12 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     );
     assert_ne!(completion.finish_reason, FinishReason::ExceedContext, "there was room for the reply");
     assert_eq!(conversation.history().len(), n_before + 2, "the history is whole");
-    // One turn less left out would not have left that room.
+    // About a quarter of the context less left out, and a turn, would not have left that room.
     let mut history = conversation.history();
     history.truncate(n_before + 1);
     history.drain(1..dropped.len() - 1);
     let larger = runner.create_conversation_from_history(history);
-    assert!(runner.context_size() < larger.prompt_token_count().unwrap() + 500);
+    assert!(runner.context_size() < larger.prompt_token_count().unwrap() + 500 + runner.context_size() / 3);
 
     let boundless = GenerationOptions { max_tokens: Some(usize::MAX), ..slide.clone() };
     let small = long(&runner, 3);
@@ -201,6 +201,25 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     let plan = conversation.plan_context(&slide).unwrap();
     assert!(plan.tokens_after + 500 <= runner.context_size() && runner.context_size() < plan.tokens_before);
     assert_eq!(plan.tokens_before, conversation.prompt_token_count().unwrap());
+}
+
+/// A chat that goes on for ever leaves out the same turns for a while, so that what was read serves the next turns.
+#[test]
+fn a_sliding_history_is_seldom_read_from_the_beginning() {
+    let runner = runner();
+    let conversation = long(&runner, 120);
+    let options =
+        || GenerationOptions { context_policy: ContextPolicy::Slide { shrink_tool_results: false }, ..options(8) };
+    let mut cold = Vec::new();
+    for i in 0..30 {
+        let completion =
+            finish(ask(&conversation, &format!("Number {i}? {}", "Tell all of it. ".repeat(4)), options()));
+        assert!(!completion.prompt.dropped_messages.is_empty());
+        if completion.stats.cached_prompt_tokens < completion.stats.prompt_tokens / 2 {
+            cold.push((i, completion.prompt.dropped_messages.len()));
+        }
+    }
+    assert!((1..=5).contains(&cold.len()), "{cold:?}");
 }
 
 #[test]

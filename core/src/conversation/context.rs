@@ -151,9 +151,13 @@ impl Window {
             let is_enough = without(middle).map(|prompt| fits(&prompt)).or_else(|err| too_long(err).map(|_| false))?;
             if is_enough { most = middle } else { fewest = middle + 1 }
         }
-        let prompt = without(fewest)?;
+        let mut prompt = without(fewest)?;
+        let n_dropped = lasting(fewest, droppable, &history, (prompt.tokens.len(), loaded.context_size));
+        if n_dropped != fewest {
+            prompt = without(n_dropped)?;
+        }
         loaded.check_prompt(&prompt.tokens)?;
-        let gone = dropped(droppable, fewest);
+        let gone = dropped(droppable, n_dropped);
         shrunk.retain(|at| !gone.contains(at));
         let tokens_after = prompt.tokens.len();
         let plan =
@@ -203,6 +207,34 @@ fn turns(history: &[ChatMessage]) -> Vec<Range<usize>> {
     let starts: Vec<usize> = (first..history.len()).filter(begins).collect();
     let ends = starts.iter().skip(1).copied().chain([history.len()]);
     starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
+}
+
+/// How many turns to leave out, no fewer than needed, so that the answer stays the same for some turns to come: a prompt
+/// that leaves out one more each time would be read from the beginning each time.
+///
+/// Only those places count where the text from the history's beginning on passes a multiple of about a quarter of the
+/// context. As the history grows they stay where they are.
+fn lasting(
+    fewest: usize,
+    turns: &[Range<usize>],
+    history: &[ChatMessage],
+    (n_tokens, context_size): (usize, usize),
+) -> usize {
+    let n_bytes_of =
+        |turns: &[Range<usize>]| -> usize { turns.iter().cloned().flatten().map(|at| n_bytes(&history[at])).sum() };
+    let kept = turns.get(fewest..).unwrap_or_default();
+    // A power of two, since the exact number is another for each prompt.
+    let bytes_of_token = (n_bytes_of(kept) / n_tokens.max(1)).max(1).next_power_of_two();
+    let stride = (context_size / 4).max(1) * bytes_of_token;
+    let mut n_bytes_before = n_bytes_of(&turns[..fewest.saturating_sub(1)]);
+    let mut passes_multiple = |turn: &Range<usize>| {
+        let n_strides = n_bytes_before / stride;
+        n_bytes_before += n_bytes_of(std::slice::from_ref(turn));
+        n_strides < n_bytes_before / stride
+    };
+    let first = fewest.saturating_sub(1);
+    let more = turns.iter().enumerate().skip(first).find(|(_, turn)| passes_multiple(turn));
+    if fewest == 0 { 0 } else { more.map_or(fewest, |(at, _)| at + 1) }
 }
 
 /// The messages of the first turns.

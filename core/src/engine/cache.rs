@@ -10,7 +10,8 @@ use crate::model::State;
 /// States by the tokens they have read, the one used last at the end.
 pub(crate) struct PrefixCache {
     kept: Vec<Kept>,
-    /// Bytes of all states together at most.
+    /// Bytes of all states together at most, but for the one used last: a conversation that outgrows them alone would be read
+    /// anew with every turn, and its state was there while it was written anyway. With 0 none is kept.
     most_bytes: usize,
     most_states: usize,
 }
@@ -50,8 +51,10 @@ impl PrefixCache {
         // What the new state can do as well is not kept twice.
         self.kept.retain(|kept| kept.tokens != tokens && !(can_be_cut && tokens.starts_with(&kept.tokens)));
         self.kept.push(Kept { tokens: tokens.to_vec(), state });
-        let mut oldest = self.kept.len().saturating_sub(self.most_states);
-        while self.most_bytes < State::n_bytes(self.kept[oldest..].iter().map(|kept| &kept.state)) {
+        let most_states = if self.most_bytes == 0 { 0 } else { self.most_states };
+        let mut oldest = self.kept.len().saturating_sub(most_states);
+        let n_bytes = |kept: &[Kept]| State::n_bytes(kept.iter().map(|kept| &kept.state));
+        while 1 < self.kept.len() - oldest && self.most_bytes < n_bytes(&self.kept[oldest..]) {
             oldest += 1;
         }
         self.kept.drain(..oldest);

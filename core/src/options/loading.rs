@@ -45,7 +45,8 @@ pub struct LoadOptions {
     /// From which the seeds of replies follow that have none of their own, in the order of their requests. Default: none,
     /// and they are drawn anew.
     pub random_seed: Option<u64>,
-    /// Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+    /// Bytes that the beginnings of prompts which were read before may take; 0 keeps none. The one used last is kept even if it
+    /// alone takes more. Default 512 MiB.
     pub cache_bytes: usize,
     /// How many of them are kept; 0 keeps none. Default 256.
     pub cache_entries: usize,
