@@ -80,8 +80,8 @@ pub struct ChatMessage {
     pub functions: Vec<SdkFunction>,
     /// Whether the reply was cut short by a cancel.
     pub incomplete: bool,
-    /// On a tool message, the call that it answers. Results answer calls in order whatever is said here; it is kept for
-    /// those who read the history elsewhere.
+    /// On a tool message, the call that it answers. Where each result behind a message's calls names one of them, the model
+    /// reads them in the order of the calls; else results answer calls in the order in which they stand.
     pub tool_call_id: Option<String>,
     /// The name of who speaks, or of the function that was called. Chat templates see it; few show it.
     pub name: Option<String>,

@@ -180,7 +180,7 @@ pub struct PromptReport {
     /// Results of functions that were cut short for want of room, by their place in the history.
     pub shrunk_messages: Vec<usize>,
     /// Assistant messages that are followed by more or fewer results than they made calls, by their place in the
-    /// history. Results answer calls in order.
+    /// history.
     pub miscounted_results: Vec<usize>,
 }
 

@@ -7,6 +7,7 @@ mod budget;
 mod capabilities;
 mod control;
 mod python;
+mod results;
 mod source;
 mod template;
 #[cfg(test)]
@@ -143,6 +144,7 @@ impl PromptRenderer {
     /// [`ErrorKind::FunctionCallingUnsupported`] for functions that cannot be offered, [`ErrorKind::InvalidFunction`] for
     /// one that breaks a rule, [`ErrorKind::InvalidMessage`] for a conversation that the template refuses.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+        let messages = &*results::in_order(messages);
         match &self.tool_use {
             Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => {
                 tool_use.render_as(tool_use.capabilities, messages, frame)

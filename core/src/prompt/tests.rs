@@ -279,7 +279,7 @@ fn results_have_the_ids_of_their_calls() {
         [ChatMessage::user("Hi"), calls(&["a", "b"]), result("b"), calls(&["c", "d"]), result("d"), result("c")];
     let text = joined(&mistral.render(&messages, &frame(&Zoned::default())).unwrap());
     let ids: Vec<&str> = text.match_indices("call0").map(|(at, _)| &text[at + 4..at + 9]).collect();
-    assert_eq!(ids, ["00000", "00001", "00001", "00002", "00003", "00003", "00002"], "{text}");
+    assert_eq!(ids, ["00000", "00001", "00001", "00002", "00003", "00002", "00003"], "{text}");
 }
 
 #[test]
