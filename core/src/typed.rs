@@ -95,6 +95,17 @@ pub trait TypedParameter: Sized {
     /// Whether it may be left out.
     const IS_OPTIONAL: bool = false;
 
+    /// How many types stand inside of each other in it. A type that holds itself has no such number, and does not compile:
+    ///
+    /// ```compile_fail
+    /// #[derive(causerie::SdkFunctionParameterType)]
+    /// struct Node {
+    ///     name: String,
+    ///     children: Vec<Node>,
+    /// }
+    /// ```
+    const DEPTH: usize = 1;
+
     /// What the model is told.
     fn parameter_type() -> SdkFunctionParameterType;
 
@@ -305,6 +316,7 @@ fn description_of(parameter_type: &mut SdkFunctionParameterType) -> Option<&mut 
 
 impl<T: TypedParameter> TypedParameter for Option<T> {
     const IS_OPTIONAL: bool = true;
+    const DEPTH: usize = T::DEPTH;
 
     fn parameter_type() -> SdkFunctionParameterType {
         T::parameter_type()
@@ -320,6 +332,8 @@ impl<T: TypedParameter> TypedParameter for Option<T> {
 }
 
 impl<T: TypedParameter> TypedParameter for Vec<T> {
+    const DEPTH: usize = 1 + T::DEPTH;
+
     fn parameter_type() -> SdkFunctionParameterType {
         SdkFunctionParameterType::array(T::parameter_type())
     }
@@ -398,7 +412,8 @@ macro_rules! numbers {
 
             fn from_value(value: Value, place: &str) -> Result<Self> {
                 // Rounds to the nearest, as the type does.
-                value.as_f64().map(|number| number as Self).ok_or_else(|| invalid(place, "is no number"))
+                let number = value.as_f64().map(|number| number as Self).filter(|number| number.is_finite());
+                number.ok_or_else(|| invalid(place, "is no number that fits"))
             }
         }
     )*};

@@ -36,7 +36,9 @@ impl<'a> Item<'a> {
                     Fields::Unit => Ok((&variant.ident, name(&variant.attrs, &variant.ident)?)),
                     fields => Err(Error::new(fields.span(), "a variant of an enum of values holds nothing")),
                 });
-                Shape::Enum(variants.collect::<Result<_>>()?)
+                let variants: Vec<_> = variants.collect::<Result<_>>()?;
+                each_once(variants.iter().map(|(ident, name)| (*ident, name)))?;
+                Shape::Enum(variants)
             }
             Data::Union(_) => return Err(Error::new(input.span(), "expected a struct or an enum")),
         };
@@ -68,8 +70,27 @@ impl<'a> Item<'a> {
                 )
             }
         };
+        let inner: Vec<&Type> = match &self.shape {
+            Shape::Struct(fields) => fields.iter().map(|field| field.field_type).collect(),
+            Shape::Enum(_) => Vec::new(),
+        };
         quote! {
+            // Looked at here, so that a type which holds itself is an error of the compiler.
+            const _: usize = <#ident as ::causerie::typed::TypedParameter>::DEPTH;
+
             impl ::causerie::typed::TypedParameter for #ident {
+                const DEPTH: usize = {
+                    let inner: &[usize] = &[#(<#inner as ::causerie::typed::TypedParameter>::DEPTH),*];
+                    let (mut deepest, mut at) = (0, 0);
+                    while at < inner.len() {
+                        if deepest < inner[at] {
+                            deepest = inner[at];
+                        }
+                        at += 1;
+                    }
+                    1 + deepest
+                };
+
                 fn parameter_type() -> ::causerie::SdkFunctionParameterType {
                     #parameter_type
                 }
@@ -118,7 +139,21 @@ fn fields<'a>(fields: &'a Fields, input: &DeriveInput) -> Result<Vec<Field<'a>>>
         let (name, description) = (name(&field.attrs, ident)?, description(&field.attrs));
         Ok(Field { ident, field_type: &field.ty, name, description })
     };
-    named.iter().map(read).collect()
+    let fields: Vec<_> = named.iter().map(read).collect::<Result<_>>()?;
+    each_once(fields.iter().map(|field| (field.ident, &field.name)))?;
+    Ok(fields)
+}
+
+/// Refuses a name that stands for two.
+fn each_once<'a>(names: impl Iterator<Item = (&'a Ident, &'a String)>) -> Result<()> {
+    let mut known = Vec::new();
+    for (ident, name) in names {
+        if known.contains(&name) {
+            return Err(Error::new(ident.span(), format!("{name:?} is the name of another one")));
+        }
+        known.push(name);
+    }
+    Ok(())
 }
 
 /// The name that `#[sdk(name = "…")]` gives, or the identifier in snake case.

@@ -13,8 +13,8 @@ import kotlinx.coroutines.runBlocking
  * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
  * ```
  *
- * @param progress told how far loading is, from 0 to 1, on the thread that loads. What it throws ends loading with
- *   [SdkException.Internal].
+ * @param progress told how far loading is, from 0 to 1, on the thread that loads. What it throws ends loading, and is
+ *   thrown here.
  * @throws SdkException.ModelNotFound when there is none at the path
  * @throws SdkException.ModelLoad when its files cannot be used
  */
@@ -23,7 +23,14 @@ public suspend fun ModelRunner.Companion.load(
     path: String,
     options: LoadOptions = LoadOptions(),
     progress: ((Float) -> Unit)? = null
-): ModelRunner = loadModel(path, options, progress?.let(::Watcher))
+): ModelRunner {
+    val watcher = progress?.let(::Watcher)
+    return try {
+        loadModel(path, options, watcher)
+    } catch (stopped: SdkException) {
+        throw watcher?.thrown ?: stopped
+    }
+}
 
 /** The same for callers that wait on a thread of their own; [progress] answers whether to go on. */
 @JvmOverloads
@@ -35,9 +42,13 @@ public fun loadModelBlocking(
 ): ModelRunner = runBlocking { loadModel(path, options, progress) }
 
 private class Watcher(private val progress: (Float) -> Unit) : LoadProgress {
+    @Volatile
+    var thrown: Throwable? = null
+        private set
+
     override fun proceed(fraction: Float): Boolean {
-        progress(fraction)
-        return true
+        thrown = runCatching { progress(fraction) }.exceptionOrNull()
+        return thrown == null
     }
 }
 
