@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, GenerationOptions, Role, ToolChoice, messages_from_json};
-use serde_json::Value as Json;
+use causerie::{ChatMessage, Conversation, GenerationOptions, Role, ToolChoice, Value, messages_from_json, read_json};
+use serde_json::{Value as Json, json};
 
 use crate::serve::Service;
 use crate::serve::answer::{Answer, Choices, Form, PendingReply, Writer};
@@ -35,7 +35,7 @@ pub(super) fn read(service: &Arc<Service>, fields: Fields) -> Result<Answer, Fau
 /// Reads a request, all of it: what is wrong is said before anything is generated.
 pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Chat, Fault> {
     models::require(service, &mut fields)?;
-    let history = read_messages(&fields.require("messages")?)?;
+    let history = read_messages(fields.require("messages")?)?;
     let mut options = read_options(&mut fields)?;
     let functions = demands::read(&mut fields, &mut options)?;
     options.logprobs = read_logprobs(&mut fields)?;
@@ -69,12 +69,13 @@ fn reply(conversation: &Conversation, options: &GenerationOptions, choice: usize
     PendingReply { stream, echo: String::new() }
 }
 
-fn read_messages(messages: &Json) -> Result<Vec<ChatMessage>, Fault> {
+fn read_messages(mut messages: Json) -> Result<Vec<ChatMessage>, Fault> {
     match messages.as_array().map(Vec::len) {
         Some(1..=MOST_MESSAGES) => {}
         Some(n) => return Err(Fault::value("messages", format!("{n} messages, expected 1 to {MOST_MESSAGES}"))),
-        None => return Err(expected("messages", "an array", messages)),
+        None => return Err(expected("messages", "an array", &messages)),
     }
+    messages.as_array_mut().into_iter().flatten().for_each(mend);
     let mut history =
         messages_from_json(&messages.to_string()).map_err(|err| Fault::value("messages", err.message()))?;
     if history.iter().any(|message| !message.functions.is_empty()) {
@@ -82,6 +83,24 @@ fn read_messages(messages: &Json) -> Result<Vec<ChatMessage>, Fault> {
     }
     order_results(&mut history);
     Ok(history)
+}
+
+/// Tells a message as histories have it: a refusal is what was said, and a call whose arguments are no JSON object has what
+/// was written as its one argument. Clients send back what a model wrote, and could not go on if it was refused.
+fn mend(message: &mut Json) {
+    for part in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten() {
+        if part["type"] == "refusal" {
+            *part = json!({ "type": "text", "text": part["refusal"] });
+        }
+    }
+    for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
+        let Some(arguments) = call.pointer_mut("/function/arguments") else { continue };
+        match arguments.as_str().filter(|text| !text.trim().is_empty()).map(|text| (text, read_json(text))) {
+            None | Some((_, Some(Value::Object(_)))) => {}
+            Some((_, Some(Value::Null))) => *arguments = Json::Null,
+            Some((text, _)) => *arguments = json!({ "arguments": text }),
+        }
+    }
 }
 
 /// Puts the results of a message's calls into the order of the calls, which is how models read them: clients that run
@@ -138,10 +157,33 @@ mod tests {
             let result = |id| format!(r#"{{"role": "tool", "tool_call_id": "{id}", "content": "{id}"}}"#);
             let json =
                 format!(r#"[{calls}, {}, {}, {{"role": "user", "content": "And?"}}]"#, result(ids[0]), result(ids[1]));
-            read_messages(&serde_json::from_str(&json).unwrap()).unwrap()
+            read_messages(serde_json::from_str(&json).unwrap()).unwrap()
         };
         let texts = |history: Vec<ChatMessage>| history.iter().map(ChatMessage::text).collect::<Vec<_>>();
         assert_eq!(texts(history(["b", "a"])), ["", "a", "b", "And?"]);
         assert_eq!(texts(history(["b", "?"])), ["", "b", "?", "And?"], "an id without a call leaves all as it is");
+    }
+
+    #[test]
+    fn what_a_model_wrote_can_be_sent_back() {
+        let message = |arguments: &str| {
+            let function = json!({ "name": "f", "arguments": arguments });
+            let refusal = json!({ "type": "refusal", "refusal": "No." });
+            let call = json!({ "id": "a", "type": "function", "function": function });
+            read_messages(json!([{ "role": "assistant", "content": [refusal], "tool_calls": [call] }]))
+                .unwrap()
+                .remove(0)
+        };
+        assert_eq!(message("").text(), "No.");
+        for (arguments, expect) in [
+            ("", "{}"),
+            ("null", "{}"),
+            (r#"{"n": 123456789012345678901}"#, r#"{"n": 123456789012345678901}"#),
+            ("{bad", r#"{"arguments": "{bad"}"#),
+            ("[]", r#"{"arguments": "[]"}"#),
+        ] {
+            let call = message(arguments).function_calls.unwrap().remove(0);
+            assert_eq!(Value::Object(call.arguments).to_string(), expect);
+        }
     }
 }

@@ -262,3 +262,22 @@ fn roles_and_contents_are_read_as_clients_write_them() {
     let unknown = server.chat(r#", "colour": "red", "stream_options": {"shape": 1}"#);
     assert_eq!(unknown.header("x-ignored-fields"), Some("colour, stream_options.shape"));
 }
+
+#[test]
+fn what_another_model_wrote_can_be_sent_back() {
+    let server = TestServer::scripted(["good"; 4], Settings::default());
+    let user = r#"{"role": "user", "content": "Hi"}"#;
+    let call = |arguments: &str| {
+        let function = json!({ "name": "get_weather", "arguments": arguments });
+        let call = json!({ "id": "a", "type": "function", "function": function });
+        let result = json!({ "role": "tool", "tool_call_id": "a", "content": "The arguments cannot be read." });
+        format!("{}, {result}", json!({ "role": "assistant", "content": null, "tool_calls": [call] }))
+    };
+    let refusal = r#"{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}"#;
+    for said in [refusal.to_owned(), call("{bad"), call("null"), call("[]")] {
+        let body = ask(TOOLS).replace(user, &format!("{user}, {said}, {user}"));
+        assert!(body.contains(&said));
+        let reply = server.post("/v1/chat/completions", &body);
+        assert_eq!(reply.status, 200, "{said}: {}", reply.text());
+    }
+}
