@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::arguments::ContextOption;
 use crate::arguments::serving::AuthMode;
 
 #[derive(Args)]
@@ -23,6 +24,8 @@ pub(crate) struct Deploy {
     pub(crate) target: Target,
     #[command(flatten)]
     pub(crate) image: ImageOptions,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// Where the image is pushed to: `registry.example.org/team`.
     #[arg(long, value_name = "PREFIX", conflicts_with = "image")]
     pub(crate) registry: Option<String>,
@@ -122,7 +125,7 @@ pub(crate) enum Builder {
 pub(crate) struct Cluster {
     /// The context of kubectl [default: its current one].
     #[arg(long, value_name = "NAME", global = true)]
-    pub(crate) context: Option<String>,
+    pub(crate) kube_context: Option<String>,
 }
 
 /// A time as clusters write it.

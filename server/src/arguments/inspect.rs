@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use causerie::FunctionCallParser;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::{ModelOption, count};
+use crate::arguments::{ContextOption, ModelOption};
 
 #[derive(Subcommand)]
 pub(crate) enum Inspect {
@@ -54,9 +54,8 @@ impl CallFormat {
 pub(crate) struct InspectModel {
     /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
     pub(crate) model: Option<String>,
-    /// Tokens that the memory estimate is for [default: the model's context, at most 8192].
-    #[arg(long, value_name = "N", value_parser = count)]
-    pub(crate) context: Option<usize>,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

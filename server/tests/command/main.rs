@@ -119,6 +119,17 @@ fn generate_continues_a_prompt_and_repeats_with_a_seed() {
 }
 
 #[test]
+fn a_context_is_as_large_as_was_asked_for() {
+    let mut command = causerie("context");
+    command.args(["chat", "--context", "16", "Hello!"]);
+    check_failure(&mut command, 1, "the context holds 16");
+    let mut command = causerie("context");
+    command.arg("generate").arg("--model").arg(fixture("models/lfm2-q4_k.gguf"));
+    command.args(["--context", "4", "--prompt", "Once upon a time", "--raw"]);
+    check_failure(&mut command, 1, "the context holds 4");
+}
+
+#[test]
 fn a_folder_of_hugging_face_is_a_model() {
     let mut command = causerie("folder");
     command.arg("generate").arg("--model").arg(fixture("models/lfm2-hf-sharded")).args([
