@@ -125,7 +125,7 @@ struct Service {
     guard: Guard,
     admission: Arc<Admission>,
     metrics: Arc<Metrics>,
-    /// Room in memory for bodies, in pages.
+    /// Room in memory for bodies.
     bodies: Semaphore,
 }
 
@@ -139,7 +139,7 @@ impl Service {
             guard: Guard::new(is_loopback, &settings),
             metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
             admission,
-            bodies: Semaphore::new(body::room(settings.max_body)),
+            bodies: body::room(settings.max_body),
             settings,
         }
     }

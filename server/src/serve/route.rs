@@ -213,8 +213,7 @@ fn fault_response(fault: &Fault, dialect: Dialect, request_id: &str) -> Response
     if fault.status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Key"));
     }
-    if matches!(fault.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-        // The rest of the body is not read.
+    if fault.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
