@@ -16,12 +16,12 @@ const MOST_LARGE_BODIES: usize = 8;
 const STEP: usize = 64 << 10;
 /// Bytes of each body that take no room, as those of its headers do not: a request of the usual size is read whatever the
 /// others are about.
-const SMALL: usize = STEP;
+pub(super) const SMALL: usize = STEP;
 
 /// A body, and the room in memory that it takes until it has been dealt with.
 pub(super) struct Read<'a> {
     pub(super) bytes: Vec<u8>,
-    pub(super) _room: SemaphorePermit<'a>,
+    pub(super) room: SemaphorePermit<'a>,
 }
 
 /// Room for all bodies together.
@@ -64,7 +64,7 @@ async fn collect(service: &Service, mut body: Incoming) -> Result<Read<'_>, Faul
         room.merge(take(service, n_bytes.saturating_sub(SMALL).div_ceil(STEP) - room.num_permits())?);
         bytes.extend_from_slice(&data);
     }
-    Ok(Read { bytes, _room: room })
+    Ok(Read { bytes, room })
 }
 
 fn take(service: &Service, n_steps: usize) -> Result<SemaphorePermit<'_>, Fault> {

@@ -14,6 +14,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value as Json, json};
+use tokio::task::spawn_blocking;
 
 use crate::serve::access::{self, Door};
 use crate::serve::answer::Answer;
@@ -165,7 +166,7 @@ async fn answer(
         Route::Messages => send(service, request, messages::read).await,
         Route::CountTokens => {
             let body = body::read(service, request).await?;
-            Ok(json_response(&messages::count(service, Fields::read(&body.bytes)?)?))
+            Ok(json_response(&understand(service, body.bytes, messages::count).await?))
         }
         Route::Page => Ok(page_response(&PAGE)),
         Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, service.settings.hosted.as_ref()))),
@@ -184,8 +185,31 @@ async fn send(
     read: fn(&Arc<Service>, Fields) -> Result<Answer, Fault>,
 ) -> Result<Response<Body>, Fault> {
     // The room for the body is free again when the request has been dealt with.
-    let body = body::read(service, request).await?;
-    read(service, Fields::read(&body.bytes)?)?.send().await
+    let body::Read { bytes, room: _room } = body::read(service, request).await?;
+    understand(service, bytes, read).await?.send().await
+}
+
+/// Makes of a body what it asks for. For large ones this takes long, and memory many times their size: it is done beside the
+/// threads that answer, for one after the other.
+async fn understand<T: Send + 'static>(
+    service: &Arc<Service>,
+    body: Vec<u8>,
+    read: fn(&Arc<Service>, Fields) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    if body.len() <= body::SMALL {
+        return read(service, Fields::read(&body)?);
+    }
+    // Held to the end also where the client has gone: what was begun is not broken off.
+    let turn = Arc::clone(&service.large).lock_owned().await;
+    let service = Arc::clone(service);
+    let understood = spawn_blocking(move || {
+        let _turn = turn;
+        read(&service, Fields::read(&body)?)
+    });
+    understood.await.unwrap_or_else(|err| match err.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Err(Fault::draining()),
+    })
 }
 
 /// What a browser asks before it lets a page send a request. Whether the page may was decided before.

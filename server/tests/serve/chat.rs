@@ -264,6 +264,18 @@ fn roles_and_contents_are_read_as_clients_write_them() {
 }
 
 #[test]
+fn a_large_request_is_read_as_a_small_one_is() {
+    let server = TestServer::scripted(["good"; 2], Settings::default());
+    let colour = "red".repeat(1 << 20);
+    for _ in 0..2 {
+        let reply = server.chat(&format!(r#", "colour": "{colour}""#));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, Some("colour")));
+    }
+    let refused = server.chat(&format!(r#", "colour": [{}]"#, r#"{"":0}"#.repeat(1 << 20).replace("}{", "},{")));
+    assert_eq!(refused.fault(), (400, "too_many_values".into(), None));
+}
+
+#[test]
 fn what_another_model_wrote_can_be_sent_back() {
     let server = TestServer::scripted(["good"; 4], Settings::default());
     let user = r#"{"role": "user", "content": "Hi"}"#;
