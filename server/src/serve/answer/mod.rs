@@ -1,8 +1,8 @@
 //! From replies to the wire: whole, or as a stream of server-sent events.
 //!
 //! The replies to a request are written one after the other. Nothing is sent before the first event of the first reply,
-//! so that a prompt the engine refuses gets its status; but not longer than the keep-alive time, so that clients see
-//! that their request is being worked on. What is sent is up to a [`Writer`]: one for each form of reply that clients
+//! so that a prompt the engine refuses gets its status; but not longer than the keep-alive time, in the queue or behind it,
+//! so that clients see that their request is not forgotten. What is sent is up to a [`Writer`]: one for each form of reply that clients
 //! know.
 
 use std::convert::Infallible;
@@ -16,10 +16,10 @@ use hyper::Response;
 use hyper::body::{Bytes, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use serde_json::Value as Json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::serve::Service;
-use crate::serve::admission::Slot;
+use crate::serve::admission::{Slot, Turn};
 use crate::serve::fault::Fault;
 use crate::serve::metrics::Generating;
 use crate::serve::options::Delivery;
@@ -92,27 +92,38 @@ impl Answer {
 
     /// Waits for a slot, then writes. When the client goes away this future is dropped, or the body that came of it, and
     /// with it the replies, which cancels them.
-    pub(super) async fn send(mut self) -> Result<Response<Body>, Fault> {
+    pub(super) async fn send(self) -> Result<Response<Body>, Fault> {
         let ignored = self.delivery.ignored.join(", ");
-        let slot = self.service.admission.enter().await?;
-        let generating = Generating::start(&self.service.metrics);
+        let turn = self.service.admission.enter()?;
         let mut response = if self.delivery.is_stream {
-            let first = match self.replies.first_mut() {
-                Some(reply) => timeout(self.service.settings.keep_alive, reply.stream.next()).await.ok().flatten(),
-                None => None,
-            };
-            if let Some(Err(err)) = &first {
-                generating.end();
-                return Err(Fault::of(err));
-            }
-            event_stream(self.events(slot, generating, first))
+            self.stream(turn).await?
         } else {
+            let slot = turn.await?;
+            let generating = Generating::start(&self.service.metrics);
             json_response(&self.whole(slot, generating).await?)
         };
         if let Some(ignored) = HeaderValue::from_str(&ignored).ok().filter(|ignored| !ignored.is_empty()) {
             response.headers_mut().insert("x-ignored-fields", ignored);
         }
         Ok(response)
+    }
+
+    /// A stream, begun once there is a first event, or when that takes too long.
+    async fn stream(mut self, mut turn: Turn) -> Result<Response<Body>, Fault> {
+        let until = Instant::now() + self.service.settings.keep_alive;
+        let Ok(slot) = timeout_at(until, &mut turn).await else {
+            return Ok(event_stream(self.queued_events(turn)));
+        };
+        let (slot, generating) = (slot?, Generating::start(&self.service.metrics));
+        let first = match self.replies.first_mut() {
+            Some(reply) => timeout_at(until, reply.stream.next()).await.ok().flatten(),
+            None => None,
+        };
+        if let Some(Err(err)) = &first {
+            generating.end();
+            return Err(Fault::of(err));
+        }
+        Ok(event_stream(self.events(slot, generating, first)))
     }
 
     async fn whole(mut self, _slot: Slot, mut generating: Generating) -> Result<Json, Fault> {
@@ -137,6 +148,28 @@ impl Answer {
         }
         generating.end();
         Ok(self.writer.whole(&usage))
+    }
+
+    /// Signs of life while the request waits, and then its events.
+    fn queued_events(mut self, mut turn: Turn) -> impl Stream<Item = String> + Send + use<> {
+        stream! {
+            let keep_alive = self.service.settings.keep_alive;
+            let slot = loop {
+                yield KEEP_ALIVE.to_owned();
+                if let Ok(slot) = timeout(keep_alive, &mut turn).await {
+                    break slot;
+                }
+            };
+            match slot {
+                Ok(slot) => {
+                    let generating = Generating::start(&self.service.metrics);
+                    for await event in self.events(slot, generating, None) {
+                        yield event;
+                    }
+                }
+                Err(fault) => yield self.writer.fail(&fault),
+            }
+        }
     }
 
     fn events(
