@@ -20,6 +20,7 @@ use crate::serve::access::{self, Door};
 use crate::serve::answer::Answer;
 use crate::serve::fault::{Detail, Dialect, Fault};
 use crate::serve::fields::Fields;
+use crate::serve::metrics::Asked;
 use crate::serve::page::{PAGE, Page};
 use crate::serve::{Service, body, chat, completions, id, messages, models, openapi, responses};
 
@@ -123,6 +124,7 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
     let path = request.uri().path().to_owned();
     let hosted = service.settings.hosted.as_ref();
     let route = Route::find(access::strip(hosted, &path));
+    let asked = Asked::begin(&service.metrics, route.map_or("other", Route::label));
     let (answered, origin) = match service.guard.admit(&request) {
         Ok(origin) if request.method() == Method::OPTIONS => (Ok(preflight(request.headers())), origin),
         Ok(origin) => match access::admit(hosted, route.map_or(Door::Keyed, Route::door), request.headers()) {
@@ -135,7 +137,7 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
     let dialect = route.map_or(Dialect::OpenAi, Route::dialect);
     let names = route.map_or(&[][..], Route::names);
     let mut response = answered.unwrap_or_else(|fault| fault_response(&fault.renamed(names), dialect, &request_id));
-    service.metrics.count_request(route.map_or("other", Route::label), response.status());
+    asked.end(response.status());
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {
         if dialect == Dialect::Anthropic {

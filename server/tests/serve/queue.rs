@@ -50,8 +50,11 @@ fn who_leaves_the_queue_takes_no_turn() {
     server.wait_for("requests_waiting", "1");
     drop(queued);
     server.wait_for("requests_waiting", "0");
+    server.wait_for("requests_cancelled_total", "1");
+    server.wait_for("requests_total{route=\"/v1/chat/completions\",status=\"499\"}", "1");
     drop(running);
     server.wait_for("requests_running", "0");
+    server.wait_for("completion_tokens_total", "1");
     let reply = server.chat("").json();
     assert_eq!(reply["choices"][0]["message"]["content"], "good");
 }

@@ -29,9 +29,11 @@ mod choice;
 mod logprobs;
 mod message;
 mod piece;
+mod reply;
 mod response;
 mod usage;
 
+use reply::Reply;
 use usage::Usage;
 
 pub(super) use choice::{Choices, Form};
@@ -67,7 +69,7 @@ pub(super) trait Writer: Send {
 pub(super) struct Answer {
     service: Arc<Service>,
     writer: Box<dyn Writer>,
-    replies: Vec<PendingReply>,
+    replies: Vec<Reply>,
     delivery: Delivery,
 }
 
@@ -87,6 +89,7 @@ impl Answer {
         replies: Vec<PendingReply>,
         delivery: Delivery,
     ) -> Self {
+        let replies = replies.into_iter().map(|reply| Reply::new(reply, &service.metrics)).collect();
         Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery }
     }
 
@@ -94,12 +97,12 @@ impl Answer {
     /// with it the replies, which cancels them.
     pub(super) async fn send(self) -> Result<Response<Body>, Fault> {
         let ignored = self.delivery.ignored.join(", ");
-        let turn = self.service.admission.enter()?;
+        let mut turn = self.service.admission.enter()?;
+        let mut generating = Generating::start(&self.service.metrics);
         let mut response = if self.delivery.is_stream {
-            self.stream(turn).await?
+            self.stream(turn, generating).await?
         } else {
-            let slot = turn.await?;
-            let generating = Generating::start(&self.service.metrics);
+            let slot = generating.enter(&mut turn).await?;
             json_response(&self.whole(slot, generating).await?)
         };
         if let Some(ignored) = HeaderValue::from_str(&ignored).ok().filter(|ignored| !ignored.is_empty()) {
@@ -109,14 +112,14 @@ impl Answer {
     }
 
     /// A stream, begun once there is a first event, or when that takes too long.
-    async fn stream(mut self, mut turn: Turn) -> Result<Response<Body>, Fault> {
+    async fn stream(mut self, mut turn: Turn, mut generating: Generating) -> Result<Response<Body>, Fault> {
         let until = Instant::now() + self.service.settings.keep_alive;
-        let Ok(slot) = timeout_at(until, &mut turn).await else {
-            return Ok(event_stream(self.queued_events(turn)));
+        let Ok(slot) = timeout_at(until, generating.enter(&mut turn)).await else {
+            return Ok(event_stream(self.queued_events(turn, generating)));
         };
-        let (slot, generating) = (slot?, Generating::start(&self.service.metrics));
+        let slot = slot?;
         let first = match self.replies.first_mut() {
-            Some(reply) => timeout_at(until, reply.stream.next()).await.ok().flatten(),
+            Some(reply) => timeout_at(until, reply.next()).await.ok().flatten(),
             None => None,
         };
         if let Some(Err(err)) = &first {
@@ -131,7 +134,7 @@ impl Answer {
         for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
             self.writer.open(&reply.echo);
             let completion = loop {
-                match reply.stream.next().await {
+                match reply.next().await {
                     Some(Ok(MessageResponse::Complete(completion))) => break completion,
                     Some(Ok(event)) => drop(self.writer.push(event)),
                     Some(Err(err)) => {
@@ -151,18 +154,21 @@ impl Answer {
     }
 
     /// Signs of life while the request waits, and then its events.
-    fn queued_events(mut self, mut turn: Turn) -> impl Stream<Item = String> + Send + use<> {
+    fn queued_events(
+        mut self,
+        mut turn: Turn,
+        mut generating: Generating,
+    ) -> impl Stream<Item = String> + Send + use<> {
         stream! {
             let keep_alive = self.service.settings.keep_alive;
             let slot = loop {
                 yield KEEP_ALIVE.to_owned();
-                if let Ok(slot) = timeout(keep_alive, &mut turn).await {
+                if let Ok(slot) = timeout(keep_alive, generating.enter(&mut turn)).await {
                     break slot;
                 }
             };
             match slot {
                 Ok(slot) => {
-                    let generating = Generating::start(&self.service.metrics);
                     for await event in self.events(slot, generating, None) {
                         yield event;
                     }
@@ -189,7 +195,7 @@ impl Answer {
                 loop {
                     let event = match first.take() {
                         Some(event) => Some(event),
-                        None => match timeout(keep_alive, reply.stream.next()).await {
+                        None => match timeout(keep_alive, reply.next()).await {
                             Ok(event) => event,
                             Err(_) => {
                                 yield KEEP_ALIVE.to_owned();
