@@ -78,10 +78,12 @@ pub(crate) struct Deploy {
 const DEPLOY_EXAMPLES: &str = "\
 Examples:
   causerie keys create
-  causerie deploy --app-name notes --auth private --model LFM2-1.2B-Q4_K_M.gguf --registry registry.example.org/team
-  causerie deploy --app-name notes --image registry.example.org/team/notes:1 --dry-run
-  causerie deploy --app-name notes --target kubernetes --model-volume models --model lfm2/LFM2-1.2B-Q4_K_M.gguf \\
-    --memory 4Gi --registry registry.example.org/team
+  causerie deploy --app-name notes --auth private --model LFM2-1.2B-Q4_K_M.gguf \\
+    --binary \"$(scripts/static)\" --registry registry.example.org/team
+  causerie deploy --app-name notes --image registry.example.org/team/notes:1 --memory 1Gi --dry-run
+  causerie deploy --app-name notes --target kubernetes --memory 4Gi \\
+    --model-volume models --model lfm2/LFM2-1.2B-Q4_K_M.gguf \\
+    --binary \"$(scripts/static)\" --registry registry.example.org/team
 
 The image is built with buildah, podman or docker, and applied with kubectl. See docs/hosting.md.";
 

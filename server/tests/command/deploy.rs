@@ -178,6 +178,23 @@ fn the_artefacts_are_those_of_the_golden_files() {
 }
 
 #[test]
+fn what_the_help_shows_can_be_done() {
+    let place = Place::new("help").tool("buildah", "").tool("kubectl", "");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo.gguf"), place.0.join("LFM2-1.2B-Q4_K_M.gguf"))
+        .unwrap();
+    let help = done(place.run(&["deploy", "--help"]));
+    let (_, examples) = help.split_once("\nExamples:\n").unwrap();
+    let (examples, _) = examples.split_once("\n\n").unwrap();
+    let examples = examples.replace("\\\n", "").replace("\"$(scripts/static)\"", "program");
+    assert_eq!(examples.lines().count(), 4, "{examples}");
+    for example in examples.lines() {
+        let words: Vec<&str> = example.split_whitespace().collect();
+        assert_eq!(words[0], "causerie");
+        done(place.run(&words[1..]));
+    }
+}
+
+#[test]
 fn a_pod_is_told_its_context_and_has_memory_for_it() {
     let place = Place::new("context");
     let deploy = ["deploy", "--app-name", "notes", "--dry-run", "--binary", "program", "--slots", "64"];
