@@ -9,7 +9,8 @@ use crate::arguments::{ContextOption, ModelOption};
 
 #[derive(Subcommand)]
 pub(crate) enum Inspect {
-    /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
+    /// What the parsers find in replies, given as JSON lines on standard input: `{"text": …}`, or
+    /// `{"pieces": [{"control": …}, {"text": …}]}` where control tokens are told from text.
     Calls(InspectCalls),
     /// Whether constrained calls could be written, given as JSON lines `{"text": …}` on standard input, and where not.
     Constrain(InspectGrammar),

@@ -115,8 +115,13 @@ impl Fields {
 
 /// A fault that quotes the value, if it is short.
 pub(super) fn expected(name: &str, what: &str, value: &Json) -> Fault {
-    let value = value.to_string();
-    let quoted = if value.len() <= 40 { value } else { "something else".to_owned() };
+    let quoted = match (value.to_string(), value) {
+        (written, _) if written.len() <= 40 => written,
+        (_, Json::String(text)) => format!("a text of {} bytes", text.len()),
+        (_, Json::Array(items)) => format!("an array of {}", items.len()),
+        (_, Json::Object(fields)) => format!("an object of {} fields", fields.len()),
+        (written, _) => written,
+    };
     Fault::value(name, format!("{name} is {quoted}, expected {what}"))
 }
 

@@ -251,7 +251,7 @@ fn a_call_its_result_and_an_answer_are_three_requests_of_one_history() {
 
 #[test]
 fn roles_and_contents_are_read_as_clients_write_them() {
-    let server = TestServer::scripted(["a", "b"], Settings::default());
+    let server = TestServer::scripted(["a", "b", "c"], Settings::default());
     let reply = server.post(
         "/v1/chat/completions",
         r#"{"model": "test/script", "user": "u", "metadata": {}, "stop": null, "tools": null, "response_format": {"type": "text"},
@@ -261,6 +261,10 @@ fn roles_and_contents_are_read_as_clients_write_them() {
     assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, None));
     let unknown = server.chat(r#", "colour": "red", "stream_options": {"shape": 1}"#);
     assert_eq!(unknown.header("x-ignored-fields"), Some("colour, stream_options.shape"));
+    let odd = server.chat(&format!(r#", "a\nb": 1, "colour": 1, "{}": 1"#, "long".repeat(1000)));
+    let mut names: Vec<&str> = odd.header("x-ignored-fields").unwrap().split(", ").collect();
+    names.sort_unstable();
+    assert_eq!(names, ["...", r"a\nb", "colour"]);
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Answer {
     /// Waits for a slot, then writes. When the client goes away this future is dropped, or the body that came of it, and
     /// with it the replies, which cancels them.
     pub(super) async fn send(self) -> Result<Response<Body>, Fault> {
-        let ignored = self.delivery.ignored.join(", ");
+        let ignored = self.delivery.ignored_names();
         let mut turn = self.service.admission.enter()?;
         let mut generating = Generating::start(&self.service.metrics);
         let mut response = if self.delivery.is_stream {
