@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, GenerationOptions, Role, ToolChoice, Value, messages_from_json, read_json};
+use causerie::{
+    Arguments, ChatMessage, Conversation, GenerationOptions, Role, ToolChoice, Value, messages_from_json, read_json,
+};
 use serde_json::{Value as Json, json};
 
 use crate::serve::Service;
@@ -81,6 +83,8 @@ fn read_messages(mut messages: Json) -> Result<Vec<ChatMessage>, Fault> {
     if history.iter().any(|message| !message.functions.is_empty()) {
         return Err(Fault::value("messages", "functions are offered in tools, not in a message"));
     }
+    // Fields that nobody knows are kept for who writes a history again. This one is read, and forgotten.
+    history.iter_mut().for_each(|message| message.extra = Arguments::new());
     order_results(&mut history);
     Ok(history)
 }
@@ -175,6 +179,8 @@ mod tests {
                 .remove(0)
         };
         assert_eq!(message("").text(), "No.");
+        let known = read_messages(json!([{ "role": "user", "content": "Hi", "x": [0] }])).unwrap().remove(0);
+        assert!(known.extra.is_empty(), "what nobody knows takes no room while the request waits");
         for (arguments, expect) in [
             ("", "{}"),
             ("null", "{}"),
