@@ -24,9 +24,6 @@ use crate::response::PromptReport;
 use crate::tokenizer::{TokenText, Tokenizer};
 use crate::weights::Weights;
 
-/// Tokens of context that are used of models which could hold more.
-const DEFAULT_CONTEXT: usize = 8192;
-
 /// Bytes of stack on which vocabularies and templates are read: what programs have on most systems.
 const STACK: usize = 8 << 20;
 
@@ -161,7 +158,7 @@ impl ModelRunner {
                 format!("the vocabulary has {tokens} tokens, and the model knows {rows}"),
             ));
         }
-        let context_size = options.context_size.unwrap_or(DEFAULT_CONTEXT).min(model.context_size());
+        let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE).min(model.context_size());
         tell(progress, 1.0)?;
         let options = LoadOptions {
             generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),

@@ -10,7 +10,7 @@ use crate::tools::Tool;
 const OURS: &str = "app.kubernetes.io/managed-by=causerie";
 
 pub(crate) fn run(arguments: &Apps) -> Result<(), Failure> {
-    let kubectl = Tool::kubectl(arguments.cluster.context.as_deref())?;
+    let kubectl = Tool::kubectl(arguments.cluster.kube_context.as_deref())?;
     let cluster = Scope { kubectl, target: arguments.target, namespace: format!("--namespace={}", arguments.org) };
     match &arguments.what {
         AppsAction::List => cluster.list(),

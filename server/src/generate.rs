@@ -11,7 +11,7 @@ use crate::{Failure, interrupt, model};
 pub(crate) fn run(arguments: &Generate) -> Result<(), Failure> {
     let options = GenerationOptions { function_call_parser: None, ..arguments.sampling.options() };
     options.check()?;
-    let runner = model::load(Some(&arguments.model))?;
+    let runner = model::load(Some(&arguments.model), arguments.context.size)?;
     let mut reply = if arguments.raw {
         runner.complete(arguments.prompt.as_str(), options)
     } else {

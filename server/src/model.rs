@@ -12,13 +12,13 @@ use crate::Failure;
 static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 
 /// How this program loads models: functions have the names that clients of its three interfaces may give them.
-pub(crate) fn load_options() -> LoadOptions {
-    LoadOptions { function_names: FunctionNames::Dotted, ..LoadOptions::default() }
+pub(crate) fn load_options(context_size: Option<usize>) -> LoadOptions {
+    LoadOptions { function_names: FunctionNames::Dotted, context_size, ..LoadOptions::default() }
 }
 
 /// The model named, or the demo model.
-pub(crate) fn load(name: Option<&str>) -> Result<ModelRunner, Failure> {
-    load_with(name, load_options())
+pub(crate) fn load(name: Option<&str>, context_size: Option<usize>) -> Result<ModelRunner, Failure> {
+    load_with(name, load_options(context_size))
 }
 
 pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<ModelRunner, Failure> {

@@ -74,7 +74,7 @@ fn read_message(entry: &Json, place: &str) -> Result<ChatMessage> {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool") => Role::Tool,
-        _ => return Err(wrong(place, "role is none of system, user, assistant, tool")),
+        _ => return Err(wrong(place, "role is none of system, developer, user, assistant, tool")),
     };
     let mut message = ChatMessage::new(role, "");
     message.content = read_content(entry.get("content").unwrap_or(&Json::Null), &format!("{place}.content"))?;
@@ -246,7 +246,7 @@ pub(super) mod tests {
     fn what_is_no_history_is_refused_by_place() {
         for (text, expect) in [
             ("{}", "messages: expected an array"),
-            (r#"[{"role": "clown"}]"#, "messages[0]: role is none of system, user, assistant, tool"),
+            (r#"[{"role": "clown"}]"#, "messages[0]: role is none of system, developer, user, assistant, tool"),
             (r#"[{"role": "user", "content": 3}]"#, "messages[0].content: expected text, a list of parts, or null"),
             (
                 r#"[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[]"}}]}]"#,

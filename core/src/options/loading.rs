@@ -75,6 +75,19 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
+    /// Tokens of context that are used of models which could hold more, unless [`context_size`](Self::context_size) says
+    /// otherwise.
+    ///
+    /// ```
+    /// use causerie::{LoadOptions, ModelInfo};
+    /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    /// let info = ModelInfo::read(model)?;
+    /// let memory = info.memory_estimate(info.context_size.min(LoadOptions::DEFAULT_CONTEXT_SIZE));
+    /// # assert!(0 < memory.total());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub const DEFAULT_CONTEXT_SIZE: usize = 8192;
+
     /// Checks every field; loading does the same.
     ///
     /// ```

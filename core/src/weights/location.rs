@@ -33,7 +33,7 @@ fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
         Some(repository) => in_folder(&snapshot(&repository)?),
         None => Err(SdkError::new(
             ErrorKind::ModelNotFound,
-            format!("model {model} is neither a path nor in the local cache, and downloading is not built yet"),
+            format!("model {model} is neither a path nor in the local cache; nothing is downloaded"),
         )),
     }
 }

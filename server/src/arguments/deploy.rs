@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::arguments::ContextOption;
 use crate::arguments::serving::AuthMode;
 
 #[derive(Args)]
@@ -23,6 +24,8 @@ pub(crate) struct Deploy {
     pub(crate) target: Target,
     #[command(flatten)]
     pub(crate) image: ImageOptions,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// Where the image is pushed to: `registry.example.org/team`.
     #[arg(long, value_name = "PREFIX", conflicts_with = "image")]
     pub(crate) registry: Option<String>,
@@ -75,10 +78,12 @@ pub(crate) struct Deploy {
 const DEPLOY_EXAMPLES: &str = "\
 Examples:
   causerie keys create
-  causerie deploy --app-name notes --auth private --model LFM2-1.2B-Q4_K_M.gguf --registry registry.example.org/team
-  causerie deploy --app-name notes --image registry.example.org/team/notes:1 --dry-run
-  causerie deploy --app-name notes --target kubernetes --model-volume models --model lfm2/LFM2-1.2B-Q4_K_M.gguf \\
-    --memory 4Gi --registry registry.example.org/team
+  causerie deploy --app-name notes --auth private --model LFM2-1.2B-Q4_K_M.gguf \\
+    --binary \"$(scripts/static)\" --registry registry.example.org/team
+  causerie deploy --app-name notes --image registry.example.org/team/notes:1 --memory 1Gi --dry-run
+  causerie deploy --app-name notes --target kubernetes --memory 4Gi \\
+    --model-volume models --model lfm2/LFM2-1.2B-Q4_K_M.gguf \\
+    --binary \"$(scripts/static)\" --registry registry.example.org/team
 
 The image is built with buildah, podman or docker, and applied with kubectl. See docs/hosting.md.";
 
@@ -122,7 +127,7 @@ pub(crate) enum Builder {
 pub(crate) struct Cluster {
     /// The context of kubectl [default: its current one].
     #[arg(long, value_name = "NAME", global = true)]
-    pub(crate) context: Option<String>,
+    pub(crate) kube_context: Option<String>,
 }
 
 /// A time as clusters write it.

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use causerie::FunctionCallParser;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::{ModelOption, count};
+use crate::arguments::{ContextOption, ModelOption};
 
 #[derive(Subcommand)]
 pub(crate) enum Inspect {
-    /// What the parsers find in replies, given as JSON lines `{"text": …}` or `{"pieces": […]}` on standard input.
+    /// What the parsers find in replies, given as JSON lines on standard input: `{"text": …}`, or
+    /// `{"pieces": [{"control": …}, {"text": …}]}` where control tokens are told from text.
     Calls(InspectCalls),
     /// Whether constrained calls could be written, given as JSON lines `{"text": …}` on standard input, and where not.
     Constrain(InspectGrammar),
@@ -54,9 +55,8 @@ impl CallFormat {
 pub(crate) struct InspectModel {
     /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
     pub(crate) model: Option<String>,
-    /// Tokens that the memory estimate is for [default: the model's context, at most 8192].
-    #[arg(long, value_name = "N", value_parser = count)]
-    pub(crate) context: Option<usize>,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

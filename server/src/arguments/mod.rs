@@ -65,6 +65,8 @@ pub(crate) struct Chat {
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) model: ModelOption,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// What the model is told about itself [default: a short text].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
@@ -94,6 +96,8 @@ pub(crate) struct Generate {
     /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// The text to reply to.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: String,
@@ -169,6 +173,14 @@ pub(crate) struct ModelOption {
     /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
     #[arg(long = "model", value_name = "MODEL")]
     pub(crate) name: Option<String>,
+}
+
+/// How much of a conversation a model has before it.
+#[derive(Args)]
+pub(crate) struct ContextOption {
+    /// Tokens that a prompt and its reply can have together [default: what the model was made for, at most 8192].
+    #[arg(long = "context", value_name = "N", value_parser = count)]
+    pub(crate) size: Option<usize>,
 }
 
 /// Sampling options. Without one of them, the model's own default holds, else the one named.

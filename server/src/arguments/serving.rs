@@ -6,7 +6,7 @@ use causerie::{CacheType, LoadOptions};
 use causerie_server::serve::{Auth, BasePath};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::{ImageOptions, ModelOption, threads};
+use crate::arguments::{ContextOption, ImageOptions, ModelOption, threads};
 use crate::model;
 
 #[derive(Args)]
@@ -17,6 +17,8 @@ pub(crate) struct Serve {
     /// What clients call the model [default: its name in the cache, or of its file].
     #[arg(long, value_name = "ID")]
     pub(crate) model_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// Threads to compute with [default: one for each processor].
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
@@ -63,7 +65,7 @@ impl Serve {
             CacheForm::F32 => CacheType::F32,
             CacheForm::Q8_0 => CacheType::Q8_0,
         };
-        LoadOptions { threads: self.threads, cache_type, ..model::load_options() }
+        LoadOptions { threads: self.threads, cache_type, ..model::load_options(self.context.size) }
     }
 }
 
@@ -119,6 +121,8 @@ pub(crate) struct Run {
     pub(crate) container: bool,
     #[command(flatten)]
     pub(crate) image: ImageOptions,
+    #[command(flatten)]
+    pub(crate) context: ContextOption,
     /// The organization in the address; the app is named at random.
     #[arg(long, value_name = "ORG", default_value = "default", value_parser = org)]
     pub(crate) org: String,

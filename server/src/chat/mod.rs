@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
         Some(file) => inspect::read_functions(file)?,
         None => definitions()?,
     };
-    let runner = model::load(arguments.model.name.as_deref())?;
+    let runner = model::load(arguments.model.name.as_deref(), arguments.context.size)?;
     let system = arguments.system.as_deref().unwrap_or(include_str!("system_prompt.txt"));
     let conversation = runner.create_conversation(system);
     let terminal = Terminal::new(arguments.show_calls);

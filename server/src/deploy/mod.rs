@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anstream::{eprintln, println};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use causerie::LoadOptions;
 use causerie_server::serve::Auth;
 use causerie_server::serve::keys::KeyFile;
 use serde_json::Value as Json;
@@ -69,7 +70,7 @@ impl Tools {
             return Err(Failure(message.to_owned()));
         }
         let builder = if builds { Some(image::builder(arguments.image.builder)?) } else { None };
-        Ok(Self { builder, kubectl: Tool::kubectl(arguments.cluster.context.as_deref())? })
+        Ok(Self { builder, kubectl: Tool::kubectl(arguments.cluster.kube_context.as_deref())? })
     }
 }
 
@@ -159,6 +160,7 @@ fn args(arguments: &Deploy) -> Vec<String> {
     if let Some(id) = &arguments.model_id {
         args.extend(["--model-id".to_owned(), id.clone()]);
     }
+    args.extend(arguments.context.size.iter().flat_map(|size| ["--context".to_owned(), size.to_string()]));
     if arguments.open_metrics {
         args.push("--open-metrics".to_owned());
     }
@@ -168,14 +170,14 @@ fn args(arguments: &Deploy) -> Vec<String> {
 
 /// What the model takes with as many requests as there are slots, with the server's own needs, in steps of 256 MiB.
 fn memory(arguments: &Deploy) -> Result<String, Failure> {
-    const CONTEXT: usize = 8192; // as the engine has it
     const CACHE_AND_BODIES: u64 = (512 + 256) << 20;
     const STEP: u64 = 256 << 20;
     if arguments.model_volume.is_some() || (arguments.image.image.is_some() && arguments.image.model.is_none()) {
         return Err(Failure("the model is not here to be measured: --memory says what a pod needs".to_owned()));
     }
     let info = model::info(arguments.image.model.as_deref())?;
-    let estimate = info.memory_estimate(info.context_size.min(CONTEXT));
+    let context_size = arguments.context.size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
+    let estimate = info.memory_estimate(info.context_size.min(context_size));
     let sequences = u64::from(arguments.slots) * (estimate.key_values + estimate.convolutions);
     let total = estimate.weights + estimate.working + sequences + CACHE_AND_BODIES;
     Ok(format!("{}Mi", total.div_ceil(STEP) * 256))

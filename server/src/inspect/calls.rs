@@ -29,7 +29,8 @@ enum PieceOf {
 pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
         let reply: Reply = serde_json::from_str(&line?).map_err(|err| {
-            Failure(format!("line {}: expected {{\"text\": …}} or {{\"pieces\": […]}}: {err}", i + 1))
+            let forms = r#"{"text": …} or {"pieces": [{"control": …}, {"text": …}]}"#;
+            Failure(format!("line {}: expected {forms}: {err}", i + 1))
         })?;
         let mut events = Vec::new();
         let mut parser = ReplyParser::new(Some(arguments.format.parser()));

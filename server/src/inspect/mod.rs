@@ -37,7 +37,7 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
         }
         messages[0].functions = read_functions(file)?;
     }
-    let prompt = models::load(arguments.model.name.as_deref())?.render_prompt(&messages, true)?;
+    let prompt = models::load(arguments.model.name.as_deref(), None)?.render_prompt(&messages, true)?;
     if arguments.json {
         anstream::println!("{}", object([("prompt", prompt.as_str().into())]))
     } else {
@@ -61,7 +61,7 @@ fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
 fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let runner = models::load(arguments.model.name.as_deref())?;
+    let runner = models::load(arguments.model.name.as_deref(), None)?;
     for id in runner.tokenize(&text)? {
         let piece = runner.token_text(id).unwrap_or_default();
         if arguments.json {

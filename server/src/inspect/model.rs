@@ -2,18 +2,15 @@
 
 use std::fmt::Display;
 
-use causerie::{MemoryEstimate, ModelInfo};
+use causerie::{LoadOptions, MemoryEstimate, ModelInfo};
 use serde_json::json;
 
 use crate::arguments::InspectModel;
 use crate::{Failure, model};
 
-/// The context of the memory estimate, for models that could hold more: the one that `causerie` uses.
-const USUAL_CONTEXT: usize = 8192;
-
 pub(super) fn run(arguments: &InspectModel) -> Result<(), Failure> {
     let info = model::info(arguments.model.as_deref())?;
-    let context_size = arguments.context.unwrap_or(info.context_size.min(USUAL_CONTEXT));
+    let context_size = arguments.context.size.unwrap_or(info.context_size.min(LoadOptions::DEFAULT_CONTEXT_SIZE));
     let memory = info.memory_estimate(context_size);
     if arguments.json {
         anstream::println!("{}", object(&info, &memory));

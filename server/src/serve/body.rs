@@ -1,33 +1,32 @@
 //! Reads the body of a request: JSON, of a known size, in time.
 
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use hyper::{Request, StatusCode};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::serve::Service;
 use crate::serve::fault::Fault;
 
 /// Bodies of the largest size that may be in memory at once.
-pub(super) const MOST_LARGE_BODIES: usize = 8;
-/// What memory is counted in.
-const PAGE: usize = 4096;
+const MOST_LARGE_BODIES: usize = 8;
+/// What room is taken in, as bytes arrive.
+const STEP: usize = 64 << 10;
+/// Bytes of each body that take no room, as those of its headers do not: a request of the usual size is read whatever the
+/// others are about.
+pub(super) const SMALL: usize = STEP;
 
 /// A body, and the room in memory that it takes until it has been dealt with.
 pub(super) struct Read<'a> {
     pub(super) bytes: Vec<u8>,
-    pub(super) _room: SemaphorePermit<'a>,
+    pub(super) room: SemaphorePermit<'a>,
 }
 
-/// Pages of memory for bodies together.
-pub(super) fn room(max_body: usize) -> usize {
-    pages(max_body) as usize * MOST_LARGE_BODIES
-}
-
-fn pages(n_bytes: usize) -> u32 {
-    u32::try_from(n_bytes.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1)
+/// Room for all bodies together.
+pub(super) fn room(max_body: usize) -> Semaphore {
+    Semaphore::new(max_body.div_ceil(STEP) * MOST_LARGE_BODIES)
 }
 
 pub(super) async fn read(service: &Service, request: Request<Incoming>) -> Result<Read<'_>, Fault> {
@@ -45,23 +44,32 @@ pub(super) async fn read(service: &Service, request: Request<Incoming>) -> Resul
     if max_body < announced {
         return Err(too_large(max_body));
     }
-    let read = async {
-        let mut room = service.bodies.acquire_many(pages(announced)).await.map_err(|_| Fault::draining())?;
-        match Limited::new(body, max_body).collect().await {
-            Ok(body) => {
-                let bytes: Vec<u8> = body.to_bytes().into();
-                // One that did not announce its size gives back what it does not need.
-                drop(room.split((pages(announced) - pages(bytes.len())) as usize));
-                Ok(Read { bytes, _room: room })
-            }
-            Err(err) if err.is::<LengthLimitError>() => Err(too_large(max_body)),
-            Err(_) => Err(Fault::new(StatusCode::BAD_REQUEST, "invalid_body", "the body broke off or is malformed")),
-        }
-    };
-    match timeout(service.settings.body_timeout, read).await {
+    match timeout(service.settings.body_timeout, collect(service, body)).await {
         Ok(read) => read,
         Err(_) => Err(Fault::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body took too long to arrive")),
     }
+}
+
+/// Takes room for what has arrived, not for what is announced: who sends nothing is in nobody's way. Nor is room waited for,
+/// since those who wait with half a body would keep it from each other.
+async fn collect(service: &Service, mut body: Incoming) -> Result<Read<'_>, Fault> {
+    let (mut bytes, mut room) = (Vec::new(), take(service, 0)?);
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Fault::new(StatusCode::BAD_REQUEST, "invalid_body", "the body broke off or is malformed");
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        let n_bytes = bytes.len() + data.len();
+        if service.settings.max_body < n_bytes {
+            return Err(too_large(service.settings.max_body));
+        }
+        room.merge(take(service, n_bytes.saturating_sub(SMALL).div_ceil(STEP) - room.num_permits())?);
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Read { bytes, room })
+}
+
+fn take(service: &Service, n_steps: usize) -> Result<SemaphorePermit<'_>, Fault> {
+    let n_steps = u32::try_from(n_steps).unwrap_or(u32::MAX);
+    service.bodies.try_acquire_many(n_steps).map_err(|_| Fault::no_room())
 }
 
 fn too_large(max_body: usize) -> Fault {

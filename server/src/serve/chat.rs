@@ -1,10 +1,11 @@
 //! `POST /v1/chat/completions`: messages and tools become a conversation, which replies.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, GenerationOptions, Role, ToolChoice, messages_from_json};
-use serde_json::Value as Json;
+use causerie::{
+    Arguments, ChatMessage, Conversation, GenerationOptions, ToolChoice, Value, messages_from_json, read_json,
+};
+use serde_json::{Value as Json, json};
 
 use crate::serve::Service;
 use crate::serve::answer::{Answer, Choices, Form, PendingReply, Writer};
@@ -35,7 +36,7 @@ pub(super) fn read(service: &Arc<Service>, fields: Fields) -> Result<Answer, Fau
 /// Reads a request, all of it: what is wrong is said before anything is generated.
 pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Chat, Fault> {
     models::require(service, &mut fields)?;
-    let history = read_messages(&fields.require("messages")?)?;
+    let history = read_messages(fields.require("messages")?)?;
     let mut options = read_options(&mut fields)?;
     let functions = demands::read(&mut fields, &mut options)?;
     options.logprobs = read_logprobs(&mut fields)?;
@@ -69,37 +70,38 @@ fn reply(conversation: &Conversation, options: &GenerationOptions, choice: usize
     PendingReply { stream, echo: String::new() }
 }
 
-fn read_messages(messages: &Json) -> Result<Vec<ChatMessage>, Fault> {
+fn read_messages(mut messages: Json) -> Result<Vec<ChatMessage>, Fault> {
     match messages.as_array().map(Vec::len) {
         Some(1..=MOST_MESSAGES) => {}
         Some(n) => return Err(Fault::value("messages", format!("{n} messages, expected 1 to {MOST_MESSAGES}"))),
-        None => return Err(expected("messages", "an array", messages)),
+        None => return Err(expected("messages", "an array", &messages)),
     }
+    messages.as_array_mut().into_iter().flatten().for_each(mend);
     let mut history =
         messages_from_json(&messages.to_string()).map_err(|err| Fault::value("messages", err.message()))?;
     if history.iter().any(|message| !message.functions.is_empty()) {
         return Err(Fault::value("messages", "functions are offered in tools, not in a message"));
     }
-    order_results(&mut history);
+    // Fields that nobody knows are kept for who writes a history again. This one is read, and forgotten.
+    history.iter_mut().for_each(|message| message.extra = Arguments::new());
     Ok(history)
 }
 
-/// Puts the results of a message's calls into the order of the calls, which is how models read them: clients that run
-/// functions side by side send them as they come, and tell them apart by id.
-fn order_results(history: &mut [ChatMessage]) {
-    let mut rest = history;
-    while let Some(at) = rest.iter().position(|message| message.function_calls.is_some()) {
-        let (before, after) = rest.split_at_mut(at + 1);
-        let n_results = after.iter().take_while(|message| message.role == Role::Tool).count();
-        let (results, others) = after.split_at_mut(n_results);
-        let calls = before[at].function_calls.as_deref().unwrap_or_default().iter().enumerate();
-        // Of two calls with one id the first counts.
-        let places: HashMap<&str, usize> = calls.rev().map(|(place, call)| (call.call_id.as_str(), place)).collect();
-        let place = |result: &ChatMessage| places.get(result.tool_call_id.as_deref()?).copied();
-        if results.iter().all(|result| place(result).is_some()) {
-            results.sort_by_key(place);
+/// Tells a message as histories have it: a refusal is what was said, and a call whose arguments are no JSON object has what
+/// was written as its one argument. Clients send back what a model wrote, and could not go on if it was refused.
+fn mend(message: &mut Json) {
+    for part in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten() {
+        if part["type"] == "refusal" {
+            *part = json!({ "type": "text", "text": part["refusal"] });
         }
-        rest = others;
+    }
+    for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
+        let Some(arguments) = call.pointer_mut("/function/arguments") else { continue };
+        match arguments.as_str().filter(|text| !text.trim().is_empty()).map(|text| (text, read_json(text))) {
+            None | Some((_, Some(Value::Object(_)))) => {}
+            Some((_, Some(Value::Null))) => *arguments = Json::Null,
+            Some((text, _)) => *arguments = json!({ "arguments": text }),
+        }
     }
 }
 
@@ -131,17 +133,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_follow_the_order_of_their_calls() {
-        let history = |ids: [&str; 2]| {
-            let calls = r#"{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}},
-                            {"id": "b", "function": {"name": "g"}}]}"#;
-            let result = |id| format!(r#"{{"role": "tool", "tool_call_id": "{id}", "content": "{id}"}}"#);
-            let json =
-                format!(r#"[{calls}, {}, {}, {{"role": "user", "content": "And?"}}]"#, result(ids[0]), result(ids[1]));
-            read_messages(&serde_json::from_str(&json).unwrap()).unwrap()
+    fn what_a_model_wrote_can_be_sent_back() {
+        let message = |arguments: &str| {
+            let function = json!({ "name": "f", "arguments": arguments });
+            let refusal = json!({ "type": "refusal", "refusal": "No." });
+            let call = json!({ "id": "a", "type": "function", "function": function });
+            read_messages(json!([{ "role": "assistant", "content": [refusal], "tool_calls": [call] }]))
+                .unwrap()
+                .remove(0)
         };
-        let texts = |history: Vec<ChatMessage>| history.iter().map(ChatMessage::text).collect::<Vec<_>>();
-        assert_eq!(texts(history(["b", "a"])), ["", "a", "b", "And?"]);
-        assert_eq!(texts(history(["b", "?"])), ["", "b", "?", "And?"], "an id without a call leaves all as it is");
+        assert_eq!(message("").text(), "No.");
+        let known = read_messages(json!([{ "role": "user", "content": "Hi", "x": [0] }])).unwrap().remove(0);
+        assert!(known.extra.is_empty(), "what nobody knows takes no room while the request waits");
+        for (arguments, expect) in [
+            ("", "{}"),
+            ("null", "{}"),
+            (r#"{"n": 123456789012345678901}"#, r#"{"n": 123456789012345678901}"#),
+            ("{bad", r#"{"arguments": "{bad"}"#),
+            ("[]", r#"{"arguments": "[]"}"#),
+        ] {
+            let call = message(arguments).function_calls.unwrap().remove(0);
+            assert_eq!(Value::Object(call.arguments).to_string(), expect);
+        }
     }
 }

@@ -67,7 +67,8 @@ fn graceful_connection(
     }
 }
 
-/// A socket whose writes fail when the other side has not read for too long, and on which no refusal is without a body.
+/// A socket whose writes fail when the other side has not read for too long or has gone, and on which no refusal is without
+/// a body.
 struct WatchedStream {
     socket: TcpStream,
     limit: Duration,
@@ -138,6 +139,15 @@ impl AsyncWrite for WatchedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Where something stands behind a request, hyper reads no more before the answer is written. Whether the client is
+        // still there is looked for here, which also has it told when that changes. It stays hidden only behind bytes that
+        // hyper has left in the socket: those of a third request.
+        let mut next = [0];
+        match self.socket.poll_peek(ctx, &mut ReadBuf::new(&mut next)) {
+            Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())),
+            Poll::Ready(Err(err)) => return Poll::Ready(Err(err)),
+            Poll::Ready(Ok(_)) | Poll::Pending => {}
+        }
         Pin::new(&mut self.socket).poll_flush(ctx)
     }
 

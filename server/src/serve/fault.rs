@@ -75,6 +75,16 @@ impl Fault {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", "the server is about to stop").again_after(5)
     }
 
+    pub(super) fn no_room() -> Self {
+        let message = "other large requests take all the memory that there is for them";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).again_after(1)
+    }
+
+    /// Whether the rest of the request's body is left unread.
+    pub(super) fn leaves_body(&self) -> bool {
+        ["body_too_large", "body_timeout", "no_room"].contains(&self.code)
+    }
+
     fn again_after(mut self, seconds: u32) -> Self {
         self.detail = Detail::RetryAfter(seconds);
         self

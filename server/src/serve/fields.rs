@@ -1,26 +1,35 @@
 //! The fields of a request. Each is asked for by name; what nobody asked for is known to be ignored.
 
+use std::cell::Cell;
 use std::fmt;
 
 use hyper::StatusCode;
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
 use crate::serve::fault::Fault;
+
+/// Values of one body. Each takes memory that has nothing to do with how it is written: up to a hundred times as much.
+const MOST_VALUES: usize = 1 << 18;
 
 /// Fields that have not been asked for yet. Null is the same as absent.
 pub(super) struct Fields(Map<String, Json>);
 
 impl Fields {
-    /// Reads a body: one JSON object, nested at most 128 deep, no name twice.
+    /// Reads a body: one JSON object, nested at most 128 deep, of a bounded number of values, no name twice.
     pub(super) fn read(body: &[u8]) -> Result<Self, Fault> {
-        let invalid = |message: String| Fault::new(StatusCode::BAD_REQUEST, "invalid_json", message);
-        let json: Strict =
-            serde_json::from_slice(body).map_err(|err| invalid(format!("the body is no JSON: {err}")))?;
-        match json.0 {
-            Json::Object(fields) => Ok(Self(fields)),
-            _ => Err(invalid("the body is no JSON object".to_owned())),
+        let n_values = Cell::new(0);
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let read = Strict { n_values: &n_values }.deserialize(&mut json).and_then(|read| json.end().map(|()| read));
+        let invalid = |message: String| Err(Fault::new(StatusCode::BAD_REQUEST, "invalid_json", message));
+        match read {
+            Ok(Json::Object(fields)) => Ok(Self(fields)),
+            Ok(_) => invalid("the body is no JSON object".to_owned()),
+            Err(_) if MOST_VALUES < n_values.get() => {
+                let message = format!("the body has more than {MOST_VALUES} values");
+                Err(Fault::new(StatusCode::BAD_REQUEST, "too_many_values", message))
+            }
+            Err(err) => invalid(format!("the body is no JSON: {err}")),
         }
     }
 
@@ -106,23 +115,35 @@ impl Fields {
 
 /// A fault that quotes the value, if it is short.
 pub(super) fn expected(name: &str, what: &str, value: &Json) -> Fault {
-    let value = value.to_string();
-    let quoted = if value.len() <= 40 { value } else { "something else".to_owned() };
+    let quoted = match (value.to_string(), value) {
+        (written, _) if written.len() <= 40 => written,
+        (_, Json::String(text)) => format!("a text of {} bytes", text.len()),
+        (_, Json::Array(items)) => format!("an array of {}", items.len()),
+        (_, Json::Object(fields)) => format!("an object of {} fields", fields.len()),
+        (written, _) => written,
+    };
     Fault::value(name, format!("{name} is {quoted}, expected {what}"))
 }
 
-/// JSON whose objects have no name twice.
-struct Strict(Json);
+/// Reads JSON whose objects have no name twice, and counts its values.
+#[derive(Clone, Copy)]
+struct Strict<'a> {
+    n_values: &'a Cell<usize>,
+}
 
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Self)
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        self.n_values.update(|n| n + 1);
+        if MOST_VALUES < self.n_values.get() {
+            return Err(D::Error::custom("too many values"));
+        }
+        deserializer.deserialize_any(self)
     }
 }
 
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,7 +180,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
         let mut array = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
             array.push(item);
         }
         Ok(Json::Array(array))
@@ -167,8 +188,8 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
         let mut object = Map::new();
-        while let Some((name, Strict(value))) = entries.next_entry::<String, _>()? {
-            if object.insert(name, value).is_some() {
+        while let Some(name) = entries.next_key::<String>()? {
+            if object.insert(name, entries.next_value_seed(self)?).is_some() {
                 return Err(A::Error::custom("a name stands twice in an object"));
             }
         }
@@ -228,6 +249,17 @@ mod tests {
             assert_eq!((fault.status, fault.code()), (StatusCode::BAD_REQUEST, "invalid_json"));
         }
         assert!(Fields::read(br#"{"a": 18446744073709551617}"#).is_ok(), "a large number is a number");
+    }
+
+    #[test]
+    fn values_are_counted_whatever_they_are() {
+        for (item, n_values) in [("0,", 1), ("[],", 1), (r#"{"":0},"#, 2)] {
+            let read = |n_items: usize| Fields::read(format!(r#"{{"x": [{}0]}}"#, item.repeat(n_items)).as_bytes());
+            // Beside the items there are the object, the array and its last zero.
+            let most = (MOST_VALUES - 3) / n_values;
+            assert!(read(most).is_ok(), "{item}");
+            assert_eq!(read(most + 1).err().unwrap().code(), "too_many_values", "{item}");
+        }
     }
 
     #[test]

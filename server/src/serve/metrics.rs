@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use causerie::GenerationStats;
 use hyper::StatusCode;
 
-use crate::serve::admission::Admission;
+use crate::serve::admission::{Admission, Slot, Turn};
+use crate::serve::fault::Fault;
 
 pub(super) struct Metrics {
     admission: Arc<Admission>,
@@ -37,15 +38,23 @@ impl Metrics {
         }
     }
 
-    pub(super) fn count_request(&self, route: &'static str, status: StatusCode) {
+    /// Counts the tokens of a reply that has ended.
+    pub(super) fn count_tokens(&self, stats: &GenerationStats) {
+        let add = |count: &AtomicU64, tokens: usize| count.fetch_add(tokens as u64, Ordering::Relaxed);
+        add(&self.prompt_tokens, stats.prompt_tokens);
+        add(&self.cached_tokens, stats.cached_prompt_tokens);
+        add(&self.completion_tokens, stats.completion_tokens);
+    }
+
+    fn count_request(&self, route: &'static str, status: u16) {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        *requests.entry((route, status.as_u16())).or_default() += 1;
+        *requests.entry((route, status)).or_default() += 1;
     }
 
     /// All of them, as text.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        head(&mut text, "requests_total", "counter", "Answers by route and status.");
+        head(&mut text, "requests_total", "counter", "Answers by route and status; 499 where the client went before.");
         for ((route, status), count) in &*self.requests.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = writeln!(text, "causerie_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
         }
@@ -61,7 +70,11 @@ impl Metrics {
         ] {
             one(&mut text, name, "counter", help, count.load(Ordering::Relaxed));
         }
-        self.first_token.write(&mut text, "time_to_first_token_seconds", "From a request to its first token.");
+        self.first_token.write(
+            &mut text,
+            "time_to_first_token_seconds",
+            "From a request to its first token, its wait for a slot included.",
+        );
         self.between_tokens.write(&mut text, "time_per_token_seconds", "From one token to the next, a mean per reply.");
         text
     }
@@ -76,25 +89,60 @@ fn one(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
     let _ = writeln!(text, "causerie_{name} {value}");
 }
 
-/// A request that is being answered. Dropped before its end, it was cancelled.
+/// The status of a request whose client went before it was answered, as nginx has it.
+const GONE: u16 = 499;
+
+/// A request until it is answered, or left.
+pub(super) struct Asked {
+    metrics: Arc<Metrics>,
+    route: &'static str,
+    status: u16,
+}
+
+impl Asked {
+    pub(super) fn begin(metrics: &Arc<Metrics>, route: &'static str) -> Self {
+        Self { metrics: Arc::clone(metrics), route, status: GONE }
+    }
+
+    pub(super) fn end(mut self, status: StatusCode) {
+        self.status = status.as_u16();
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.metrics.count_request(self.route, self.status);
+    }
+}
+
+/// A request that waits for its slot and is then answered. Dropped before its end, it was cancelled.
 pub(super) struct Generating {
     metrics: Arc<Metrics>,
+    begun: Instant,
+    /// How long it waited for its slot; `None` once the first token has been counted.
+    waited: Option<Duration>,
     has_ended: bool,
 }
 
 impl Generating {
     pub(super) fn start(metrics: &Arc<Metrics>) -> Self {
-        Self { metrics: Arc::clone(metrics), has_ended: false }
+        Self { metrics: Arc::clone(metrics), begun: Instant::now(), waited: None, has_ended: false }
     }
 
-    /// Counts a reply that has ended.
+    /// Waits for its turn. To be told that there will be none is an end.
+    pub(super) async fn enter(&mut self, turn: &mut Turn) -> Result<Slot, Fault> {
+        let slot = turn.await;
+        self.waited = Some(self.begun.elapsed());
+        self.has_ended = slot.is_err();
+        slot
+    }
+
+    /// Counts the times of a reply that has ended. Of several, the first has the first token of the request.
     pub(super) fn count(&mut self, stats: &GenerationStats) {
-        let add = |count: &AtomicU64, tokens: usize| count.fetch_add(tokens as u64, Ordering::Relaxed);
-        add(&self.metrics.prompt_tokens, stats.prompt_tokens);
-        add(&self.metrics.cached_tokens, stats.cached_prompt_tokens);
-        add(&self.metrics.completion_tokens, stats.completion_tokens);
-        if 0 < stats.completion_tokens {
-            self.metrics.first_token.observe(stats.time_to_first_token);
+        if 0 < stats.completion_tokens
+            && let Some(waited) = self.waited.take()
+        {
+            self.metrics.first_token.observe(waited + stats.time_to_first_token);
         }
         if let Some(steps) =
             u32::try_from(stats.completion_tokens).ok().and_then(|n| n.checked_sub(1)).filter(|n| 0 < *n)
@@ -154,6 +202,8 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causerie::MessageResponse;
+    use causerie::testing::ScriptedModel;
 
     #[test]
     fn buckets_count_all_that_is_below_them() {
@@ -167,5 +217,24 @@ mod tests {
         assert_eq!(counts[0], r#"bucket{le="0.01"} 2"#);
         assert_eq!(counts[3], r#"bucket{le="0.3"} 3"#);
         assert_eq!(counts[7..], [r#"bucket{le="+Inf"} 4"#, "sum 60.215", "count 4"]);
+    }
+
+    #[test]
+    fn the_wait_for_a_slot_is_part_of_the_wait_for_a_token() {
+        let metrics = Arc::new(Metrics::new(Arc::new(Admission::new(1, 1))));
+        let mut generating = Generating::start(&metrics);
+        generating.waited = Some(Duration::from_secs(5));
+        let runner = ScriptedModel::new().reply("Hi").load().unwrap();
+        let Some(Ok(MessageResponse::Complete(completion))) = runner.complete("a", Default::default()).last() else {
+            unreachable!("a script ends")
+        };
+        let stats = GenerationStats { time_to_first_token: Duration::from_secs(1), ..completion.stats };
+        // Two choices: the request has one first token.
+        generating.count(&stats);
+        generating.count(&stats);
+        generating.end();
+        let text = metrics.text();
+        let name = "causerie_time_to_first_token_seconds";
+        assert!(text.contains(&format!("{name}_sum 6\n{name}_count 1\n")), "{text}");
     }
 }

@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use causerie::ModelRunner;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 pub use access::{Auth, BasePath, Hosted};
 use admission::Admission;
@@ -125,7 +125,9 @@ struct Service {
     guard: Guard,
     admission: Arc<Admission>,
     metrics: Arc<Metrics>,
-    /// Room in memory for bodies, in pages.
+    /// Held while a large body is made sense of.
+    large: Arc<Mutex<()>>,
+    /// Room in memory for bodies.
     bodies: Semaphore,
 }
 
@@ -139,7 +141,8 @@ impl Service {
             guard: Guard::new(is_loopback, &settings),
             metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
             admission,
-            bodies: Semaphore::new(body::room(settings.max_body)),
+            large: Arc::default(),
+            bodies: body::room(settings.max_body),
             settings,
         }
     }

@@ -14,6 +14,8 @@ const MOST_STOPS: usize = 16;
 /// Alternatives of each token.
 pub(super) const MOST_LOGPROBS: i64 = 20;
 const LONGEST_STOP: usize = 1024;
+/// Of the names of ignored fields that are told.
+const MOST_IGNORED_BYTES: usize = 2048;
 /// Choices of one request.
 const MOST_CHOICES: i64 = 8;
 
@@ -25,6 +27,23 @@ pub(super) struct Delivery {
     pub(super) include_usage: bool,
     /// Fields that were ignored.
     pub(super) ignored: Vec<String>,
+}
+
+impl Delivery {
+    /// The names of ignored fields as a header can carry them: without line breaks, and no longer than clients take.
+    pub(super) fn ignored_names(&self) -> String {
+        let escaped = self.ignored.iter().map(|name| name.escape_debug().to_string());
+        let mut left = MOST_IGNORED_BYTES;
+        let (mut told, longer): (Vec<String>, Vec<String>) = escaped.partition(|name| {
+            let fits = name.len() <= left;
+            left -= if fits { name.len() } else { 0 };
+            fits
+        });
+        if !longer.is_empty() {
+            told.push("...".to_owned());
+        }
+        told.join(", ")
+    }
 }
 
 /// The sampling fields, as the library's options.
@@ -79,13 +98,17 @@ fn read_stops(stop: Option<Json>) -> Result<Vec<String>, Fault> {
         None => return Ok(Vec::new()),
         Some(Json::Array(stops)) if stops.len() <= MOST_STOPS => stops,
         Some(Json::String(stop)) => vec![Json::String(stop)],
-        Some(value) => return Err(expected("stop", &format!("a text, or at most {MOST_STOPS} of them"), &value)),
+        Some(value) => return Err(no_stop(&value)),
     };
     let read = |stop: Json| match stop {
         Json::String(stop) if (1..=LONGEST_STOP).contains(&stop.len()) => Ok(stop),
-        value => Err(expected("stop", &format!("texts of 1 to {LONGEST_STOP} bytes"), &value)),
+        value => Err(no_stop(&value)),
     };
     stops.into_iter().map(read).collect()
+}
+
+fn no_stop(value: &Json) -> Fault {
+    expected("stop", &format!("a text of 1 to {LONGEST_STOP} bytes, or at most {MOST_STOPS} of them"), value)
 }
 
 /// How the reply is wanted, and the end of reading: fields that change a reply and cannot be honoured are refused, those

@@ -14,11 +14,13 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value as Json, json};
+use tokio::task::spawn_blocking;
 
 use crate::serve::access::{self, Door};
 use crate::serve::answer::Answer;
 use crate::serve::fault::{Detail, Dialect, Fault};
 use crate::serve::fields::Fields;
+use crate::serve::metrics::Asked;
 use crate::serve::page::{PAGE, Page};
 use crate::serve::{Service, body, chat, completions, id, messages, models, openapi, responses};
 
@@ -122,6 +124,7 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
     let path = request.uri().path().to_owned();
     let hosted = service.settings.hosted.as_ref();
     let route = Route::find(access::strip(hosted, &path));
+    let asked = Asked::begin(&service.metrics, route.map_or("other", Route::label));
     let (answered, origin) = match service.guard.admit(&request) {
         Ok(origin) if request.method() == Method::OPTIONS => (Ok(preflight(request.headers())), origin),
         Ok(origin) => match access::admit(hosted, route.map_or(Door::Keyed, Route::door), request.headers()) {
@@ -134,7 +137,7 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
     let dialect = route.map_or(Dialect::OpenAi, Route::dialect);
     let names = route.map_or(&[][..], Route::names);
     let mut response = answered.unwrap_or_else(|fault| fault_response(&fault.renamed(names), dialect, &request_id));
-    service.metrics.count_request(route.map_or("other", Route::label), response.status());
+    asked.end(response.status());
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {
         if dialect == Dialect::Anthropic {
@@ -165,7 +168,7 @@ async fn answer(
         Route::Messages => send(service, request, messages::read).await,
         Route::CountTokens => {
             let body = body::read(service, request).await?;
-            Ok(json_response(&messages::count(service, Fields::read(&body.bytes)?)?))
+            Ok(json_response(&understand(service, body.bytes, messages::count).await?))
         }
         Route::Page => Ok(page_response(&PAGE)),
         Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, service.settings.hosted.as_ref()))),
@@ -184,8 +187,31 @@ async fn send(
     read: fn(&Arc<Service>, Fields) -> Result<Answer, Fault>,
 ) -> Result<Response<Body>, Fault> {
     // The room for the body is free again when the request has been dealt with.
-    let body = body::read(service, request).await?;
-    read(service, Fields::read(&body.bytes)?)?.send().await
+    let body::Read { bytes, room: _room } = body::read(service, request).await?;
+    understand(service, bytes, read).await?.send().await
+}
+
+/// Makes of a body what it asks for. For large ones this takes long, and memory many times their size: it is done beside the
+/// threads that answer, for one after the other.
+async fn understand<T: Send + 'static>(
+    service: &Arc<Service>,
+    body: Vec<u8>,
+    read: fn(&Arc<Service>, Fields) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    if body.len() <= body::SMALL {
+        return read(service, Fields::read(&body)?);
+    }
+    // Held to the end also where the client has gone: what was begun is not broken off.
+    let turn = Arc::clone(&service.large).lock_owned().await;
+    let service = Arc::clone(service);
+    let understood = spawn_blocking(move || {
+        let _turn = turn;
+        read(&service, Fields::read(&body)?)
+    });
+    understood.await.unwrap_or_else(|err| match err.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Err(Fault::draining()),
+    })
 }
 
 /// What a browser asks before it lets a page send a request. Whether the page may was decided before.
@@ -213,8 +239,7 @@ fn fault_response(fault: &Fault, dialect: Dialect, request_id: &str) -> Response
     if fault.status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Key"));
     }
-    if matches!(fault.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-        // The rest of the body is not read.
+    if fault.leaves_body() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -86,6 +86,7 @@ fn behind_serve(arguments: &Run, path: &str) -> Vec<String> {
     }
     told.extend([format!("--slots={slots}"), format!("--queue={queue}"), format!("--max-body={max_body}")]);
     told.push(format!("--drain-timeout={drain_timeout}"));
+    told.extend(arguments.context.size.map(|size| format!("--context={size}")));
     told.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));
     told.extend(allow_origin.iter().map(|origin| format!("--allow-origin={origin}")));
     told.extend(strict_fields.then(|| "--strict-fields".to_owned()));

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         eprintln!("causerie: loading {model_id}"); // a terminal is shown how far it is
     }
     let (key, asked) = ((auth != Auth::Public).then_some(shown), model_id.clone());
-    let model = (name, model::load_options());
+    let model = (name, model::load_options(arguments.context.size));
     super::start((&arguments.host, arguments.port), model, &model_id, settings, move |address| {
         announce(&format!("http://{address}{path}/v1"), key.as_deref(), &asked)
     })

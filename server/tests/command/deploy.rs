@@ -178,11 +178,46 @@ fn the_artefacts_are_those_of_the_golden_files() {
 }
 
 #[test]
+fn what_the_help_shows_can_be_done() {
+    let place = Place::new("help").tool("buildah", "").tool("kubectl", "");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo.gguf"), place.0.join("LFM2-1.2B-Q4_K_M.gguf"))
+        .unwrap();
+    let help = done(place.run(&["deploy", "--help"]));
+    let (_, examples) = help.split_once("\nExamples:\n").unwrap();
+    let (examples, _) = examples.split_once("\n\n").unwrap();
+    let examples = examples.replace("\\\n", "").replace("\"$(scripts/static)\"", "program");
+    assert_eq!(examples.lines().count(), 4, "{examples}");
+    for example in examples.lines() {
+        let words: Vec<&str> = example.split_whitespace().collect();
+        assert_eq!(words[0], "causerie");
+        done(place.run(&words[1..]));
+    }
+}
+
+#[test]
+fn a_pod_is_told_its_context_and_has_memory_for_it() {
+    let place = Place::new("context");
+    let deploy = ["deploy", "--app-name", "notes", "--dry-run", "--binary", "program", "--slots", "64"];
+    let deployed = |options: &[&str]| {
+        let manifests = done(place.run(&[&deploy[..], options].concat()));
+        let (_, memory) = manifests.split_once("memory: \"").unwrap();
+        let mebibytes: u32 = memory.split_once("Mi\"").unwrap().0.parse().unwrap();
+        (mebibytes, manifests)
+    };
+    let (most, manifests) = deployed(&[]);
+    assert!(!manifests.contains("--context"));
+    let (less, manifests) = deployed(&["--context", "256"]);
+    assert!(manifests.contains(r#""--context","256""#), "{manifests}");
+    assert!(less < most, "{less} {most}");
+    assert_eq!(deployed(&["--context", "1000000"]).0, most, "the model was made for no more");
+}
+
+#[test]
 fn a_deploy_builds_pushes_applies_and_tells_the_address() {
     let kubectl = "case \"$*\" in *jsonpath*) echo http://notes.acme.example.org;; esac";
     let place = Place::new("whole").tool("podman", "").tool("kubectl", kubectl);
     let options =
-        ["--binary", "program", "--registry", "registry.example.org/team/", "--context", "test", "--out", "out"];
+        ["--binary", "program", "--registry", "registry.example.org/team/", "--kube-context", "test", "--out", "out"];
     let printed = done(place.run(&[&["deploy", "--app-name", "notes", "--org", "acme"][..], &options].concat()));
     assert_eq!(printed, "http://notes.acme.example.org/acme/notes/v1\n");
     let manifests = fs::read_to_string(place.0.join("out/manifests.yaml")).unwrap();
@@ -302,7 +337,8 @@ fn a_run_in_a_container_is_gone_when_it_is_told_to_end() {
         .replace("PID", &place.0.join("pid").display().to_string());
     let place = place.tool("podman", &format!("PATH=/usr/bin:/bin\n{script}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
-    command.args(["run", "--container", "--binary", "program", "--org", "acme"]).current_dir(&place.0);
+    let options = ["--binary", "program", "--org", "acme", "--context", "512"];
+    command.args(["run", "--container"]).args(options).current_dir(&place.0);
     command.env("PATH", place.0.join("bin")).env("TMPDIR", &place.0).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -331,7 +367,7 @@ fn a_run_in_a_container_is_gone_when_it_is_told_to_end() {
     );
     assert!(asked[1].starts_with(&started), "{}", asked[1]);
     let told = format!(" --base-path /acme/{name} --auth=private --keys=/etc/causerie/keys/keys.json --slots=4 ");
-    assert!(asked[1].contains(&told), "{}", asked[1]);
+    assert!(asked[1].contains(&told) && asked[1].ends_with(" --context=512"), "{}", asked[1]);
     assert_eq!(asked[2], format!("podman stop -t 30 {name}"));
     assert!(!place.0.join(folder).exists(), "and so is what it was built from");
 }

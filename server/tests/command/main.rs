@@ -119,6 +119,17 @@ fn generate_continues_a_prompt_and_repeats_with_a_seed() {
 }
 
 #[test]
+fn a_context_is_as_large_as_was_asked_for() {
+    let mut command = causerie("context");
+    command.args(["chat", "--context", "16", "Hello!"]);
+    check_failure(&mut command, 1, "the context holds 16");
+    let mut command = causerie("context");
+    command.arg("generate").arg("--model").arg(fixture("models/lfm2-q4_k.gguf"));
+    command.args(["--context", "4", "--prompt", "Once upon a time", "--raw"]);
+    check_failure(&mut command, 1, "the context holds 4");
+}
+
+#[test]
 fn a_folder_of_hugging_face_is_a_model() {
     let mut command = causerie("folder");
     command.arg("generate").arg("--model").arg(fixture("models/lfm2-hf-sharded")).args([
@@ -141,6 +152,10 @@ fn inspect_shows_what_the_engine_sees() {
         "\n"
     );
     assert_eq!(text(&output.stdout), expect);
+
+    let forms = r#"`{"pieces": [{"control": …}, {"text": …}]}`"#;
+    let help = text(&causerie("inspect").args(["inspect", "calls", "--help"]).output().unwrap().stdout);
+    assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(forms), "{help}");
 
     let output = typed(causerie("inspect").args(["inspect", "tokens", "--json"]), "<|im_end|>");
     let expect = "{\"id\": 1, \"piece\": \"<|startoftext|>\"}\n{\"id\": 7, \"piece\": \"<|im_end|>\"}\n";
@@ -282,7 +297,7 @@ fn what_is_wrong_is_said_in_one_line() {
         command
     };
     check_failure(&mut generate("none.gguf"), 1, "causerie: no model at none.gguf\n");
-    check_failure(&mut generate("org/model"), 1, "is neither a path nor in the local cache");
+    check_failure(&mut generate("org/model"), 1, "is neither a path nor in the local cache; nothing is downloaded");
     let readme = fixture("calls/README.md");
     check_failure(&mut generate(readme.to_str().unwrap()), 1, "no GGUF file");
     check_failure(generate("none.gguf").args(["--temperature", "-1"]), 1, "temperature is -1, expected 0 or more");

@@ -251,7 +251,7 @@ fn a_call_its_result_and_an_answer_are_three_requests_of_one_history() {
 
 #[test]
 fn roles_and_contents_are_read_as_clients_write_them() {
-    let server = TestServer::scripted(["a", "b"], Settings::default());
+    let server = TestServer::scripted(["a", "b", "c"], Settings::default());
     let reply = server.post(
         "/v1/chat/completions",
         r#"{"model": "test/script", "user": "u", "metadata": {}, "stop": null, "tools": null, "response_format": {"type": "text"},
@@ -261,4 +261,39 @@ fn roles_and_contents_are_read_as_clients_write_them() {
     assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, None));
     let unknown = server.chat(r#", "colour": "red", "stream_options": {"shape": 1}"#);
     assert_eq!(unknown.header("x-ignored-fields"), Some("colour, stream_options.shape"));
+    let odd = server.chat(&format!(r#", "a\nb": 1, "colour": 1, "{}": 1"#, "long".repeat(1000)));
+    let mut names: Vec<&str> = odd.header("x-ignored-fields").unwrap().split(", ").collect();
+    names.sort_unstable();
+    assert_eq!(names, ["...", r"a\nb", "colour"]);
+}
+
+#[test]
+fn a_large_request_is_read_as_a_small_one_is() {
+    let server = TestServer::scripted(["good"; 2], Settings::default());
+    let colour = "red".repeat(1 << 20);
+    for _ in 0..2 {
+        let reply = server.chat(&format!(r#", "colour": "{colour}""#));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, Some("colour")));
+    }
+    let refused = server.chat(&format!(r#", "colour": [{}]"#, r#"{"":0}"#.repeat(1 << 20).replace("}{", "},{")));
+    assert_eq!(refused.fault(), (400, "too_many_values".into(), None));
+}
+
+#[test]
+fn what_another_model_wrote_can_be_sent_back() {
+    let server = TestServer::scripted(["good"; 4], Settings::default());
+    let user = r#"{"role": "user", "content": "Hi"}"#;
+    let call = |arguments: &str| {
+        let function = json!({ "name": "get_weather", "arguments": arguments });
+        let call = json!({ "id": "a", "type": "function", "function": function });
+        let result = json!({ "role": "tool", "tool_call_id": "a", "content": "The arguments cannot be read." });
+        format!("{}, {result}", json!({ "role": "assistant", "content": null, "tool_calls": [call] }))
+    };
+    let refusal = r#"{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}"#;
+    for said in [refusal.to_owned(), call("{bad"), call("null"), call("[]")] {
+        let body = ask(TOOLS).replace(user, &format!("{user}, {said}, {user}"));
+        assert!(body.contains(&said));
+        let reply = server.post("/v1/chat/completions", &body);
+        assert_eq!(reply.status, 200, "{said}: {}", reply.text());
+    }
 }

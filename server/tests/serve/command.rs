@@ -26,8 +26,12 @@ fn started(options: &[&str]) -> (Child, Client) {
 #[test]
 #[cfg(unix)]
 fn a_server_answers_until_it_is_told_to_end() {
-    for (signal, options) in [("-INT", &[][..]), ("-TERM", &["--threads", "1", "--cache-type", "q8_0"])] {
+    for (signal, options) in
+        [("-INT", &[][..]), ("-TERM", &["--threads", "1", "--cache-type", "q8_0", "--context", "500"])]
+    {
         let (mut child, mut client) = started(options);
+        let context = &client.get("/v1/models").json()["data"][0]["context_length"];
+        assert_eq!(*context == 500, options.contains(&"--context"), "{context}");
         let body =
             r#"{"model": "causerie/demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8}"#;
         let reply = client.post("/v1/chat/completions", body);
@@ -60,6 +64,7 @@ fn what_cannot_be_served_is_told_in_one_line() {
     check_failure(&["--port", "abc"], "abc");
     check_failure(&["--port", "0", "--model", "no/such/model.gguf"], "causerie: no model at no/such/model.gguf");
     check_failure(&["--port", "0", "--slots", "0"], "expected 1 to 1024");
+    check_failure(&["--port", "0", "--context", "0"], "expected a number from 1 to 16777216");
     check_failure(&["--port", "0", "--threads", "0"], "expected a number from 1 to 1024");
     check_failure(&["--port", "0", "--cache-type", "f8"], "[possible values: f16, f32, q8_0]");
 }

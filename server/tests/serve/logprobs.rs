@@ -50,6 +50,25 @@ fn a_stream_tells_tokens_with_their_text() {
 }
 
 #[test]
+fn a_stream_and_a_whole_reply_tell_the_same_tokens_wherever_they_are_cut() {
+    for (call, max_tokens) in ["1)]", "?"].iter().flat_map(|call| (1..=5).map(move |n| (call, n))) {
+        let block = || ScriptedReply::new().control("<|tool_call_start|>").text("[f(a=").text(*call);
+        let reply = || block().control("<|tool_call_end|>").text("So.");
+        let server = TestServer::scripted([reply(), reply()], Settings::default());
+        let asked = |stream: bool| {
+            let fields = format!(r#", "logprobs": true, "max_tokens": {max_tokens}, "stream": {stream}"#);
+            serde_json::from_str::<Json>(&crate::server::ask(&fields)).unwrap()
+        };
+        let path = "/v1/chat/completions";
+        let whole = server.post(path, &asked(false).to_string()).json()["choices"][0].clone();
+        let entries = |choice: &Json| choice["logprobs"]["content"].as_array().cloned().unwrap_or_default();
+        let streamed: Vec<Json> = streamed(&server, path, &asked(true)).iter().flat_map(entries).collect();
+        assert_eq!(entries(&whole), streamed, "{call} {max_tokens}: {whole}");
+        assert!(streamed.iter().all(|entry| entry["bytes"] != json!([])), "{call} {max_tokens}: {whole}");
+    }
+}
+
+#[test]
 fn a_continued_prompt_tells_them_side_by_side() {
     let reply = || ScriptedReply::new().text("é").text("b");
     let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());

@@ -7,7 +7,7 @@ use causerie::{ErrorKind, SdkError};
 use causerie_server::serve::Settings;
 use tokio::sync::oneshot;
 
-use crate::client::Client;
+use crate::client::{Client, Piece};
 use crate::server::{TestServer, ask};
 
 fn narrow(queue: usize) -> Settings {
@@ -50,10 +50,44 @@ fn who_leaves_the_queue_takes_no_turn() {
     server.wait_for("requests_waiting", "1");
     drop(queued);
     server.wait_for("requests_waiting", "0");
+    server.wait_for("requests_cancelled_total", "1");
+    server.wait_for("requests_total{route=\"/v1/chat/completions\",status=\"499\"}", "1");
     drop(running);
     server.wait_for("requests_running", "0");
+    server.wait_for("completion_tokens_total", "1");
     let reply = server.chat("").json();
     assert_eq!(reply["choices"][0]["message"]["content"], "good");
+}
+
+#[test]
+fn a_stream_that_waits_shows_that_it_is_alive() {
+    let settings = || Settings { keep_alive: Duration::from_millis(1), ..narrow(1) };
+    let waiting = |server: &TestServer| {
+        let mut queued = server.client();
+        queued.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+        let head = queued.head().unwrap();
+        assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+        let Piece::Chunk(comment) = queued.piece(&head) else { panic!("the stream goes on") };
+        assert!(comment.starts_with(b": "));
+        assert_eq!(server.chat(r#", "stream": true"#).fault().0, 429, "a full queue is a status");
+        (queued, head)
+    };
+    let server = TestServer::scripted([slow(), "good".into()], settings());
+    let running = stalling(&server);
+    let (mut queued, head) = waiting(&server);
+    drop(running);
+    assert!(queued.event(&head).unwrap().contains("assistant"));
+    assert!(queued.event(&head).unwrap().contains("good"));
+
+    let mut server = TestServer::scripted([slow()], settings());
+    let running = stalling(&server);
+    let (mut queued, head) = waiting(&server);
+    server.stop();
+    let last = queued.event(&head).unwrap();
+    assert!(last.contains("\"draining\""), "{last}");
+    assert_eq!(queued.event(&head), None);
+    drop(running);
+    server.join();
 }
 
 #[test]

@@ -108,6 +108,21 @@ fn a_field_that_cannot_be_honoured_is_named() {
 }
 
 #[test]
+fn what_is_expected_is_told_with_its_limits() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let many = format!("[{}]", [r#""a word""#; 17].join(", "));
+    for (stop, told) in [
+        ("3".to_owned(), "3"),
+        (many, "an array of 17"),
+        (format!(r#""{}""#, "long".repeat(1000)), "a text of 4000 bytes"),
+    ] {
+        let reply = server.chat(&format!(r#", "stop": {stop}"#)).json();
+        let expect = format!("stop is {told}, expected a text of 1 to 1024 bytes, or at most 16 of them");
+        assert_eq!(reply["error"]["message"], expect);
+    }
+}
+
+#[test]
 fn values_that_ask_for_nothing_pass() {
     let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
     let fields = r#", "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": false, "top_logprobs": 0, "logit_bias": {},

@@ -61,25 +61,35 @@ fn bodies_that_are_too_large_are_not_read() {
 }
 
 #[test]
-fn a_body_that_has_arrived_takes_the_room_of_its_own_size() {
-    let slow = || ScriptedReply::new().text("So").stall();
-    let settings = settings(|it| {
-        it.slots = 16;
-        it.max_body = 65_536;
-        it.body_timeout = Duration::from_millis(500);
-    });
-    let server = TestServer::scripted((0..8).map(|_| slow()), settings);
-    let chunked =
-        |body: &str| post("Transfer-Encoding: chunked\r\n", &format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
-    let mut running: Vec<_> = (0..8).map(|_| server.client()).collect();
-    for client in &mut running {
-        client.send(chunked(&ask(r#", "stream": true"#)));
-        let head = client.head().unwrap();
-        client.event(&head).unwrap();
+fn uploads_that_stall_hold_up_nobody() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let body = ask("");
+    let lengths = [format!("Content-Length: {}\r\n", 32 << 20), "Transfer-Encoding: chunked\r\n".to_owned()];
+    let mut stalled: Vec<_> = lengths.iter().cycle().take(16).map(|length| (server.client(), length)).collect();
+    for (client, length) in &mut stalled {
+        client.send(post(&format!("Expect: 100-continue\r\n{length}"), ""));
+        assert_eq!(client.head().unwrap().status, 100, "the body is waited for");
     }
-    let mut client = server.client();
-    client.send(chunked("{}"));
-    assert_eq!(client.reply().fault().0, 400, "the ninth is read");
+    assert_eq!(server.post("/v1/chat/completions", &body).status, 200);
+    let (chunked, _) = &mut stalled[1];
+    chunked.send("2\r\n{}\r\n0\r\n\r\n");
+    assert_eq!(chunked.reply().fault().0, 400, "its time is not over");
+}
+
+#[test]
+fn large_bodies_that_find_no_room_are_told_and_small_ones_are_read() {
+    const LARGE: usize = 256 << 10;
+    let server = TestServer::scripted(["good"], settings(|it| it.max_body = LARGE));
+    // Each takes room for three quarters of it, and there is room for eight whole ones.
+    let mut clients: Vec<_> = (0..11).map(|_| server.client()).collect();
+    for client in &mut clients {
+        client.send(post(&format!("Content-Length: {LARGE}\r\n"), &" ".repeat(LARGE - 2)));
+    }
+    server.wait_for("requests_total{route=\"/v1/chat/completions\",status=\"503\"}", "1");
+    assert_eq!(server.chat("").status, 200);
+    clients.iter_mut().for_each(|client| client.send("{}"));
+    let read = clients.iter_mut().filter_map(|client| client.try_reply()).filter(|reply| reply.status == 400);
+    assert_eq!(read.count(), 10, "who found room has kept it");
 }
 
 #[test]

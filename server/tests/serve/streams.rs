@@ -190,6 +190,21 @@ fn a_client_that_goes_away_ends_its_own_reply_only() {
 }
 
 #[test]
+fn a_client_that_goes_away_is_noticed_whatever_it_has_sent_behind_its_request() {
+    for behind in ["\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        let server = TestServer::scripted([ScriptedReply::new().stall()], Settings::default());
+        let mut client = server.client();
+        let body = ask("");
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+        client.send(format!("{head}\r\nContent-Length: {}\r\n\r\n{body}{behind}", body.len()));
+        server.wait_for("requests_running", "1");
+        drop(client);
+        server.wait_for("requests_cancelled_total", "1");
+        server.wait_for("requests_running", "0");
+    }
+}
+
+#[test]
 fn a_client_that_goes_away_before_the_first_token_is_noticed() {
     for fields in ["", r#", "stream": true"#] {
         let server = TestServer::scripted([ScriptedReply::new().stall()], Settings::default());

@@ -24,11 +24,12 @@ impl Logprobs {
     pub(super) fn take_from(&mut self, event: &MessageResponse) {
         if let MessageResponse::Logprobs(tokens) = event {
             let is_text = |token: &&TokenLogprob| match token.place {
-                Place::Text => !token.token.bytes.is_empty(),
+                Place::Text => true,
                 Place::Reasoning => false,
                 Place::Calls => !self.has_functions,
             };
-            self.waiting.extend(tokens.iter().filter(is_text).cloned());
+            let tokens = tokens.iter().filter(|token| !token.token.bytes.is_empty());
+            self.waiting.extend(tokens.filter(is_text).cloned());
         }
     }
 

@@ -1,8 +1,8 @@
 //! From replies to the wire: whole, or as a stream of server-sent events.
 //!
 //! The replies to a request are written one after the other. Nothing is sent before the first event of the first reply,
-//! so that a prompt the engine refuses gets its status; but not longer than the keep-alive time, so that clients see
-//! that their request is being worked on. What is sent is up to a [`Writer`]: one for each form of reply that clients
+//! so that a prompt the engine refuses gets its status; but not longer than the keep-alive time, in the queue or behind it,
+//! so that clients see that their request is not forgotten. What is sent is up to a [`Writer`]: one for each form of reply that clients
 //! know.
 
 use std::convert::Infallible;
@@ -16,10 +16,10 @@ use hyper::Response;
 use hyper::body::{Bytes, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use serde_json::Value as Json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::serve::Service;
-use crate::serve::admission::Slot;
+use crate::serve::admission::{Slot, Turn};
 use crate::serve::fault::Fault;
 use crate::serve::metrics::Generating;
 use crate::serve::options::Delivery;
@@ -29,9 +29,11 @@ mod choice;
 mod logprobs;
 mod message;
 mod piece;
+mod reply;
 mod response;
 mod usage;
 
+use reply::Reply;
 use usage::Usage;
 
 pub(super) use choice::{Choices, Form};
@@ -67,7 +69,7 @@ pub(super) trait Writer: Send {
 pub(super) struct Answer {
     service: Arc<Service>,
     writer: Box<dyn Writer>,
-    replies: Vec<PendingReply>,
+    replies: Vec<Reply>,
     delivery: Delivery,
 }
 
@@ -87,26 +89,20 @@ impl Answer {
         replies: Vec<PendingReply>,
         delivery: Delivery,
     ) -> Self {
+        let replies = replies.into_iter().map(|reply| Reply::new(reply, &service.metrics)).collect();
         Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery }
     }
 
     /// Waits for a slot, then writes. When the client goes away this future is dropped, or the body that came of it, and
     /// with it the replies, which cancels them.
-    pub(super) async fn send(mut self) -> Result<Response<Body>, Fault> {
-        let ignored = self.delivery.ignored.join(", ");
-        let slot = self.service.admission.enter().await?;
-        let generating = Generating::start(&self.service.metrics);
+    pub(super) async fn send(self) -> Result<Response<Body>, Fault> {
+        let ignored = self.delivery.ignored_names();
+        let mut turn = self.service.admission.enter()?;
+        let mut generating = Generating::start(&self.service.metrics);
         let mut response = if self.delivery.is_stream {
-            let first = match self.replies.first_mut() {
-                Some(reply) => timeout(self.service.settings.keep_alive, reply.stream.next()).await.ok().flatten(),
-                None => None,
-            };
-            if let Some(Err(err)) = &first {
-                generating.end();
-                return Err(Fault::of(err));
-            }
-            event_stream(self.events(slot, generating, first))
+            self.stream(turn, generating).await?
         } else {
+            let slot = generating.enter(&mut turn).await?;
             json_response(&self.whole(slot, generating).await?)
         };
         if let Some(ignored) = HeaderValue::from_str(&ignored).ok().filter(|ignored| !ignored.is_empty()) {
@@ -115,12 +111,30 @@ impl Answer {
         Ok(response)
     }
 
+    /// A stream, begun once there is a first event, or when that takes too long.
+    async fn stream(mut self, mut turn: Turn, mut generating: Generating) -> Result<Response<Body>, Fault> {
+        let until = Instant::now() + self.service.settings.keep_alive;
+        let Ok(slot) = timeout_at(until, generating.enter(&mut turn)).await else {
+            return Ok(event_stream(self.queued_events(turn, generating)));
+        };
+        let slot = slot?;
+        let first = match self.replies.first_mut() {
+            Some(reply) => timeout_at(until, reply.next()).await.ok().flatten(),
+            None => None,
+        };
+        if let Some(Err(err)) = &first {
+            generating.end();
+            return Err(Fault::of(err));
+        }
+        Ok(event_stream(self.events(slot, generating, first)))
+    }
+
     async fn whole(mut self, _slot: Slot, mut generating: Generating) -> Result<Json, Fault> {
         let mut usage = Usage::default();
         for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
             self.writer.open(&reply.echo);
             let completion = loop {
-                match reply.stream.next().await {
+                match reply.next().await {
                     Some(Ok(MessageResponse::Complete(completion))) => break completion,
                     Some(Ok(event)) => drop(self.writer.push(event)),
                     Some(Err(err)) => {
@@ -137,6 +151,31 @@ impl Answer {
         }
         generating.end();
         Ok(self.writer.whole(&usage))
+    }
+
+    /// Signs of life while the request waits, and then its events.
+    fn queued_events(
+        mut self,
+        mut turn: Turn,
+        mut generating: Generating,
+    ) -> impl Stream<Item = String> + Send + use<> {
+        stream! {
+            let keep_alive = self.service.settings.keep_alive;
+            let slot = loop {
+                yield KEEP_ALIVE.to_owned();
+                if let Ok(slot) = timeout(keep_alive, generating.enter(&mut turn)).await {
+                    break slot;
+                }
+            };
+            match slot {
+                Ok(slot) => {
+                    for await event in self.events(slot, generating, None) {
+                        yield event;
+                    }
+                }
+                Err(fault) => yield self.writer.fail(&fault),
+            }
+        }
     }
 
     fn events(
@@ -156,7 +195,7 @@ impl Answer {
                 loop {
                     let event = match first.take() {
                         Some(event) => Some(event),
-                        None => match timeout(keep_alive, reply.stream.next()).await {
+                        None => match timeout(keep_alive, reply.next()).await {
                             Ok(event) => event,
                             Err(_) => {
                                 yield KEEP_ALIVE.to_owned();

@@ -100,10 +100,12 @@ pub(super) fn chat() -> Json {
         "type": { "const": "function" },
         "function": { "type": "object", "required": ["name"], "properties": { "name": name() } },
     } });
-    let part = json!({ "type": "object", "required": ["type", "text"], "properties": {
-        "type": { "const": "text" }, "text": { "type": "string" },
-    } });
-    let content = json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": part }] });
+    let part = |kind: &str| {
+        let properties = json!({ "type": { "const": kind }, kind: { "type": "string" } });
+        json!({ "type": "object", "required": ["type", kind], "properties": properties })
+    };
+    let parts = json!({ "type": "array", "items": { "anyOf": [part("text"), part("refusal")] } });
+    let content = json!({ "anyOf": [{ "type": "string" }, parts] });
     let call = json!({ "type": "object", "required": ["id", "type", "function"], "properties": {
         "id": { "type": "string" },
         "type": { "const": "function" },
