@@ -36,7 +36,7 @@ pub use response::{
     FinishReason, GenerationStats, MessageResponse, Place, PromptReport, Sampling, ScoredToken, TokenLogprob,
 };
 pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
-pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model};
+pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
 pub use stream::ResponseStream;
 
 uniffi::setup_scaffolding!();

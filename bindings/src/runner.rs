@@ -43,8 +43,39 @@ pub struct ModelInfo {
     pub function_call_parser: FunctionCallParser,
     /// Whether the chat template speaks of reasoning.
     pub supports_reasoning: bool,
-    /// Bytes of memory that it takes with the context it was loaded with, estimated.
+    /// Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
     pub memory_estimate: SdkLong,
+    /// Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+    pub problems: Vec<String>,
+}
+
+impl ModelInfo {
+    fn of(info: &core::ModelInfo, context_size: usize) -> Self {
+        Self {
+            name: info.name.clone(),
+            architecture: info.architecture.clone(),
+            parameters: SdkLong(info.n_parameters),
+            layers: count(info.n_layers),
+            context_size: count(info.context_size),
+            vocabulary_size: count(info.n_vocabulary),
+            quantisation: info.quantisation.iter().map(|share| share.name.clone()).collect(),
+            supports_function_calling: info.supports_function_calling,
+            function_call_parser: info.function_call_parser.into(),
+            supports_reasoning: info.supports_reasoning,
+            memory_estimate: SdkLong(info.memory_estimate(context_size).total()),
+            problems: info.problems.clone(),
+        }
+    }
+}
+
+/// What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
+/// `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
+/// model's own, at most 8,192 tokens, or at most `context_size`.
+#[uniffi::export(default(context_size = None))]
+pub fn read_model_info(path: String, context_size: Option<SdkCount>) -> Result<ModelInfo> {
+    let info = core::ModelInfo::read(&path)?;
+    let most = context_size.map_or(core::LoadOptions::DEFAULT_CONTEXT_SIZE, SdkCount::size);
+    Ok(ModelInfo::of(&info, info.context_size.min(most)))
 }
 
 /// Watches a model while it is loaded. It is called on the thread that loads.
@@ -163,20 +194,7 @@ impl ModelRunner {
 
     /// What the model is.
     pub fn info(&self) -> ModelInfo {
-        let info = self.runner.info();
-        ModelInfo {
-            name: info.name.clone(),
-            architecture: info.architecture.clone(),
-            parameters: SdkLong(info.n_parameters),
-            layers: count(info.n_layers),
-            context_size: count(info.context_size),
-            vocabulary_size: count(info.n_vocabulary),
-            quantisation: info.quantisation.iter().map(|share| share.name.clone()).collect(),
-            supports_function_calling: info.supports_function_calling,
-            function_call_parser: info.function_call_parser.into(),
-            supports_reasoning: info.supports_reasoning,
-            memory_estimate: SdkLong(info.memory_estimate(self.runner.context_size()).total()),
-        }
+        ModelInfo::of(self.runner.info(), self.runner.context_size())
     }
 
     /// Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it

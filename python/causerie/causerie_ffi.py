@@ -540,6 +540,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_messages_to_json() != 21424:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_read_model_info() != 1193:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_validate() != 50377:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754:
@@ -668,6 +670,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_from_json.restype = ctypes
 _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_to_json.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_to_json.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.restype = ctypes.c_uint16
@@ -821,6 +826,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_messages_to_json.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_messages_to_json.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info.argtypes = (
+    _UniffiRustBuffer,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_func_validate.argtypes = (
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -5172,7 +5183,7 @@ class ModelInfo:
     """
     What a model is.
 """
-    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, memory_estimate:SdkLong):
+    def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, memory_estimate:SdkLong, problems:typing.List[str]):
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -5184,12 +5195,13 @@ class ModelInfo:
         self.function_call_parser = function_call_parser
         self.supports_reasoning = supports_reasoning
         self.memory_estimate = memory_estimate
+        self.problems = problems
 
 
 
 
     def __str__(self):
-        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, memory_estimate={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.memory_estimate)
+        return "ModelInfo(name={}, architecture={}, parameters={}, layers={}, context_size={}, vocabulary_size={}, quantisation={}, supports_function_calling={}, function_call_parser={}, supports_reasoning={}, memory_estimate={}, problems={})".format(self.name, self.architecture, self.parameters, self.layers, self.context_size, self.vocabulary_size, self.quantisation, self.supports_function_calling, self.function_call_parser, self.supports_reasoning, self.memory_estimate, self.problems)
     def __eq__(self, other):
         if self.name != other.name:
             return False
@@ -5213,6 +5225,8 @@ class ModelInfo:
             return False
         if self.memory_estimate != other.memory_estimate:
             return False
+        if self.problems != other.problems:
+            return False
         return True
 
 class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
@@ -5230,6 +5244,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
             function_call_parser=_UniffiFfiConverterTypeFunctionCallParser.read(buf),
             supports_reasoning=_UniffiFfiConverterBoolean.read(buf),
             memory_estimate=_UniffiFfiConverterTypeSdkLong.read(buf),
+            problems=_UniffiFfiConverterSequenceString.read(buf),
         )
 
     @staticmethod
@@ -5245,6 +5260,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeFunctionCallParser.check_lower(value.function_call_parser)
         _UniffiFfiConverterBoolean.check_lower(value.supports_reasoning)
         _UniffiFfiConverterTypeSdkLong.check_lower(value.memory_estimate)
+        _UniffiFfiConverterSequenceString.check_lower(value.problems)
 
     @staticmethod
     def write(value, buf):
@@ -5259,6 +5275,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
         _UniffiFfiConverterTypeFunctionCallParser.write(value.function_call_parser, buf)
         _UniffiFfiConverterBoolean.write(value.supports_reasoning, buf)
         _UniffiFfiConverterTypeSdkLong.write(value.memory_estimate, buf)
+        _UniffiFfiConverterSequenceString.write(value.problems, buf)
 
 @dataclass
 class PromptReport:
@@ -8635,6 +8652,30 @@ def messages_to_json(messages: typing.List[ChatMessage]) -> str:
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+def read_model_info(path: str,context_size: typing.Union[object, typing.Optional[SdkCount]] = _DEFAULT) -> ModelInfo:
+    """
+    What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
+    `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
+    model's own, at most 8,192 tokens, or at most `context_size`.
+"""
+
+    _UniffiFfiConverterString.check_lower(path)
+
+    if context_size is _DEFAULT:
+        context_size = None
+    _UniffiFfiConverterOptionalTypeSdkCount.check_lower(context_size)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterString.lower(path),
+        _UniffiFfiConverterOptionalTypeSdkCount.lower(context_size),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterTypeModelInfo.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 def validate(call: SdkFunctionCall,functions: typing.List[SdkFunction]) -> Validation:
     """
     Compares a call with the function of its name; see the core's `validate_among`.
@@ -8706,6 +8747,7 @@ __all__ = [
     "load_scripted_model",
     "messages_from_json",
     "messages_to_json",
+    "read_model_info",
     "validate",
     "ResponseStream",
     "ResponseStreamProtocol",

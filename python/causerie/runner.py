@@ -53,7 +53,18 @@ class ModelInfo:
     supports_reasoning: bool
     """Whether the chat template speaks of reasoning."""
     memory_estimate: int
-    """Bytes of memory that it takes with the context it was loaded with, estimated."""
+    """Bytes of memory that it takes with the context it was loaded with, or would be, estimated."""
+    problems: list[str]
+    """Why it cannot be loaded although its weights could be, a line each; of a loaded model, none."""
+
+    @classmethod
+    def read(cls, model: str | os.PathLike[str], context_size: int | None = None) -> ModelInfo:
+        """What a model is, and what it would take, from the headers of its files. Nothing is loaded.
+
+        The memory is that of a context as loading has it: the model's own, at most 8,192 tokens, or at most
+        `context_size`. Raises as `ModelRunner.load` does.
+        """
+        return ffi.read_model_info(_place(model), context_size)
 
 
 class ModelRunner:

@@ -9,7 +9,7 @@ import pytest
 from support import FIXTURES, REPOSITORY
 
 import causerie
-from causerie import LoadOptions, ModelRunner, SdkError, load
+from causerie import LoadOptions, ModelInfo, ModelRunner, SdkError, load
 
 
 def test_the_demo_model_is_part_of_the_package() -> None:
@@ -20,6 +20,14 @@ def test_the_demo_model_is_part_of_the_package() -> None:
     assert "lfm2" in repr(model)
     packaged = Path(causerie.__file__).with_name("demo.gguf")
     assert packaged.read_bytes() == (REPOSITORY / "models/demo.gguf").read_bytes()
+
+
+def test_what_a_model_is_can_be_read_without_loading_it() -> None:
+    info = ModelInfo.read("causerie/demo")
+    assert info == ModelRunner.load("causerie/demo").info and not info.problems
+    assert ModelInfo.read("causerie/demo", 64).memory_estimate < info.memory_estimate
+    with pytest.raises(SdkError.ModelNotFound):
+        ModelInfo.read("no/such.gguf")
 
 
 def test_a_folder_is_loaded_by_its_path() -> None:

@@ -3115,9 +3115,13 @@ public struct ModelInfo: Equatable, Hashable {
      */
     public var supportsReasoning: Bool
     /**
-     * Bytes of memory that it takes with the context it was loaded with, estimated.
+     * Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
      */
     public var memoryEstimate: SdkLong
+    /**
+     * Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+     */
+    public var problems: [String]
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -3153,8 +3157,11 @@ public struct ModelInfo: Equatable, Hashable {
          * Whether the chat template speaks of reasoning.
          */supportsReasoning: Bool,
         /**
-         * Bytes of memory that it takes with the context it was loaded with, estimated.
-         */memoryEstimate: SdkLong) {
+         * Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
+         */memoryEstimate: SdkLong,
+        /**
+         * Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+         */problems: [String]) {
         self.name = name
         self.architecture = architecture
         self.parameters = parameters
@@ -3166,6 +3173,7 @@ public struct ModelInfo: Equatable, Hashable {
         self.functionCallParser = functionCallParser
         self.supportsReasoning = supportsReasoning
         self.memoryEstimate = memoryEstimate
+        self.problems = problems
     }
 
 
@@ -3194,7 +3202,8 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
                 supportsFunctionCalling: FfiConverterBool.read(from: &buf),
                 functionCallParser: FfiConverterTypeFunctionCallParser.read(from: &buf),
                 supportsReasoning: FfiConverterBool.read(from: &buf),
-                memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf)
+                memoryEstimate: FfiConverterTypeSdkLong.read(from: &buf),
+                problems: FfiConverterSequenceString.read(from: &buf)
         )
     }
 
@@ -3210,6 +3219,7 @@ public struct FfiConverterTypeModelInfo: FfiConverterRustBuffer {
         FfiConverterTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterBool.write(value.supportsReasoning, into: &buf)
         FfiConverterTypeSdkLong.write(value.memoryEstimate, into: &buf)
+        FfiConverterSequenceString.write(value.problems, into: &buf)
     }
 }
 
@@ -8095,6 +8105,20 @@ public func loadScriptedModel(script: String)throws  -> ModelRunner  {
     )
 })
 }
+/**
+ * What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
+ * `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
+ * model's own, at most 8,192 tokens, or at most `context_size`.
+ */
+public func readModelInfo(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
+    return try  FfiConverterTypeModelInfo_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_read_model_info(
+        FfiConverterString.lower(path),
+        FfiConverterOptionTypeSdkCount.lower(contextSize),uniffiCallStatus
+    )
+})
+}
 
 private enum InitializationResult {
     case ok
@@ -8133,6 +8157,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_func_load_scripted_model() != 12175) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_func_read_model_info() != 1193) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754) {

@@ -18,6 +18,14 @@ import Testing
         #expect(runner.info().architecture == "lfm2")
     }
 
+    @Test func tellsWhatAModelIsWithoutLoadingIt() async throws {
+        let info = try readModelInfo(path: demo.path)
+        #expect(try await loadModel(url: demo).info() == info)
+        let small = try readModelInfo(path: demo.path, contextSize: 64)
+        #expect(small.memoryEstimate < info.memoryEstimate && info.problems.isEmpty)
+        #expect { try readModelInfo(path: "no/such.gguf") } throws: { ($0 as? SdkError)?.kind == "ModelNotFound" }
+    }
+
     @Test func takesThreadsAndTheTypeOfTheCache() async throws {
         let options = LoadOptions().with(\.threads, 1)
         for cacheType in [CacheType.f16, .f32, .q80] {

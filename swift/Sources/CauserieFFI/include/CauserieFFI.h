@@ -549,6 +549,11 @@ uint64_t uniffi_causerie_ffi_fn_func_load_model(RustBuffer path, RustBuffer opti
 uint64_t uniffi_causerie_ffi_fn_func_load_scripted_model(RustBuffer script, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_READ_MODEL_INFO
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_FUNC_READ_MODEL_INFO
+RustBuffer uniffi_causerie_ffi_fn_func_read_model_info(RustBuffer path, RustBuffer context_size, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_FFI_CAUSERIE_FFI_RUSTBUFFER_ALLOC
 #define UNIFFI_FFIDEF_FFI_CAUSERIE_FFI_RUSTBUFFER_ALLOC
 RustBuffer ffi_causerie_ffi_rustbuffer_alloc(uint64_t size, RustCallStatus *_Nonnull out_status
@@ -854,6 +859,12 @@ uint16_t uniffi_causerie_ffi_checksum_func_load_model(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_LOAD_SCRIPTED_MODEL
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_LOAD_SCRIPTED_MODEL
 uint16_t uniffi_causerie_ffi_checksum_func_load_scripted_model(void
+
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_READ_MODEL_INFO
+#define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_CHECKSUM_FUNC_READ_MODEL_INFO
+uint16_t uniffi_causerie_ffi_checksum_func_read_model_info(void
 
 );
 #endif

@@ -722,6 +722,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_load_scripted_model(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_func_read_model_info(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_append_to_history(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_fork(
@@ -935,6 +937,8 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_func_load_scripted_model(`script`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_func_read_model_info(`path`: RustBuffer.ByValue,`contextSize`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
     external fun ffi_causerie_ffi_rustbuffer_alloc(`size`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun ffi_causerie_ffi_rustbuffer_from_bytes(`bytes`: ForeignBytes.ByValue,uniffi_out_err: UniffiRustCallStatus,
@@ -1076,6 +1080,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_func_load_scripted_model() and 0xFFFF) != 12175) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_func_read_model_info() and 0xFFFF) != 1193) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() and 0xFFFF) != 41754) {
@@ -4679,9 +4686,14 @@ data class ModelInfo (
     val `supportsReasoning`: kotlin.Boolean
     ,
     /**
-     * Bytes of memory that it takes with the context it was loaded with, estimated.
+     * Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
      */
     val `memoryEstimate`: SdkLong
+    ,
+    /**
+     * Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+     */
+    val `problems`: List<kotlin.String>
 
 ){
 
@@ -4709,6 +4721,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeFunctionCallParser.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterTypeSdkLong.read(buf),
+            FfiConverterSequenceString.read(buf),
         )
     }
 
@@ -4723,7 +4736,8 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterBoolean.allocationSize(value.`supportsFunctionCalling`) +
             FfiConverterTypeFunctionCallParser.allocationSize(value.`functionCallParser`) +
             FfiConverterBoolean.allocationSize(value.`supportsReasoning`) +
-            FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`)
+            FfiConverterTypeSdkLong.allocationSize(value.`memoryEstimate`) +
+            FfiConverterSequenceString.allocationSize(value.`problems`)
     )
 
     override fun write(value: ModelInfo, buf: ByteBuffer) {
@@ -4738,6 +4752,7 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
             FfiConverterTypeFunctionCallParser.write(value.`functionCallParser`, buf)
             FfiConverterBoolean.write(value.`supportsReasoning`, buf)
             FfiConverterTypeSdkLong.write(value.`memoryEstimate`, buf)
+            FfiConverterSequenceString.write(value.`problems`, buf)
     }
 }
 
@@ -9585,6 +9600,24 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
 
         FfiConverterString.lower(`script`),_status)
+}
+    )
+    }
+
+
+        /**
+         * What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
+         * `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
+         * model's own, at most 8,192 tokens, or at most `context_size`.
+         */
+    @Throws(SdkException::class) fun `readModelInfo`(`path`: kotlin.String, `contextSize`: SdkCount? = null): ModelInfo {
+            return FfiConverterTypeModelInfo.lift(
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info(
+
+
+        FfiConverterString.lower(`path`),
+        FfiConverterOptionalTypeSdkCount.lower(`contextSize`),_status)
 }
     )
     }

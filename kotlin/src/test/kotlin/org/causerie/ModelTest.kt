@@ -29,6 +29,15 @@ class ModelTest {
     }
 
     @Test
+    fun `what a model is can be read without loading it`() = runBlocking {
+        val info = readModelInfo(demo)
+        ModelRunner.load(demo).use { runner -> assertEquals(runner.info, info) }
+        assertTrue(readModelInfo(demo, 64).memoryEstimate < info.memoryEstimate && info.problems.isEmpty())
+        assertThrows(SdkException.ModelNotFound::class.java) { readModelInfo("no/such.gguf") }
+        Unit
+    }
+
+    @Test
     fun `keys and values are kept as asked`() = runBlocking {
         for (cacheType in CacheType.entries) {
             ModelRunner.load(demo, loadOptions { this.cacheType = cacheType }).use { runner ->
