@@ -229,6 +229,12 @@ impl Tokenizer {
         let mut ids = Vec::new();
         for (i, segment) in segments.iter().enumerate() {
             match segment {
+    /// Whether a prompt ends in text, which a reply goes on with, and not in a token that begins something.
+    pub(crate) fn ends_in_text(&self, prompt: &[u32]) -> bool {
+        let is_text = |id: &u32| matches!(self.text(*id), Some(TokenText::Bytes(_))) && self.bos_id != Some(*id);
+        prompt.last().is_some_and(is_text)
+    }
+
                 Segment::Text(text) => self.encode_text(text, i == 0, &mut ids)?,
                 Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
             }
