@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Zoned;
@@ -31,6 +31,11 @@ const CHECKSUM: usize = 32;
 /// Tokens that the model reads to be known by its logits, and how many of those are kept.
 const PROBE: usize = 16;
 const PROBE_LOGITS: usize = 64;
+/// Names that are tried for a file that is being written.
+const MOST_TRIES: usize = 10_000;
+
+/// The number of the next such file.
+static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
@@ -167,30 +172,45 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes beside the file first, so that a fault in between leaves what was there.
 fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let mut name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?.to_owned();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    name.push(format!(".{}-{}.part", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let part = path.with_file_name(name);
-    let written = File::create_new(&part).and_then(|mut file| {
-        let mut checksum = Sha256::new();
-        let mut put = |bytes: &[u8]| {
-            checksum.update(bytes);
-            file.write_all(bytes)
-        };
-        put(MAGIC)?;
-        put(&VERSION.to_le_bytes())?;
-        for part in parts {
-            put(&(part.len() as u64).to_le_bytes())?;
-            put(part)?;
-        }
-        file.write_all(&checksum.finalize())?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    });
+    let (part, file) = create_beside(path)?;
+    let written = write(file, parts).and_then(|()| fs::rename(&part, path));
     if written.is_err() {
         let _ = fs::remove_file(&part); // the first fault is the one to tell
     }
     written
+}
+
+/// A new file beside another. Another process may have the same number, in another container, and what one has left
+/// behind may lie there: such names are passed over.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?;
+    let mut n_tries = 0;
+    loop {
+        let mut name = name.to_owned();
+        name.push(format!(".{}-{}.part", std::process::id(), NEXT_PART.fetch_add(1, Ordering::Relaxed)));
+        let part = path.with_file_name(name);
+        n_tries += 1;
+        match File::create_new(&part) {
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists && n_tries < MOST_TRIES => {}
+            created => return Ok((part, created?)),
+        }
+    }
+}
+
+fn write(mut file: File, parts: &[&[u8]]) -> io::Result<()> {
+    let mut checksum = Sha256::new();
+    let mut put = |bytes: &[u8]| {
+        checksum.update(bytes);
+        file.write_all(bytes)
+    };
+    put(MAGIC)?;
+    put(&VERSION.to_le_bytes())?;
+    for part in parts {
+        put(&(part.len() as u64).to_le_bytes())?;
+        put(part)?;
+    }
+    file.write_all(&checksum.finalize())?;
+    file.sync_all()
 }
 
 /// The JSON and the cache.
@@ -228,4 +248,47 @@ fn corrupt() -> SdkError {
 fn fault(path: &Path, err: io::Error) -> SdkError {
     let message = format!("cannot read or write the session {}", path.display());
     SdkError::new(ErrorKind::Session(SessionFault::File), message).caused_by(err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test's own, gone with it.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("causerie-session-{}-{name}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn files_that_others_are_writing_are_left_alone() {
+        let place = Place::new("parts");
+        let file = place.0.join("a.session");
+        let first = NEXT_PART.load(Ordering::Relaxed);
+        let others = (first..first + 64).map(|n| place.0.join(format!("a.session.{}-{n}.part", std::process::id())));
+        let others: Vec<PathBuf> = others.collect();
+        others.iter().for_each(|other| fs::write(other, "half").unwrap());
+        write_whole(&file, &[b"{}", b""]).unwrap();
+        assert!(file.is_file() && others.iter().all(|other| fs::read(other).unwrap() == b"half"));
+        assert_eq!(fs::read_dir(&place.0).unwrap().count(), 65);
+    }
+
+    #[test]
+    fn what_cannot_take_its_place_leaves_nothing_behind() {
+        let place = Place::new("fault");
+        fs::create_dir(place.0.join("a.session")).unwrap();
+        assert!(write_whole(&place.0.join("a.session"), &[b"{}", b""]).is_err());
+        assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1);
+    }
 }
