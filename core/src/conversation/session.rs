@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Zoned;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -116,7 +118,7 @@ impl ModelRunner {
         let (json, cache) = parts(&bytes)?;
         let saved: Saved = serde_json::from_slice(json).map_err(|err| corrupt().caused_by(err))?;
         let history = messages_from_json(&saved.messages).map_err(|err| corrupt().caused_by(err))?;
-        let now: Zoned = saved.now.parse().map_err(|err: jiff::Error| corrupt().caused_by(err))?;
+        let now = time(&saved.now).map_err(|err| corrupt().caused_by(err))?;
         let loaded = self.loaded()?;
         if tokens(&loaded, &history, &now)? != saved.tokens {
             return Err(SdkError::new(
@@ -135,6 +137,16 @@ impl ModelRunner {
         }
         Ok(Conversation::new(self.clone(), history, now))
     }
+}
+
+/// The time that is written. Where its zone is not known, or has other rules by now, only its offset is kept: prompts
+/// show the same hour as before.
+fn time(written: &str) -> Result<Zoned, jiff::Error> {
+    written.parse().or_else(|err: jiff::Error| {
+        let pieces = Pieces::parse(written)?;
+        let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else { return Err(err) };
+        pieces.date().to_datetime(time).to_zoned(TimeZone::fixed(offset))
+    })
 }
 
 /// The tokens of a history, without the beginning of the model's turn.
@@ -269,6 +281,37 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn a_time_of_an_unknown_zone_keeps_its_offset() {
+        for (written, expect) in [
+            ("2026-11-20T12:00:00+01:00[Nowhere/Land]", "2026-11-20T12:00:00+01:00[+01:00]"),
+            ("2026-11-20T12:00:00+05:00[Europe/Berlin]", "2026-11-20T12:00:00+05:00[+05:00]"),
+            ("2026-11-20T12:00:00+00:00[UTC]", "2026-11-20T12:00:00+00:00[UTC]"),
+        ] {
+            let now = time(written).unwrap();
+            assert_eq!(now.to_string(), expect);
+            assert_eq!(time(expect).unwrap(), now);
+        }
+        for broken in ["", "2026-11-20", "2026-11-20T12:00:00[Nowhere/Land]", "2026-99-20T12:00:00+01:00[UTC]"] {
+            assert!(time(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_session_from_another_zone_is_restored() {
+        let place = Place::new("zone");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
+        let (file, runner) = (place.0.join("a.session"), ModelRunner::load(model.to_str().unwrap()).unwrap());
+        let conversation = runner.create_conversation("Be brief.");
+        conversation.save_session(&file, false).unwrap();
+        let bytes = fs::read(&file).unwrap();
+        let (json, cache) = parts(&bytes).unwrap();
+        let mut saved: Saved = serde_json::from_slice(json).unwrap();
+        saved.now = "2026-11-20T12:00:00+01:00[Nowhere/Land]".to_owned();
+        write_whole(&file, &[&serde_json::to_vec(&saved).unwrap(), cache]).unwrap();
+        assert_eq!(runner.restore_session(&file).unwrap().history(), conversation.history());
     }
 
     #[test]
