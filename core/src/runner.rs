@@ -211,7 +211,8 @@ impl ModelRunner {
                 Some(loaded.check_prompt(&tokens).and_then(|()| {
                     let guide = Guide::new(loaded, &asked, &[], false)?;
                     let report = PromptReport::default();
-                    Ok(Prepared { tokens, in_reasoning: false, functions: Vec::new(), guide, report })
+                    let continues_text = loaded.tokenizer.ends_in_text(&tokens);
+                    Ok(Prepared { tokens, in_reasoning: false, continues_text, functions: Vec::new(), guide, report })
                 }))
             });
             runner.submit(prepare, options, Box::new(|_| {}), outlet)

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use causerie::{
     ChatMessage, Completion, Device, ErrorKind, FunctionNames, GenerationOptions, LoadOptions, MessageResponse,
-    ModelRunner, SamplingDefaults, SdkError, SdkFunction, ToolListForm, functions_from_json,
+    ModelRunner, ResponseStream, SamplingDefaults, SdkError, SdkFunction, ToolListForm, functions_from_json,
 };
 use serde::Deserialize;
 
@@ -149,6 +149,33 @@ fn llama2_goes_from_text_to_text_as_in_transformers() {
         let last = runner.complete(golden.text.as_str(), options).last();
         let Some(Ok(MessageResponse::Complete(completion))) = last else { panic!("the reply ends: {last:?}") };
         assert_eq!(completion.full_message.text(), golden.reply, "{model}");
+    }
+}
+
+/// SentencePiece puts a space before every text, which is no part of one that begins, and part of one that goes on.
+#[test]
+fn a_completion_keeps_the_space_between_prompt_and_reply() {
+    for model in ["llama2", "llama2-f32.gguf"] {
+        let template = "{% for message in messages %}{{ message.content }}{% endfor %}";
+        let options = LoadOptions { chat_template: Some(template.to_owned()), ..Default::default() };
+        let runner = ModelRunner::load_with(&fixture(&format!("models/{model}")), options).unwrap();
+        let wanted = *runner.tokenize("for").unwrap().last().unwrap();
+        let options = GenerationOptions {
+            temperature: Some(0.0),
+            max_tokens: Some(2),
+            logit_bias: [(wanted, 100.0)].into(),
+            ..Default::default()
+        };
+        let text_of = |mut replies: ResponseStream| match replies.by_ref().last() {
+            Some(Ok(MessageResponse::Complete(completion))) => completion.full_message.text(),
+            last => panic!("the reply ends: {last:?}"),
+        };
+        for (prompt, reply) in [("Once upon", " for for"), ("", "for for"), ("Once<|im_end|>", "for for")] {
+            assert_eq!(text_of(runner.complete(prompt, options.clone())), reply, "{model} behind {prompt:?}");
+        }
+        let conversation = runner.create_conversation("");
+        let reply = conversation.generate_response(ChatMessage::user("Once upon"), options);
+        assert_eq!(text_of(reply), "for for", "{model}");
     }
 }
 

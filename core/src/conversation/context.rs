@@ -60,7 +60,8 @@ impl Window {
         };
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
         let guide = Guide::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
-        Ok(Prepared { tokens: prompt.tokens, in_reasoning: prompt.in_reasoning, functions, guide, report })
+        let Prompt { tokens, in_reasoning } = prompt;
+        Ok(Prepared { tokens, in_reasoning, continues_text: false, functions, guide, report })
     }
 
     /// The token ids of messages, and of the beginning of the model's turn.

@@ -7,10 +7,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Zoned;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -31,6 +33,11 @@ const CHECKSUM: usize = 32;
 /// Tokens that the model reads to be known by its logits, and how many of those are kept.
 const PROBE: usize = 16;
 const PROBE_LOGITS: usize = 64;
+/// Names that are tried for a file that is being written.
+const MOST_TRIES: usize = 10_000;
+
+/// The number of the next such file.
+static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
@@ -111,7 +118,7 @@ impl ModelRunner {
         let (json, cache) = parts(&bytes)?;
         let saved: Saved = serde_json::from_slice(json).map_err(|err| corrupt().caused_by(err))?;
         let history = messages_from_json(&saved.messages).map_err(|err| corrupt().caused_by(err))?;
-        let now: Zoned = saved.now.parse().map_err(|err: jiff::Error| corrupt().caused_by(err))?;
+        let now = time(&saved.now).map_err(|err| corrupt().caused_by(err))?;
         let loaded = self.loaded()?;
         if tokens(&loaded, &history, &now)? != saved.tokens {
             return Err(SdkError::new(
@@ -130,6 +137,16 @@ impl ModelRunner {
         }
         Ok(Conversation::new(self.clone(), history, now))
     }
+}
+
+/// The time that is written. Where its zone is not known, or has other rules by now, only its offset is kept: prompts
+/// show the same hour as before.
+fn time(written: &str) -> Result<Zoned, jiff::Error> {
+    written.parse().or_else(|err: jiff::Error| {
+        let pieces = Pieces::parse(written)?;
+        let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else { return Err(err) };
+        pieces.date().to_datetime(time).to_zoned(TimeZone::fixed(offset))
+    })
 }
 
 /// The tokens of a history, without the beginning of the model's turn.
@@ -167,30 +184,45 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Writes beside the file first, so that a fault in between leaves what was there.
 fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let mut name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?.to_owned();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    name.push(format!(".{}-{}.part", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let part = path.with_file_name(name);
-    let written = File::create_new(&part).and_then(|mut file| {
-        let mut checksum = Sha256::new();
-        let mut put = |bytes: &[u8]| {
-            checksum.update(bytes);
-            file.write_all(bytes)
-        };
-        put(MAGIC)?;
-        put(&VERSION.to_le_bytes())?;
-        for part in parts {
-            put(&(part.len() as u64).to_le_bytes())?;
-            put(part)?;
-        }
-        file.write_all(&checksum.finalize())?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    });
+    let (part, file) = create_beside(path)?;
+    let written = write(file, parts).and_then(|()| fs::rename(&part, path));
     if written.is_err() {
         let _ = fs::remove_file(&part); // the first fault is the one to tell
     }
     written
+}
+
+/// A new file beside another. Another process may have the same number, in another container, and what one has left
+/// behind may lie there: such names are passed over.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?;
+    let mut n_tries = 0;
+    loop {
+        let mut name = name.to_owned();
+        name.push(format!(".{}-{}.part", std::process::id(), NEXT_PART.fetch_add(1, Ordering::Relaxed)));
+        let part = path.with_file_name(name);
+        n_tries += 1;
+        match File::create_new(&part) {
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists && n_tries < MOST_TRIES => {}
+            created => return Ok((part, created?)),
+        }
+    }
+}
+
+fn write(mut file: File, parts: &[&[u8]]) -> io::Result<()> {
+    let mut checksum = Sha256::new();
+    let mut put = |bytes: &[u8]| {
+        checksum.update(bytes);
+        file.write_all(bytes)
+    };
+    put(MAGIC)?;
+    put(&VERSION.to_le_bytes())?;
+    for part in parts {
+        put(&(part.len() as u64).to_le_bytes())?;
+        put(part)?;
+    }
+    file.write_all(&checksum.finalize())?;
+    file.sync_all()
 }
 
 /// The JSON and the cache.
@@ -228,4 +260,78 @@ fn corrupt() -> SdkError {
 fn fault(path: &Path, err: io::Error) -> SdkError {
     let message = format!("cannot read or write the session {}", path.display());
     SdkError::new(ErrorKind::Session(SessionFault::File), message).caused_by(err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test's own, gone with it.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("causerie-session-{}-{name}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_time_of_an_unknown_zone_keeps_its_offset() {
+        for (written, expect) in [
+            ("2026-11-20T12:00:00+01:00[Nowhere/Land]", "2026-11-20T12:00:00+01:00[+01:00]"),
+            ("2026-11-20T12:00:00+05:00[Europe/Berlin]", "2026-11-20T12:00:00+05:00[+05:00]"),
+            ("2026-11-20T12:00:00+00:00[UTC]", "2026-11-20T12:00:00+00:00[UTC]"),
+        ] {
+            let now = time(written).unwrap();
+            assert_eq!(now.to_string(), expect);
+            assert_eq!(time(expect).unwrap(), now);
+        }
+        for broken in ["", "2026-11-20", "2026-11-20T12:00:00[Nowhere/Land]", "2026-99-20T12:00:00+01:00[UTC]"] {
+            assert!(time(broken).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_session_from_another_zone_is_restored() {
+        let place = Place::new("zone");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
+        let (file, runner) = (place.0.join("a.session"), ModelRunner::load(model.to_str().unwrap()).unwrap());
+        let conversation = runner.create_conversation("Be brief.");
+        conversation.save_session(&file, false).unwrap();
+        let bytes = fs::read(&file).unwrap();
+        let (json, cache) = parts(&bytes).unwrap();
+        let mut saved: Saved = serde_json::from_slice(json).unwrap();
+        saved.now = "2026-11-20T12:00:00+01:00[Nowhere/Land]".to_owned();
+        write_whole(&file, &[&serde_json::to_vec(&saved).unwrap(), cache]).unwrap();
+        assert_eq!(runner.restore_session(&file).unwrap().history(), conversation.history());
+    }
+
+    #[test]
+    fn files_that_others_are_writing_are_left_alone() {
+        let place = Place::new("parts");
+        let file = place.0.join("a.session");
+        let first = NEXT_PART.load(Ordering::Relaxed);
+        let others = (first..first + 64).map(|n| place.0.join(format!("a.session.{}-{n}.part", std::process::id())));
+        let others: Vec<PathBuf> = others.collect();
+        others.iter().for_each(|other| fs::write(other, "half").unwrap());
+        write_whole(&file, &[b"{}", b""]).unwrap();
+        assert!(file.is_file() && others.iter().all(|other| fs::read(other).unwrap() == b"half"));
+        assert_eq!(fs::read_dir(&place.0).unwrap().count(), 65);
+    }
+
+    #[test]
+    fn what_cannot_take_its_place_leaves_nothing_behind() {
+        let place = Place::new("fault");
+        fs::create_dir(place.0.join("a.session")).unwrap();
+        assert!(write_whole(&place.0.join("a.session"), &[b"{}", b""]).is_err());
+        assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1);
+    }
 }

@@ -277,6 +277,9 @@ impl Generation {
         self.tokens = prepared.tokens;
         self.prompt_report = prepared.report;
         self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.guide.holds_text());
+        if prepared.continues_text {
+            self.transcript.keep_space();
+        }
         self.guide = prepared.guide;
     }
 

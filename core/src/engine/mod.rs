@@ -149,6 +149,8 @@ pub(crate) struct Prepared {
     pub(crate) tokens: Vec<u32>,
     /// Whether the prompt ends inside of reasoning that it has opened.
     pub(crate) in_reasoning: bool,
+    /// Whether the reply goes on with the prompt's text, so that a space at its beginning is part of it.
+    pub(crate) continues_text: bool,
     /// What the model is offered; calls are compared with it.
     pub(crate) functions: Vec<SdkFunction>,
     /// What it may write.

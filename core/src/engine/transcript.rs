@@ -55,6 +55,11 @@ impl Transcript {
         self.reply.compare_with(functions);
     }
 
+    /// Takes a space at the beginning for what it is, since the reply goes on with a text.
+    pub(crate) fn keep_space(&mut self) {
+        self.pieces = Utf8Pieces::new(false);
+    }
+
     /// Where the reply stands now.
     pub(crate) fn place(&self) -> Place {
         self.parser.place()

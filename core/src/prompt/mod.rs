@@ -6,6 +6,7 @@
 mod budget;
 mod capabilities;
 mod control;
+mod guards;
 mod python;
 mod results;
 mod source;

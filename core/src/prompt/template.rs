@@ -11,8 +11,12 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::budget::{self, refused};
+use crate::prompt::guards::{
+    ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, OPERAND_FILTERS, SLICE_FILTER,
+    SOUGHT_FILTER,
+};
 use crate::prompt::python;
-use crate::prompt::source::{LIST_FILTER, OPERAND_FILTERS, SLICE_FILTER, prepare};
+use crate::prompt::source::prepare;
 
 /// Steps of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 1_000_000;
@@ -22,6 +26,8 @@ const STACK: usize = 64 << 20;
 pub(crate) const LONGEST_PROMPT: usize = 16 << 20;
 /// Macros and loops inside of each other; each level can hold a copy of its text.
 const DEEPEST: usize = 64;
+/// Bytes of a date's format; a field of three bytes can be padded to hundreds.
+const LONGEST_DATE_FORMAT: usize = 256;
 const NAME: &str = "chat_template";
 
 /// A compiled chat template.
@@ -43,6 +49,8 @@ impl ChatTemplate {
         });
         add_filters(&mut environment);
         add_tests(&mut environment);
+        // It prints all that the template knows, without bounds, and chat templates do without.
+        environment.remove_global("debug");
         // Nested over and over, these would grow as deep as the steps allow.
         environment.add_function("namespace", |state: &mut State<'_, '_>, defaults: Option<ValueOrKwargs>| {
             budget::list(state, &functions::namespace(defaults)?)
@@ -50,8 +58,8 @@ impl ChatTemplate {
         environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, entries: Kwargs| {
             budget::list(state, &functions::dict(value, entries)?)
         });
-        environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
-            Err(Error::new(TemplateErrorKind::InvalidOperation, message))
+        environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
+            Err(Error::new(TemplateErrorKind::InvalidOperation, python::text(message)?))
         });
         let unfit =
             |reason| SdkError::new(ErrorKind::ModelLoad, format!("the chat template does not compile: {reason}"));
@@ -67,9 +75,14 @@ impl ChatTemplate {
         let template = self.environment.get_template(NAME).map_err(failed)?;
         let mut output = Bounded { text: Vec::new() };
         let now = now.clone();
-        let strftime_now = Value::from_function(move |format: String| {
-            jiff::fmt::strtime::format(&format, &now)
-                .map_err(|err| Error::new(TemplateErrorKind::InvalidOperation, "bad date format").with_source(err))
+        let strftime_now = Value::from_function(move |state: &mut State<'_, '_>, format: &str| {
+            if LONGEST_DATE_FORMAT < format.len() {
+                return Err(refused("its date format is longer than 256 bytes"));
+            }
+            let date = jiff::fmt::strtime::format(format, &now)
+                .map_err(|err| Error::new(TemplateErrorKind::InvalidOperation, "bad date format").with_source(err))?;
+            budget::spend(state, date.len())?;
+            Ok(date)
         });
         let variables = minijinja::context! { strftime_now, ..variables };
         on_deep_stack(|| template.render_captured_to(variables, &mut output).map(drop))?.map_err(failed)?;
@@ -140,10 +153,16 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter(factor, budget::factor);
     environment.add_filter(SLICE_FILTER, budget::slice);
     environment.add_filter(LIST_FILTER, budget::list);
+    environment.add_filter(COMPARED_FILTER, budget::compared);
+    environment.add_filter(SOUGHT_FILTER, budget::sought);
+    environment.add_filter(CONTAINER_FILTER, budget::container);
+    environment.add_filter(INDEXED_FILTER, budget::indexed);
+    environment.add_filter(ASSIGNED_FILTER, budget::assigned);
 }
 
 /// Tests that Jinja answers in another way: text can be iterated over, none cannot, and True is a number.
 fn add_tests(environment: &mut Environment<'_>) {
+    budget::charge_tests(environment);
     let is_text = |value: &Value| value.kind() == ValueKind::String;
     environment
         .add_test("iterable", move |value: &Value| is_text(value) || !value.is_none() && value.try_iter().is_ok());
@@ -241,6 +260,89 @@ mod tests {
         ] {
             assert_eq!(render(source).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
         }
+    }
+
+    /// A text of 8 MiB, as `ns.y`, before more of a template.
+    fn with_long_text(rest: &str) -> String {
+        let growth = "{% for i in range(19) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}";
+        format!("{{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}}{growth}{rest}")
+    }
+
+    #[test]
+    fn a_search_takes_as_much_as_it_looks_through() {
+        for work in [
+            "{% if 'ab' in ns.y %}{% endif %}",
+            "{% if 'ab' not in ns.y %}{% endif %}",
+            "{% if ns.y is in ns.y %}{% endif %}",
+            "{% if ns.y ~ 'a' < ns.y ~ 'b' %}{% endif %}",
+            "{% set x = [ns.y] == [ns.y] + [] %}",
+            "{% set x = ns.y is eq ns.y %}",
+            "{% set x = [ns.y] | select('==', ns.y) | list %}",
+            "{% set x = ns.y is upper %}",
+            "{% set x = ns.y[7999999] %}",
+            "{% set x = ns.y[-1] %}",
+            "{% set x = ns.y[i + 7999999:][:1] %}",
+            "{% set x = {'a': 1}[ns.y] %}",
+            "{% set x = {'a': 1}.get(ns.y) %}",
+            "{% set x = ns.y.startswith(ns.y) %}",
+            "{% set x = [ns.y].count(ns.y) %}",
+            "{% set x = [ns.y, ns.y] | sort %}",
+            "{% set x = [ns.y, ns.y, ns.y] | upper %}",
+            "{% set x = [ns.y, ns.y, ns.y, ns.y, ns.y, ns.y, ns.y, ns.y] in ns.y %}",
+        ] {
+            let source = with_long_text(&format!("{{% for i in range(99999) %}}{work}{{% endfor %}}"));
+            let err = render(&source).unwrap_err();
+            assert_eq!(err.kind(), ErrorKind::InvalidMessage, "{work}");
+            let reason = std::error::Error::source(&err).unwrap().to_string();
+            assert!(reason.contains("invalid operation"), "{work}: {reason}");
+        }
+    }
+
+    #[test]
+    fn dates_are_short() {
+        for work in ["{% set x = strftime_now(ns.y) %}", "{% set x = strftime_now([ns.y, ns.y]) %}"] {
+            assert!(render(&with_long_text(work)).is_err(), "{work}");
+        }
+        assert_eq!(render("{{ strftime_now('%d %B %Y, %H:%M') }}").unwrap(), "20 November 2026, 12:00");
+    }
+
+    #[test]
+    fn a_namespace_cannot_hold_itself() {
+        let use_of = |a: &str| {
+            let b = a.replace("a.", "b.").replace("= a", "= b").replace("a)", "b)").replace("[a", "[b");
+            format!("{{% set a = namespace() %}}{{% set b = namespace() %}}{a}{b}{{{{ a == b }}}}")
+        };
+        for source in [
+            "{% set a.x = a %}",
+            "{% set a.x = [{'y': (1, a)}] %}",
+            "{% set a.x = 1 if false else a %}",
+            "{% set a.x, c = a, 1 %}",
+            "{% set a.x | default(a, true) %}{% endset %}",
+        ] {
+            assert_eq!(render(&use_of(source)).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
+        }
+        for source in ["{% set a.x = a.items() %}", "{% set a.x = [a | items, a.keys(), a.values()] %}"] {
+            assert_eq!(render(&use_of(source)).unwrap(), "True", "{source}");
+        }
+        let both = "{% set a = namespace() %}{% set b = namespace(x=a) %}{% set a.x = b %}{{ raise_exception(a) }}";
+        assert!(render(both).unwrap_err().to_string().contains("into a namespace"));
+    }
+
+    #[test]
+    fn what_a_namespace_keeps_stays_what_it_is() {
+        let source = "{% set ns = namespace(l=[]) %}{% for i in x %}{% set ns.l = ns.l + [{'b': i, 'a': (i, 1.0)}] %}{% endfor %}{{ ns.l }}";
+        assert_eq!(render(source).unwrap(), "[{'b': 1, 'a': [1, 1.0]}, {'b': 2, 'a': [2, 1.0]}]");
+        assert_eq!(
+            render("{% set ns = namespace() %}{% set ns.t = 1, 2 %}{{ ns.t is iterable }}{{ ns.t == (1, 2) }}")
+                .unwrap(),
+            "TrueTrue"
+        );
+    }
+
+    #[test]
+    fn nothing_prints_all_that_there_is() {
+        assert!(render("{{ debug() }}").is_err());
+        assert!(render("{{ raise_exception(x) }}").unwrap_err().to_string().contains("[1, 2]"));
     }
 
     #[test]

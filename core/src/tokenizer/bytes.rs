@@ -111,25 +111,22 @@ impl Utf8Pieces {
         let kept = self.kept(bytes);
         self.drops_space &= bytes.is_empty();
         self.held.extend_from_slice(kept);
+        let held = std::mem::take(&mut self.held);
+        let mut rest = &held[..];
         let mut text = String::new();
         loop {
-            match std::str::from_utf8(&self.held) {
-                Ok(valid) => {
-                    text.push_str(valid);
-                    self.held.clear();
-                    return text;
-                }
-                Err(err) => {
-                    let (valid, rest) = self.held.split_at(err.valid_up_to());
-                    text.push_str(&String::from_utf8_lossy(valid));
-                    let Some(invalid) = err.error_len() else {
-                        self.held = rest.to_vec();
-                        return text;
-                    };
-                    text.push(char::REPLACEMENT_CHARACTER);
-                    self.held = rest[invalid..].to_vec();
-                }
-            }
+            let err = match std::str::from_utf8(rest) {
+                Ok(valid) => return text + valid,
+                Err(err) => err,
+            };
+            let (valid, behind) = rest.split_at(err.valid_up_to());
+            text.push_str(&String::from_utf8_lossy(valid));
+            let Some(invalid) = err.error_len() else {
+                self.held = behind.to_vec();
+                return text;
+            };
+            text.push(char::REPLACEMENT_CHARACTER);
+            rest = &behind[invalid..];
         }
     }
 
@@ -183,5 +180,12 @@ mod tests {
         assert_eq!(pieces.push(b"c"), "\u{FFFD}c");
         assert_eq!(pieces.push(b"\xF0\x9F"), "");
         assert_eq!(pieces.finish(), "\u{FFFD}");
+    }
+
+    /// Were the rest copied behind each of them, this would take hours.
+    #[test]
+    fn many_invalid_bytes_take_as_long_as_many_others() {
+        let text = Utf8Pieces::default().push(&vec![0xFF; 16 << 20]);
+        assert_eq!(text.chars().filter(|character| *character == '\u{FFFD}').count(), 16 << 20);
     }
 }

@@ -45,6 +45,9 @@ const TURN_ENDS: [&str; 11] = [
     "<|file_sep|>",
 ];
 
+/// Bytes of a token at most; known vocabularies have some hundred. Every reply could hold thousands of the longest.
+const LONGEST_TOKEN: usize = 4096;
+
 /// Encodes and decodes for one model.
 pub(crate) struct Tokenizer {
     encoder: tokenizers::Tokenizer,
@@ -89,10 +92,12 @@ struct Parts {
 impl Tokenizer {
     /// The tokenizer of a model, and the sources of its chat templates if it has any.
     pub(crate) fn load(weights: &Weights) -> Result<(Self, Option<TemplateSources>)> {
-        Self::of(match weights {
+        let parts = match weights {
             Weights::Gguf(file) => gguf::read(file)?,
             Weights::Folder(folder) => folder::read(folder)?,
-        })
+        };
+        check_lengths(&parts.texts)?;
+        Self::of(parts)
     }
 
     /// The tokenizer that the text of a tokenizer.json describes.
@@ -224,6 +229,12 @@ impl Tokenizer {
         Utf8Pieces::new(self.drops_space)
     }
 
+    /// Whether a prompt ends in text, which a reply goes on with, and not in a token that begins something.
+    pub(crate) fn ends_in_text(&self, prompt: &[u32]) -> bool {
+        let is_text = |id: &u32| matches!(self.text(*id), Some(TokenText::Bytes(_))) && self.bos_id != Some(*id);
+        prompt.last().is_some_and(is_text)
+    }
+
     /// The token ids of a prompt.
     pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
@@ -288,6 +299,16 @@ impl Vocabulary for Tokenizer {
         let mut ids = Vec::new();
         (self.is_learned && self.encode_text(text, false, &mut ids).is_ok()).then_some(ids)
     }
+}
+
+/// Refuses a vocabulary with a token that is longer than any has.
+fn check_lengths(texts: &[TokenText]) -> Result<()> {
+    let Some((id, text)) = texts.iter().enumerate().find(|(_, text)| LONGEST_TOKEN < text.n_bytes()) else {
+        return Ok(());
+    };
+    let n_bytes = text.n_bytes();
+    let message = format!("token {id} of the vocabulary has {n_bytes} bytes, and {LONGEST_TOKEN} are the most");
+    Err(SdkError::new(ErrorKind::ModelLoad, message))
 }
 
 /// Makes every merge certain.

@@ -158,6 +158,27 @@ fn vocabularies_that_contradict_themselves_are_refused() {
     check_refused(replaced(gguf("llama"), "<0xFF>", "<0xFE>"), "a token stands twice");
 }
 
+#[test]
+fn tokens_that_would_fill_memory_are_refused_by_their_id() {
+    let texts = |n_bytes| [TokenText::added("a"), TokenText::Bytes(vec![0; n_bytes].into())];
+    check_lengths(&texts(LONGEST_TOKEN)).unwrap();
+    let err = check_lengths(&texts(LONGEST_TOKEN + 1)).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert_eq!(err.message(), "token 1 of the vocabulary has 4097 bytes, and 4096 are the most");
+}
+
+#[test]
+fn a_file_with_a_token_that_would_fill_memory_is_refused() {
+    let bytes = gguf("llama");
+    let token = "▁for".as_bytes();
+    let length = (token.len() as u64).to_le_bytes();
+    let at = bytes.windows(8 + token.len()).position(|window| window == [&length[..], token].concat()).unwrap();
+    let long = "a".repeat(LONGEST_TOKEN + 1);
+    let longer = (long.len() as u64).to_le_bytes();
+    let bytes = [&bytes[..at], &longer, long.as_bytes(), &bytes[at + 8 + token.len()..]].concat();
+    check_refused(bytes, "has 4097 bytes, and 4096 are the most");
+}
+
 /// Merges lead from `<`, `s` and `>` to the control token.
 const MERGES_TO_CONTROL: &str = r#"{
     "added_tokens": [{"id": 4, "content": "<s>", "special": true, "single_word": false, "lstrip": false,
