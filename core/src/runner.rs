@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 use jiff::Zoned;
 
 use crate::engine::{
-    Engine, Guide, Listener, LoadedModel, Outlet, PrefixCache, Prepare, Prepared, Request, ResponseStream,
+    Engine, Guide, Listener, LoadedModel, Outlet, Owner, PrefixCache, Prepare, Prepared, Request, ResponseStream,
 };
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
@@ -210,9 +210,15 @@ impl ModelRunner {
                 let tokens = tokens.take()?;
                 Some(loaded.check_prompt(&tokens).and_then(|()| {
                     let guide = Guide::new(loaded, &asked, &[], false)?;
-                    let report = PromptReport::default();
-                    let continues_text = loaded.tokenizer.ends_in_text(&tokens);
-                    Ok(Prepared { tokens, in_reasoning: false, continues_text, functions: Vec::new(), guide, report })
+                    Ok(Prepared {
+                        in_reasoning: false,
+                        continues_text: loaded.tokenizer.ends_in_text(&tokens),
+                        owner: Owner::default(),
+                        functions: Vec::new(),
+                        guide,
+                        report: PromptReport::default(),
+                        tokens,
+                    })
                 }))
             });
             runner.submit(prepare, options, Box::new(|_| {}), outlet)

@@ -63,6 +63,24 @@ fn a_restored_conversation_goes_on_where_it_was_and_reads_only_what_is_new() {
     assert!(system < found.stats.cached_prompt_tokens, "more than the functions was known: {:?}", found.stats);
 }
 
+/// A file can hold a cache of another text than its own, with a checksum that fits.
+#[test]
+fn a_cache_from_a_file_serves_its_own_conversation_and_no_other() {
+    let place = Place::new("owner");
+    conversation(&runner()).save_session(&place.0, true).unwrap();
+    let fresh = runner();
+    let restored = fresh.restore_session(&place.0).unwrap();
+    let other = fresh.create_conversation_from_history(restored.history());
+    let (kept, expect) = (restored.fork(), ask(&restored, "And now?"));
+    assert!(0 < expect.stats.cached_prompt_tokens);
+    let (own, others) = (ask(&kept, "And now?"), ask(&other, "And now?"));
+    assert!(expect.stats.cached_prompt_tokens <= own.stats.cached_prompt_tokens, "{:?}", own.stats);
+    assert_eq!((others.stats.cached_prompt_tokens, others.full_message), (0, expect.full_message));
+    // Saved again, it brings what it has read along.
+    restored.save_session(&place.0, true).unwrap();
+    assert!(0 < ask(&runner().restore_session(&place.0).unwrap(), "And then?").stats.cached_prompt_tokens);
+}
+
 #[test]
 fn without_a_cache_the_history_is_read_anew() {
     let place = Place::new("plain");

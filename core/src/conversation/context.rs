@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use jiff::Zoned;
 
-use crate::engine::{Guide, LoadedModel, Prepared};
+use crate::engine::{Guide, LoadedModel, Owner, Prepared};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
@@ -43,11 +43,12 @@ pub struct ContextPlan {
 pub(super) struct Window {
     options: GenerationOptions,
     now: Zoned,
+    owner: Owner,
 }
 
 impl Window {
-    pub(super) fn new(options: &GenerationOptions, now: Zoned) -> Self {
-        Self { options: options.clone(), now }
+    pub(super) fn new(options: &GenerationOptions, now: Zoned, owner: Owner) -> Self {
+        Self { options: options.clone(), now, owner }
     }
 
     /// The prompt for a history.
@@ -60,8 +61,8 @@ impl Window {
         };
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
         let guide = Guide::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
-        let Prompt { tokens, in_reasoning } = prompt;
-        Ok(Prepared { tokens, in_reasoning, continues_text: false, functions, guide, report })
+        let (Prompt { tokens, in_reasoning }, owner) = (prompt, self.owner);
+        Ok(Prepared { tokens, in_reasoning, continues_text: false, owner, functions, guide, report })
     }
 
     /// The token ids of messages, and of the beginning of the model's turn.

@@ -12,7 +12,7 @@ use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{Outlet, Prepare, ReplyNews, ResponseStream};
+use crate::engine::{Outlet, Owner, Prepare, ReplyNews, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
@@ -60,6 +60,8 @@ pub struct Conversation {
     turns: Arc<Turns>,
     /// The time that templates with a date see: that of the conversation's beginning, so that prompts keep their start.
     now: Zoned,
+    /// Whose states its prompts go on from.
+    owner: Owner,
 }
 
 impl ModelRunner {
@@ -90,13 +92,13 @@ impl ModelRunner {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Conversation {
-        Conversation::new(self.clone(), history, Zoned::now())
+        Conversation::new(self.clone(), history, Zoned::now(), Owner::default())
     }
 }
 
 impl Conversation {
-    fn new(runner: ModelRunner, history: Vec<ChatMessage>, now: Zoned) -> Self {
-        Self { runner, turns: Arc::new(Turns::new(history)), now }
+    fn new(runner: ModelRunner, history: Vec<ChatMessage>, now: Zoned, owner: Owner) -> Self {
+        Self { runner, turns: Arc::new(Turns::new(history)), now, owner }
     }
 
     /// The runner that made this conversation.
@@ -276,7 +278,7 @@ impl Conversation {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn fork(&self) -> Self {
-        Self::new(self.runner.clone(), self.history(), self.now.clone())
+        Self::new(self.runner.clone(), self.history(), self.now.clone(), self.owner)
     }
 
     /// Tokens that the model would read for the history as it stands, functions included, up to the place where its
@@ -428,7 +430,7 @@ impl Conversation {
     }
 
     fn window(&self, options: &GenerationOptions) -> Window {
-        Window::new(options, self.now.clone())
+        Window::new(options, self.now.clone(), self.owner)
     }
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::conversation::Conversation;
-use crate::engine::LoadedModel;
+use crate::engine::{LoadedModel, Owner};
 use crate::error::{ErrorKind, Result, SdkError, SessionFault};
 use crate::history::{messages_from_json, messages_to_json};
 use crate::message::ChatMessage;
@@ -79,8 +79,8 @@ impl Conversation {
         };
         let mut cache = Vec::new();
         if include_cache {
-            let tokens = saved.tokens.clone();
-            let state = self.runner.engine().visit(move |_, cache| cache.find(&tokens))?;
+            let (tokens, owner) = (saved.tokens.clone(), self.owner);
+            let state = self.runner.engine().visit(move |_, cache| cache.find(&tokens, owner))?;
             if let Some(state) = state.filter(State::can_be_saved) {
                 saved.probe = probe(&loaded)?.0;
                 cache = state.to_bytes().map_err(|err| {
@@ -96,7 +96,8 @@ impl Conversation {
 impl ModelRunner {
     /// Makes a conversation again that [`Conversation::save_session`] has saved: its history, its functions, and the time
     /// that its prompts see. A cache in the file is used when this model computes what the one that saved it did, and
-    /// left aside otherwise.
+    /// left aside otherwise. Whoever writes the file can make a cache say what the history does not: it steers the
+    /// conversation that is restored and its forks, and no other.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -126,16 +127,18 @@ impl ModelRunner {
                 "this model reads the session as another prompt than the model that it was saved with",
             ));
         }
+        let mut owner = Owner::default();
         if !cache.is_empty() && saved.window == self.info().sliding_window {
             let (logits, like) = probe(&loaded)?;
             if is_near(&logits, &saved.probe)
                 && let Some(state) = State::from_bytes(cache, &like)
                 && let Some(read) = saved.tokens.get(..state.n_tokens()).map(<[u32]>::to_vec)
             {
-                self.engine().visit(move |_, cache| cache.keep(&read, state))?;
+                owner = Owner::new();
+                self.engine().visit(move |_, cache| cache.keep(&read, state, owner))?;
             }
         }
-        Ok(Conversation::new(self.clone(), history, now))
+        Ok(Conversation::new(self.clone(), history, now, owner))
     }
 }
 

@@ -3,9 +3,24 @@
 //! A function's result, the next question, or another conversation with the same functions makes a prompt that begins
 //! with tokens which were read before; only the rest is read again. States are snapshots that share their keys and
 //! values (see `model::state`), taken at ends of messages, because that is where prompts part. A state without
-//! convolutions serves from any token, one with them only from its own end.
+//! convolutions serves from any token, one with them only from its own end. What a session file says that the model has
+//! read cannot be checked without reading it again; so what comes of it serves that session's conversation alone.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::State;
+
+/// Whom a state serves: all prompts, or a conversation that was restored from a file, and its forks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owner(Option<u64>);
+
+impl Owner {
+    /// One that nobody else is.
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(Some(NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+}
 
 /// States by the tokens they have read, the one used last at the end.
 pub(crate) struct PrefixCache {
@@ -19,11 +34,15 @@ pub(crate) struct PrefixCache {
 struct Kept {
     tokens: Vec<u32>,
     state: State,
+    owner: Owner,
 }
 
 impl Kept {
     /// Tokens of a prompt that this state can stand for: never all, since the last one is read for its logits.
-    fn serves(&self, prompt: &[u32]) -> usize {
+    fn serves(&self, prompt: &[u32], owner: Owner) -> usize {
+        if self.owner != Owner::default() && self.owner != owner {
+            return 0;
+        }
         let common = self.tokens.iter().zip(prompt).take_while(|(kept, wanted)| kept == wanted).count();
         let most = common.min(prompt.len().saturating_sub(1));
         if self.tokens.len() <= most || self.state.can_be_cut() { most } else { 0 }
@@ -35,9 +54,9 @@ impl PrefixCache {
         Self { kept: Vec::new(), most_bytes, most_states }
     }
 
-    /// A state that has read the longest known beginning of a prompt, but not all of it.
-    pub(crate) fn find(&mut self, prompt: &[u32]) -> Option<State> {
-        let served = self.kept.iter().map(|kept| kept.serves(prompt)).enumerate();
+    /// A state that has read the longest known beginning of a prompt, but not all of it: everyone's, or the owner's own.
+    pub(crate) fn find(&mut self, prompt: &[u32], owner: Owner) -> Option<State> {
+        let served = self.kept.iter().map(|kept| kept.serves(prompt, owner)).enumerate();
         let (at, n_tokens) = served.max_by_key(|(_, n_tokens)| *n_tokens).filter(|(_, n_tokens)| 0 < *n_tokens)?;
         let kept = self.kept.remove(at);
         let state = kept.state.cut(n_tokens);
@@ -45,12 +64,14 @@ impl PrefixCache {
         state
     }
 
-    /// Keeps the state that has read these tokens, and lets go of the oldest ones beyond the capacity.
-    pub(crate) fn keep(&mut self, tokens: &[u32], state: State) {
+    /// Keeps the state that has read these tokens, for all prompts or those of its owner, and lets go of the oldest ones
+    /// beyond the capacity.
+    pub(crate) fn keep(&mut self, tokens: &[u32], state: State, owner: Owner) {
         let can_be_cut = state.can_be_cut();
         // What the new state can do as well is not kept twice.
-        self.kept.retain(|kept| kept.tokens != tokens && !(can_be_cut && tokens.starts_with(&kept.tokens)));
-        self.kept.push(Kept { tokens: tokens.to_vec(), state });
+        let is_replaced = |kept: &Kept| kept.tokens == tokens || can_be_cut && tokens.starts_with(&kept.tokens);
+        self.kept.retain(|kept| kept.owner != owner || !is_replaced(kept));
+        self.kept.push(Kept { tokens: tokens.to_vec(), state, owner });
         let most_states = if self.most_bytes == 0 { 0 } else { self.most_states };
         let mut oldest = self.kept.len().saturating_sub(most_states);
         let n_bytes = |kept: &[Kept]| State::n_bytes(kept.iter().map(|kept| &kept.state));

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::engine::cache::PrefixCache;
+use crate::engine::cache::{Owner, PrefixCache};
 use crate::engine::draft::Drafter;
 use crate::engine::guide::Guide;
 use crate::engine::reading::Reading;
@@ -39,6 +39,8 @@ pub(crate) struct Generation {
     prompt_report: PromptReport,
     /// The tokens of the prompt, then those of the reply.
     tokens: Vec<u32>,
+    /// Whose states serve it.
+    owner: Owner,
     max_tokens: usize,
     ignores_end: bool,
     /// What the model has read of the tokens; `None` before the first step, and after the end.
@@ -82,6 +84,7 @@ impl Generation {
             prepare: Some(request.prepare),
             prompt_report: PromptReport::default(),
             tokens: Vec::new(),
+            owner: Owner::default(),
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
             state: None,
@@ -222,7 +225,7 @@ impl Generation {
         let state = match &mut self.state {
             Some(state) => state,
             empty => {
-                let state = cache.find(&self.tokens).map_or_else(|| loaded.model.start(), Ok)?;
+                let state = cache.find(&self.tokens, self.owner).map_or_else(|| loaded.model.start(), Ok)?;
                 self.stats.cached_prompt_tokens = state.n_tokens();
                 empty.insert(state)
             }
@@ -246,7 +249,7 @@ impl Generation {
             self.stats.prefill_time += begun.elapsed();
             // Prompts part at ends of messages. A state that can be cut serves from there anyway.
             if !state.can_be_cut() && (end == self.stats.prompt_tokens || read.last().is_some_and(is_end)) {
-                cache.keep(read, state.clone());
+                cache.keep(read, state.clone(), self.owner);
             }
         }
         if end < self.tokens.len() {
@@ -265,7 +268,7 @@ impl Generation {
         if n_calls < self.transcript.reply.n_calls()
             && let Some(state) = &self.state
         {
-            cache.keep(&self.tokens[..state.n_tokens()], state.clone());
+            cache.keep(&self.tokens[..state.n_tokens()], state.clone(), self.owner);
         }
         Ok(())
     }
@@ -275,6 +278,7 @@ impl Generation {
         self.stats.prompt_tokens = prepared.tokens.len();
         self.sampler.read(&prepared.tokens);
         self.tokens = prepared.tokens;
+        self.owner = prepared.owner;
         self.prompt_report = prepared.report;
         self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.guide.holds_text());
         if prepared.continues_text {
@@ -286,7 +290,7 @@ impl Generation {
     /// Leaves the state to prompts that go on from here.
     fn keep(&mut self, cache: &mut PrefixCache) {
         if let Some(state) = self.state.take().filter(State::can_be_kept) {
-            cache.keep(&self.tokens[..state.n_tokens()], state);
+            cache.keep(&self.tokens[..state.n_tokens()], state, self.owner);
         }
     }
 

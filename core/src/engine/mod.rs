@@ -37,7 +37,7 @@ use crate::tokenizer::Tokenizer;
 
 use generate::{Generation, Progress};
 
-pub(crate) use cache::PrefixCache;
+pub(crate) use cache::{Owner, PrefixCache};
 pub(crate) use guide::Guide;
 pub(crate) use reading::PREFILL_CHUNK;
 pub(crate) use stream::Outlet;
@@ -151,6 +151,8 @@ pub(crate) struct Prepared {
     pub(crate) in_reasoning: bool,
     /// Whether the reply goes on with the prompt's text, so that a space at its beginning is part of it.
     pub(crate) continues_text: bool,
+    /// Whose states it may go on from, and leaves its own to.
+    pub(crate) owner: Owner,
     /// What the model is offered; calls are compared with it.
     pub(crate) functions: Vec<SdkFunction>,
     /// What it may write.

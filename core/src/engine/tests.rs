@@ -36,6 +36,7 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
             tokens: tokens.clone(),
             in_reasoning: false,
             continues_text: false,
+            owner: Owner::default(),
             functions: Vec::new(),
             guide: Guide::default(),
             report: PromptReport::default(),
@@ -122,7 +123,8 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     let prepare: Prepare = Box::new(move |_| {
         let guide = guide.take()?;
         let (tokens, functions, report) = (tokens.clone(), functions.clone(), PromptReport::default());
-        Some(Ok(Prepared { tokens, in_reasoning: false, continues_text: false, functions, guide, report }))
+        let owner = Owner::default();
+        Some(Ok(Prepared { tokens, in_reasoning: false, continues_text: false, owner, functions, guide, report }))
     });
     let request = Request { prepare, options, sampling, listener: Box::new(|_| {}) };
     let starter = Arc::clone(engine);
