@@ -40,7 +40,12 @@ impl Opening {
     }
 
     /// What the text between the quotes says; in JSON, `\\/` is an escape too.
-    pub(super) fn decode(&self, written: &str, is_json: bool, repairs: &mut Repairs) -> Result<String, RejectionReason> {
+    pub(super) fn decode(
+        &self,
+        written: &str,
+        is_json: bool,
+        repairs: &mut Repairs,
+    ) -> Result<String, RejectionReason> {
         if self.is_bytes {
             return Err(RejectionReason::UnsupportedExpression);
         }
