@@ -326,6 +326,7 @@ mod tests {
             "{% set x = {'a': 1}[ns.y] %}",
             "{% set x = {'a': 1}.get(ns.y) %}",
             "{% set x = ns.y.startswith(ns.y) %}",
+            "{% set x = (range(99999) | reverse)[99998] %}",
             "{% set x = [ns.y].count(ns.y) %}",
             "{% set x = [ns.y, ns.y] | sort %}",
             "{% set x = [ns.y, ns.y, ns.y] | upper %}",
@@ -337,6 +338,13 @@ mod tests {
             let reason = std::error::Error::source(&err).unwrap().to_string();
             assert!(reason.contains("invalid operation"), "{work}: {reason}");
         }
+    }
+
+    /// Qwen 3's template asks for the number of messages at each of them.
+    #[test]
+    fn a_list_knows_its_length() {
+        let source = "{% set l = range(9000) | list %}{% for i in l %}{% if l[l | length - 1] == i %}{{ i }}{% endif %}{% endfor %}";
+        assert_eq!(render(source).unwrap(), "8999");
     }
 
     #[test]
