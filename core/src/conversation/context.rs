@@ -71,7 +71,7 @@ impl Window {
     }
 
     fn read(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
-        self.read_up_to(loaded, messages, |_| Ok(()))
+        self.read_by(loaded, messages, |segments| loaded.tokenizer.encode_with_bos(segments))
     }
 
     /// The prompt for messages that may be far too long for the context, which is found out before they are tokens.
@@ -81,16 +81,17 @@ impl Window {
         if LONGEST_PROMPT < n_bytes {
             loaded.check_length(n_bytes)?;
         }
-        self.read_up_to(loaded, messages, |segments| {
-            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())
+        self.read_by(loaded, messages, |segments| {
+            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())?;
+            loaded.encode(segments)
         })
     }
 
-    fn read_up_to(
+    fn read_by(
         &self,
         loaded: &LoadedModel,
         messages: &[ChatMessage],
-        check: impl Fn(&[Segment]) -> Result<()>,
+        encode: impl Fn(&[Segment]) -> Result<Vec<u32>>,
     ) -> Result<Prompt> {
         let frame = Frame {
             add_generation_prompt: true,
@@ -102,10 +103,9 @@ impl Window {
             Some(told) => loaded.render(&telling(messages, &told), &frame)?,
             None => loaded.render(messages, &frame)?,
         };
-        check(&segments)?;
         // Some templates begin the model's turn inside of its reasoning.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
-        Ok(Prompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
+        Ok(Prompt { tokens: encode(&segments)?, in_reasoning })
     }
 
     /// What the model is told of the schema that its answer must fit.

@@ -88,12 +88,19 @@ pub(super) fn container(state: &mut State<'_, '_>, value: &Value) -> Result<Valu
     Ok(value.clone())
 }
 
-/// What has a subscript: characters are counted from the start, and so are items that are made as they are asked for.
+/// What has a subscript.
 pub(super) fn indexed(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    if matches!(value.kind(), ValueKind::String | ValueKind::Iterable) {
-        spend(state, held(value, 1).div_ceil(SEEN_PER_COPIED))?;
-    }
+    count(state, value)?;
     Ok(value.clone())
+}
+
+/// Counts what is about to be counted itself: the characters of a text, and items that are made as they are asked for. A list
+/// knows how many it has.
+fn count(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::String | ValueKind::Iterable => spend(state, held(value, 1).div_ceil(SEEN_PER_COPIED)),
+        _ => Ok(()),
+    }
 }
 
 /// What is assigned to an attribute, made a plain value: what looks into a namespace, kept in it, would have no end.
@@ -179,9 +186,6 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
     }
     let to_lists = [
         ("reverse", Value::from_function(filters::reverse), 1),
-        ("length", Value::from_function(filters::length), 1),
-        ("count", Value::from_function(filters::length), 1),
-        ("last", Value::from_function(filters::last), 0),
         ("list", Value::from_function(filters::list), ITEM),
         ("map", Value::from_function(filters::map), ITEM),
         ("select", Value::from_function(filters::select), ITEM),
@@ -193,6 +197,14 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
     for (name, filter, per_byte) in to_lists {
         add_filter(environment, name, filter, move |state, value| spend(state, held(value, per_byte)));
     }
+    let of_places = [
+        ("length", Value::from_function(filters::length)),
+        ("count", Value::from_function(filters::length)),
+        ("last", Value::from_function(filters::last)),
+    ];
+    for (name, filter) in of_places {
+        add_filter(environment, name, filter, |state, value| count(state, value));
+    }
     let comparing = [
         ("sort", Value::from_function(filters::sort)),
         ("dictsort", Value::from_function(filters::dictsort)),
@@ -203,7 +215,7 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
     for (name, filter) in comparing {
         add_filter(environment, name, filter, |state, value| {
             // Each item is compared with about as many others as its number has bits.
-            let n_rounds = (usize::BITS - value.len().unwrap_or(1).leading_zeros()) as usize; // at most 64
+            let n_rounds = (usize::BITS - n_items(value).leading_zeros()) as usize; // at most 64
             spend(state, held(value, ITEM))?;
             spend(state, weigh(value)?.saturating_mul(n_rounds))
         });
@@ -248,8 +260,13 @@ pub(super) fn method(state: &mut State<'_, '_>, value: &Value, name: &str, argum
 fn held(value: &Value, per_byte: usize) -> usize {
     match value.as_str() {
         Some(text) => text.len().saturating_mul(per_byte),
-        None => value.len().unwrap_or_default().saturating_mul(ITEM),
+        None => n_items(value).saturating_mul(ITEM),
     }
+}
+
+/// Items of a list; of one that does not know, they are counted.
+fn n_items(value: &Value) -> usize {
+    value.len().unwrap_or_else(|| value.try_iter().map_or(0, Iterator::count))
 }
 
 /// An operand of `~`, as the text that Python makes of it; a number stays one, since it may be an operand of `*` first.
@@ -266,7 +283,7 @@ pub(super) fn text(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Er
 pub(super) fn term(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let n_bytes = match value.kind() {
         ValueKind::String => value.as_str().map_or(0, str::len),
-        ValueKind::Seq | ValueKind::Iterable => value.len().unwrap_or_default().saturating_mul(ITEM),
+        ValueKind::Seq | ValueKind::Iterable => held(value, 1),
         _ => 0,
     };
     spend(state, n_bytes)?;

@@ -262,6 +262,47 @@ mod tests {
         }
     }
 
+    /// What the engine makes of a source that nothing was done to.
+    fn render_as_it_is(source: &str, variables: Value) -> String {
+        let mut environment = Environment::new();
+        environment.set_syntax(whitespace());
+        environment.set_unknown_method_callback(unknown_method_callback);
+        environment.render_str(source, variables).unwrap()
+    }
+
+    #[test]
+    fn guards_change_nothing_that_is_printed() {
+        let messages = ["system", "user", "assistant"].map(|role| context! { role, content => format!("the {role}") });
+        let messages = Vec::from(messages);
+        let variables = context! { messages, x => vec![3, 1, 2], d => context! { a => 1, b => "c" }, i => 1 };
+        for source in [
+            "{{ 'a' if i == 1 else 'b' }}{{ 'a' if not i in x and i is defined else 'b' }}",
+            "{{ (i == 1) | string }}{{ i is not none and i > 0 }}{{ 0 < i < 2 }}{{ 1 == 1.0 }}",
+            "{% for m in messages if m.role not in ['user'] and m['role'] != 'x' %}{{ m.content }}{% endfor %}",
+            "{% for m in messages %}{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ loop.index }}{% endif %}{% endfor %}",
+            "{% for k, v in d.items() if k != 'a' %}{{ k }}={{ v }}{% endfor %}",
+            "{% for m in (messages[1:] if messages[0].role == 'system' else messages) %}{{ m.role }}{% endfor %}",
+            "{% set rest = messages[1:] if messages[0]['role'] == 'system' else messages %}{{ rest | length }}",
+            "{{ messages[messages|length - 1]['role'] }}{{ messages[-1].content[-1] }}{{ messages[i].role[i:] }}",
+            "{{ x[1:][0] }}{{ 'abc'[1:].upper() }}{{ [4, 5][0] }}{{ {'a': 6}['a'] }}{{ (7, 8)[i] }}",
+            "{{ -x[0] == -3 }}{{ x[-1:] | list }}{{ x[i + 1:i + 2] | list }}{{ x[::-1] | list }}{{ d['a' ~ ''] }}",
+            "{{ dict(a=1 == 1).a }}{% with a = 1 == 2 %}{{ a }}{% endwith %}{{ [1 == 1, 2][0] }}{{ {'a': i != 1}.a }}",
+            "{% macro f(a, b=1 == 2) %}{{ a ~ b }}{% endmacro %}{{ f(i == 1) }}{{ f('q')[0] == 'q' }}",
+            "{% set ns = namespace(a=0) %}{% set ns.a = 'x' if i == 1 else 'z' %}{% set ns.b, c = 1, x[0] %}{{ ns.a ~ ns.b ~ c }}",
+            "{% if i == 2 %}a{% elif messages[0]['role'] in ['system', 'developer'] %}b{% else %}c{% endif %}",
+            "{{ messages | selectattr('role', '==', 'user') | list | length == 1 }}{{ x | sort | first == 1 }}",
+            "{{ i in x and 7 not in x or 'a' == 'b' }}{{ 'a' in d }}{{ 'yst' in messages[0].role }}{{ 'a' in missing }}",
+            "{{ missing == none }}{{ missing is defined }}{{ x | max }}{{ x | map('string') | join('-') == '3-1-2' }}",
+            "{{ i is eq 1 }}{{ i is in x }}{{ i is in [1, 2] }}{{ i is not in [1, 2] }}{{ i is divisibleby x[2] }}",
+            "{%- set a = 'b' in 'abc' -%} {{- a == true -}} {{ not a }}{{ messages[0].content.split(' ')[-1] == 'system' }}",
+            "{{ messages[0]['content'].split(' ')[0] + messages[1]['role'][:2] }}{{ (x + [4])[3] }}{{ x + [4] == [3, 1, 2, 4] }}",
+        ] {
+            let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
+            let rendered = ChatTemplate::compile(source).unwrap().render(variables.clone(), &now);
+            assert_eq!(rendered.unwrap(), render_as_it_is(source, variables.clone()), "{source}");
+        }
+    }
+
     /// A text of 8 MiB, as `ns.y`, before more of a template.
     fn with_long_text(rest: &str) -> String {
         let growth = "{% for i in range(19) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}";
@@ -285,6 +326,7 @@ mod tests {
             "{% set x = {'a': 1}[ns.y] %}",
             "{% set x = {'a': 1}.get(ns.y) %}",
             "{% set x = ns.y.startswith(ns.y) %}",
+            "{% set x = (range(99999) | reverse)[99998] %}",
             "{% set x = [ns.y].count(ns.y) %}",
             "{% set x = [ns.y, ns.y] | sort %}",
             "{% set x = [ns.y, ns.y, ns.y] | upper %}",
@@ -296,6 +338,13 @@ mod tests {
             let reason = std::error::Error::source(&err).unwrap().to_string();
             assert!(reason.contains("invalid operation"), "{work}: {reason}");
         }
+    }
+
+    /// Qwen 3's template asks for the number of messages at each of them.
+    #[test]
+    fn a_list_knows_its_length() {
+        let source = "{% set l = range(9000) | list %}{% for i in l %}{% if l[l | length - 1] == i %}{{ i }}{% endif %}{% endfor %}";
+        assert_eq!(render(source).unwrap(), "8999");
     }
 
     #[test]
@@ -317,6 +366,8 @@ mod tests {
             "{% set a.x = [{'y': (1, a)}] %}",
             "{% set a.x = 1 if false else a %}",
             "{% set a.x, c = a, 1 %}",
+            "{%-set (c, a.x)=(1, a)-%}",
+            "{% for i in [1, a] %}{% set a.x = loop %}{% endfor %}",
             "{% set a.x | default(a, true) %}{% endset %}",
         ] {
             assert_eq!(render(&use_of(source)).unwrap_err().kind(), ErrorKind::InvalidMessage, "{source}");
