@@ -6,9 +6,13 @@
 use serde_json::json;
 
 use crate::function::Value;
+use crate::validate::is_pattern;
 
 const OF_TEXTS: [&str; 4] = ["minLength", "maxLength", "pattern", "format"];
 const OF_WHOLE_NUMBERS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+
+/// The largest step whose multiples are kept to: what tells them apart has as many states.
+const LARGEST_STEP: u32 = 10_000;
 
 /// How far whole numbers go where a schema sets no limit: what 64 bits hold and floats have exactly.
 const FARTHEST: f64 = 9e18;
@@ -17,10 +21,8 @@ const FARTHEST: f64 = 9e18;
 pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     let keywords = if name == "string" { &OF_TEXTS[..] } else { &OF_WHOLE_NUMBERS };
     let said = keywords.iter().filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
-    let mut limits: serde_json::Map<String, serde_json::Value> = said
-        .filter(|(keyword, value)| *keyword != "pattern" || value.as_str().is_some_and(can_be_followed))
-        .filter_map(|(keyword, value)| Some((keyword.to_owned(), serde_json::from_str(&value.to_string()).ok()?)))
-        .collect();
+    let mut limits: serde_json::Map<String, serde_json::Value> =
+        said.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
     if limits.is_empty() {
         return None;
     }
@@ -41,17 +43,31 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
 
 /// The fewest and the most items of a list; `None` where nothing is said of them.
 pub(super) fn of_list(schema: &Value) -> Option<(u32, Option<u32>)> {
-    let count = |keyword| match schema.get(keyword) {
-        Some(Value::Integer(count)) => u32::try_from(*count).ok(),
-        _ => None,
-    };
+    let count = |keyword| schema.get(keyword).and_then(count);
     let (least, most) = (count("minItems"), count("maxItems"));
     (least.is_some_and(|least| 0 < least) || most.is_some()).then_some((least.unwrap_or(0), most))
 }
 
-/// Whether a pattern can be followed byte by byte: it looks neither ahead nor back.
+/// What a keyword sets, if llguidance can follow it. Of the whole, one that it cannot would take all limits along.
+fn limit(keyword: &str, value: &Value) -> Option<serde_json::Value> {
+    match keyword {
+        "minLength" | "maxLength" => count(value).map(|count| json!(count)),
+        "pattern" => value.as_str().filter(|pattern| can_be_followed(pattern)).map(|pattern| json!(pattern)),
+        "format" => value.as_str().map(|format| json!(format)),
+        "multipleOf" => count(value).filter(|step| (1..=LARGEST_STEP).contains(step)).map(|step| json!(step)),
+        _ => value.as_f64().filter(|limit| limit.is_finite()).map(|limit| json!(limit)),
+    }
+}
+
+/// A number of characters or items; JSON Schema lets it have a fraction of zero.
+fn count(value: &Value) -> Option<u32> {
+    let whole = value.as_f64().filter(|count| count.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(count));
+    whole.map(|count| count as u32) // exact: whole, and in range
+}
+
+/// Whether a pattern can be followed byte by byte: it looks neither ahead nor back, and not at the ends of words.
 fn can_be_followed(pattern: &str) -> bool {
-    let looks = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| pattern.contains(look));
+    let looks = ["(?=", "(?!", "(?<=", "(?<!", "\\b", "\\B"].iter().any(|look| pattern.contains(look));
     let refers = pattern.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && (b'1'..=b'9').contains(&pair[1]));
-    !looks && !refers
+    !looks && !refers && is_pattern(pattern)
 }

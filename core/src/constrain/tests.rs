@@ -343,6 +343,21 @@ fn limits_that_cannot_be_followed_leave_the_types() {
     check_values(r#"{"type": "string", "pattern": "^(a)\\1"}"#, &[r#""aa""#], &["1"]);
     check_values(r#"{"type": "string", "pattern": "("}"#, &[r#""y""#], &["1"]);
     check_values(r#"{"type": "string", "format": "of our own"}"#, &[r#""y""#], &["1"]);
+    // One that cannot be followed does not take the others along.
+    for other in [
+        r#""maxLength": "3""#,
+        r#""minLength": -1"#,
+        r#""pattern": "\\bab""#,
+        r#""pattern": "[a""#,
+        r#""multipleOf": 999979"#,
+    ] {
+        let kind = if other.contains("multiple") { "integer" } else { "string" };
+        let schema = format!(
+            r#"{{"type": "object", "required": ["q"], "properties": {{"q": {{"type": "integer", "minimum": 5}}, "o": {{"type": "{kind}", {other}}}}}}}"#
+        );
+        check_values(&schema, &[r#"{"q": 5}"#], &[r#"{"q": 1}"#]);
+    }
+    check_values(r#"{"type": "string", "maxLength": 3.0}"#, &[r#""abc""#], &[r#""abcd""#]);
     check_values(r#"{"type": "number", "minimum": 0.5}"#, &["0.75"], &[r#""1""#]);
     let impossible = r#"{"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 2}}}"#;
     check_values(impossible, &["{}"], &[r#"{"n": "x"}"#]);

@@ -49,12 +49,14 @@ fn to_one_of(value: Value, schemas: &[Value], place: (&str, Option<&Value>), cha
 
 fn to_types(value: Value, schema: &Value, (path, written): (&str, Option<&Value>), changes: &mut Vec<Remark>) -> Value {
     let types = types(schema);
+    let fits = types.iter().any(|name| is_of_type(&value, name));
     // A float is a whole number where it has no fraction, but apps want one that looks it.
-    let is_whole = matches!(value, Value::Number(_)) && !types.contains(&"number");
-    if !is_whole && types.iter().any(|name| is_of_type(&value, name)) {
+    let is_whole = fits && matches!(value, Value::Number(_)) && !types.contains(&"number");
+    let wanted = if is_whole { vec!["integer"] } else { types };
+    if fits && !is_whole {
         return value;
     }
-    for wanted in types.into_iter().filter_map(type_of) {
+    for wanted in wanted.into_iter().filter_map(type_of) {
         if let (fitting, Some(code)) = coerce::to_type(value.clone(), &wanted, written) {
             changes.push(Remark {
                 path: path.to_owned(),

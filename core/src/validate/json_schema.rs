@@ -3,12 +3,8 @@
 //!
 //! Formats, references and what else has no check here pass: the app's own checks come behind these.
 
-use fancy_regex::RegexBuilder;
-
 use crate::function::{Arguments, DiagnosticCode, Value};
-
-/// Steps back that a pattern may take; one that needs more passes.
-const MOST_STEPS_BACK: usize = 100_000;
+use crate::validate::pattern;
 
 /// What is to be said of a value, and where below it.
 pub(super) struct Remark {
@@ -26,11 +22,12 @@ pub(super) fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// The values that a schema lists; `None` where it lists none.
+/// The values that a schema lists, the only one where it has a `const`; `None` where it lists none.
 pub(super) fn listed(schema: &Value) -> Option<&[Value]> {
-    match schema.get("enum") {
-        Some(Value::Array(values)) => Some(values),
-        _ => schema.get("const").map(std::slice::from_ref),
+    match (schema.get("const"), schema.get("enum")) {
+        (Some(only), _) => Some(std::slice::from_ref(only)),
+        (None, Some(Value::Array(values))) => Some(values),
+        _ => None,
     }
 }
 
@@ -199,21 +196,20 @@ fn is_less(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Of fractions, near enough: 0.3 is three times 0.1.
+/// Of fractions, as near as floats come: 0.3 is three times 0.1.
 fn is_multiple(value: &Value, step: &Value) -> bool {
     match (value, step) {
         (Value::Integer(value), Value::Integer(step)) => value.checked_rem(*step) == Some(0),
         _ => {
             let times = value.as_f64().unwrap_or(f64::NAN) / step.as_f64().unwrap_or(f64::NAN);
-            (times - times.round()).abs() <= times.abs() * 1e-12
+            (times - times.round()).abs() <= times.abs() * 4.0 * f64::EPSILON
         }
     }
 }
 
 /// Whether a pattern is found in a text; also where it is none that can be searched for.
 fn matches(text: &str, pattern: &str) -> bool {
-    let regex = RegexBuilder::new(pattern).backtrack_limit(MOST_STEPS_BACK).build();
-    regex.ok().and_then(|regex| regex.is_match(text).ok()).unwrap_or(true)
+    pattern::matches(pattern, text).unwrap_or(true)
 }
 
 pub(super) fn is_of_type(value: &Value, name: &str) -> bool {
@@ -233,10 +229,14 @@ pub(super) fn is_of_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Numbers are equal by value, as JSON Schema has it.
+/// Numbers are equal by value, as JSON Schema has it, also within lists and maps.
 fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Integer(_), Value::Number(_)) | (Value::Number(_), Value::Integer(_)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| is_equal(a, b)))
+        }
         _ => a == b,
     }
 }

@@ -6,6 +6,7 @@
 mod coerce;
 mod fit;
 mod json_schema;
+mod pattern;
 #[cfg(test)]
 mod tests;
 
@@ -102,6 +103,8 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
     }
     Validation { arguments, diagnostics }
 }
+
+pub(crate) use pattern::is_pattern;
 
 /// Whether a value fits a JSON Schema, as far as arguments are compared with one.
 pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {

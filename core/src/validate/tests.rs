@@ -231,6 +231,8 @@ fn what_a_schema_limits_is_compared() {
     one(r#"{"type": "integer", "maximum": 9007199254740992}"#, &["9007199254740992"], &["9007199254740993"]);
     one(r#"{"type": "array", "items": {}, "uniqueItems": true}"#, &["[1, 2]"], &["[1, 2, 1]", "[1, 1.0]"]);
     one(r#"{"type": "object", "minProperties": 1, "maxProperties": 2}"#, &[r#"{"k": 1}"#], &["{}"]);
+    one(r#"{"type": "number", "multipleOf": 0.01}"#, &["12.34"], &["5000000000.005"]);
+    one(r#"{"type": "array", "uniqueItems": true}"#, &["[[1], [2]]"], &["[[1], [1.0]]", r#"[{"k": 1}, {"k": 1.0}]"#]);
     one(r#"{"not": {"type": "string"}}"#, &["1"], &[r#""x""#]);
     one(r#"{"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 3}]}"#, &["1", "3.5"], &["4", "2.5"]);
     let properties = r#"{"a": {"prefixItems": [{"type": "integer"}], "items": false}}"#;
@@ -264,6 +266,8 @@ fn what_is_obvious_is_mended_wherever_a_schema_says_it() {
         r#""celsius""#,
         &["a enum_case"],
     );
+    one(r#"{"type": ["string", "integer"], "maxLength": 2}"#, "1.0", "1", &["a float_to_int"]);
+    one(r#"{"type": ["string", "integer"]}"#, "1e300", "1e+300", &[]);
     let list = r#"{"type": "array", "minItems": 1, "items": {"type": "integer"}}"#;
     one(list, r#"["1", 2.0]"#, "[1, 2]", &["a[0] string_to_number", "a[1] float_to_int"]);
     let map = r#"{"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}, "l": {"type": "string"}}}"#;

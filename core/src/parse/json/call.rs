@@ -136,16 +136,18 @@ fn to_call(object: Value, repairs: &mut Repairs) -> Result<SdkFunctionCall, Reje
         return Err(RejectionReason::MalformedSyntax);
     };
     let has_name = outer.contains_key("name");
-    let outer_id = outer.shift_remove("id");
-    let mut call = match outer.get_mut("function") {
-        Some(Value::Object(inner)) if !has_name => std::mem::take(inner),
-        _ => outer,
+    let (mut call, outer_id) = match outer.get_mut("function") {
+        Some(Value::Object(inner)) if !has_name => (std::mem::take(inner), outer.shift_remove("id")),
+        _ => (outer, None),
     };
     let name = match call.shift_remove("name") {
         Some(Value::String(name)) if !name.is_empty() => name,
         _ => return Err(RejectionReason::MissingName),
     };
-    let call_id = match outer_id.or_else(|| call.shift_remove("id")) {
+    // Where the arguments stand beside the name, an id may be one of them.
+    let has_arguments = ["arguments", "parameters"].iter().any(|key| call.contains_key(*key));
+    let inner_id = if has_arguments { call.shift_remove("id") } else { None };
+    let call_id = match outer_id.or(inner_id) {
         Some(Value::String(id)) => id,
         _ => String::new(), // numbered later
     };
@@ -165,7 +167,9 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
         given = decode(text, repairs)?;
     }
     if given == Value::Null {
-        call.shift_remove("type"); // "function"
+        if call.get("type") == Some(&Value::from("function")) {
+            call.shift_remove("type");
+        }
         let repair = if call.is_empty() { Repair::MissingArguments } else { Repair::ArgumentsBesideName };
         repairs.add(repair);
         given = Value::Object(std::mem::take(call));
