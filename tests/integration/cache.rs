@@ -1,7 +1,9 @@
 //! What a prompt need not read again, because a sequence before began in the same way. Counts are exact: they are the
 //! tokens of the messages in common.
 
-use causerie::{ChatMessage, Completion, Conversation, GenerationOptions, MessageResponse, ModelRunner, SdkFunction};
+use causerie::{
+    ChatMessage, Completion, Conversation, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, SdkFunction,
+};
 
 use crate::fixture;
 
@@ -37,6 +39,20 @@ fn conversations_with_the_same_functions_read_them_once() {
     let (warm, cold) = (ask(&warm, "Name three rivers."), ask(&cold, "Name three rivers."));
     assert_eq!((warm.stats.cached_prompt_tokens, cold.stats.cached_prompt_tokens), (system, 0));
     assert_eq!(warm.full_message, cold.full_message);
+}
+
+/// The last reply is written otherwise in the next prompt than the model wrote it, and a state of this model cannot be cut.
+#[test]
+fn a_conversation_larger_than_the_cache_is_read_once() {
+    let cached = |cache_bytes| {
+        let options = LoadOptions { cache_bytes, ..Default::default() };
+        let runner = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap();
+        let conversation = with_function(&runner);
+        ["Where?", "When?", "Why?"].map(|text| ask(&conversation, text).stats.cached_prompt_tokens)
+    };
+    let [small, large] = [1, 512 << 20].map(cached);
+    assert_eq!(small, large);
+    assert!(0 < small[1] && small[1] < small[2], "{small:?}");
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Window {
     }
 
     fn read(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
-        self.read_by(loaded, messages, |segments| loaded.tokenizer.encode_with_bos(segments))
+        self.read_up_to(loaded, messages, |_| Ok(()))
     }
 
     /// The prompt for messages that may be far too long for the context, which is found out before they are tokens.
@@ -81,17 +81,16 @@ impl Window {
         if LONGEST_PROMPT < n_bytes {
             loaded.check_length(n_bytes)?;
         }
-        self.read_by(loaded, messages, |segments| {
-            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())?;
-            loaded.encode(segments)
+        self.read_up_to(loaded, messages, |segments| {
+            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())
         })
     }
 
-    fn read_by(
+    fn read_up_to(
         &self,
         loaded: &LoadedModel,
         messages: &[ChatMessage],
-        encode: impl Fn(&[Segment]) -> Result<Vec<u32>>,
+        check: impl Fn(&[Segment]) -> Result<()>,
     ) -> Result<Prompt> {
         let frame = Frame {
             add_generation_prompt: true,
@@ -103,9 +102,10 @@ impl Window {
             Some(told) => loaded.render(&telling(messages, &told), &frame)?,
             None => loaded.render(messages, &frame)?,
         };
+        check(&segments)?;
         // Some templates begin the model's turn inside of its reasoning.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
-        Ok(Prompt { tokens: encode(&segments)?, in_reasoning })
+        Ok(Prompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
     }
 
     /// What the model is told of the schema that its answer must fit.

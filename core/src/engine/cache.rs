@@ -22,10 +22,13 @@ impl Owner {
     }
 }
 
+/// Beginnings of the state used last that are kept although there is no room.
+const MOST_BEGINNINGS: usize = 3;
+
 /// States by the tokens they have read, the one used last at the end.
 pub(crate) struct PrefixCache {
     kept: Vec<Kept>,
-    /// Bytes of all states together at most, but for the one used last: a conversation that outgrows them alone would be read
+    /// Bytes of all states together at most, but for the one used last and its beginnings: a conversation that outgrows them alone would be read
     /// anew with every turn, and its state was there while it was written anyway. With 0 none is kept.
     most_bytes: usize,
     most_states: usize,
@@ -64,6 +67,16 @@ impl PrefixCache {
         state
     }
 
+    /// The state to let go of first, while all take more than they may: the oldest, but for the one used last and what it began
+    /// with. Those share its keys and values, and serve where it does not, when what it has read is written otherwise.
+    fn too_much(&self) -> Option<usize> {
+        let n_bytes = State::n_bytes(self.kept.iter().map(|kept| &kept.state));
+        let (last, older) = self.kept.split_last().filter(|_| self.most_bytes < n_bytes)?;
+        let is_beginning = |kept: &Kept| last.tokens.starts_with(&kept.tokens);
+        let other = older.iter().position(|kept| !is_beginning(kept));
+        other.or((MOST_BEGINNINGS < older.len()).then_some(0))
+    }
+
     /// Keeps the state that has read these tokens, for all prompts or those of its owner, and lets go of the oldest ones
     /// beyond the capacity.
     pub(crate) fn keep(&mut self, tokens: &[u32], state: State, owner: Owner) {
@@ -73,11 +86,9 @@ impl PrefixCache {
         self.kept.retain(|kept| kept.owner != owner || !is_replaced(kept));
         self.kept.push(Kept { tokens: tokens.to_vec(), state, owner });
         let most_states = if self.most_bytes == 0 { 0 } else { self.most_states };
-        let mut oldest = self.kept.len().saturating_sub(most_states);
-        let n_bytes = |kept: &[Kept]| State::n_bytes(kept.iter().map(|kept| &kept.state));
-        while 1 < self.kept.len() - oldest && self.most_bytes < n_bytes(&self.kept[oldest..]) {
-            oldest += 1;
+        self.kept.drain(..self.kept.len().saturating_sub(most_states));
+        while let Some(at) = self.too_much() {
+            self.kept.remove(at);
         }
-        self.kept.drain(..oldest);
     }
 }

@@ -43,9 +43,6 @@ pub(crate) use reading::PREFILL_CHUNK;
 pub(crate) use stream::Outlet;
 pub use stream::{CancelHandle, ResponseStream};
 
-/// How many times longer than the context a prompt is whose tokens are not counted to the end: other replies wait meanwhile.
-const FAR_TOO_LONG: usize = 4;
-
 /// All that belongs to a loaded model.
 pub(crate) struct LoadedModel {
     pub(crate) model: Model,
@@ -96,26 +93,14 @@ impl LoadedModel {
     /// # Errors
     /// [`ErrorKind::PromptExceedsContext`] with the tokens that it has at least.
     pub(crate) fn check_length(&self, n_bytes: usize) -> Result<()> {
-        let needed = self.tokenizer.fewest_tokens(n_bytes);
-        if needed < self.context_size { Ok(()) } else { Err(self.far_too_long(needed)) }
-    }
-
-    /// The token ids of a prompt, if they are not far more than the context holds.
-    ///
-    /// # Errors
-    /// [`ErrorKind::PromptExceedsContext`] with the tokens that it has at least.
-    pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
-        let most = self.context_size.saturating_mul(FAR_TOO_LONG);
-        let ids = self.tokenizer.encode_with_bos_up_to(most, segments)?;
-        ids.ok_or_else(|| self.far_too_long(most.saturating_add(1)))
-    }
-
-    fn far_too_long(&self, needed: usize) -> SdkError {
-        let available = self.context_size;
-        SdkError::new(
+        let (needed, available) = (self.tokenizer.fewest_tokens(n_bytes), self.context_size);
+        if needed < available {
+            return Ok(());
+        }
+        Err(SdkError::new(
             ErrorKind::PromptExceedsContext { needed, available },
             format!("the prompt takes {needed} tokens or more, and the context holds {available} with the reply"),
-        )
+        ))
     }
 
     /// Checks that the model can read a prompt and write one token at least.

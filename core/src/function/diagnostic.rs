@@ -60,13 +60,13 @@ pub enum DiagnosticCode {
     FloatToInt,
     /// Text of JSON became the list or map that it holds.
     StringToJson,
-    /// Null for an optional parameter was left out.
+    /// Null for an optional parameter, or for what a map may leave out, was left out.
     NullDropped,
     /// Text became the enum value that differs in case only.
     EnumCase,
     /// A required argument, or property, is missing.
     MissingRequired,
-    /// A value of another type.
+    /// A value of another type, or one that breaks a limit, a pattern, or a combination of its schema.
     WrongType,
     /// None of the allowed values.
     NotInEnum,

@@ -146,6 +146,7 @@ pub(super) fn charge_tests(environment: &mut Environment<'_>) {
         (["gt", "greaterthan", ">"], Value::from_function(tests::is_gt)),
         (["ge", "ge", ">="], Value::from_function(tests::is_ge)),
         (["in", "in", "in"], Value::from_function(tests::is_in)),
+        (["sameas", "sameas", "sameas"], Value::from_function(tests::is_sameas)),
         (["lower", "lower", "lower"], Value::from_function(tests::is_lower)),
         (["upper", "upper", "upper"], Value::from_function(tests::is_upper)),
     ];
@@ -302,21 +303,24 @@ pub(super) fn slice(state: &mut State<'_, '_>, value: &Value) -> Result<Value, E
 
 /// A list, a tuple or a map, if it is small enough in all that it holds.
 pub(super) fn list(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    let mut room = MOST_HELD;
-    measure(value, 0, &mut room)?;
-    spend(state, (MOST_HELD - room).saturating_mul(ITEM))?;
+    let (mut room, mut n_key_bytes) = (MOST_HELD, 0);
+    measure(value, 0, &mut room, &mut n_key_bytes)?;
+    spend(state, (MOST_HELD - room).saturating_mul(ITEM).saturating_add(n_key_bytes))?;
     Ok(value.clone())
 }
 
-/// Takes what a value holds from `room`.
-fn measure(value: &Value, depth: usize, room: &mut usize) -> Result<(), Error> {
+/// Takes what a value holds from `room`, and counts the texts that are its keys: each was looked through to be put there.
+fn measure(value: &Value, depth: usize, room: &mut usize, n_key_bytes: &mut usize) -> Result<(), Error> {
     if DEEPEST < depth || *room == 0 {
         return Err(refused("it makes too large a list"));
     }
     *room -= 1;
     match value.kind() {
-        ValueKind::Seq => value.try_iter()?.try_for_each(|item| measure(&item, depth + 1, room)),
-        ValueKind::Map => value.try_iter()?.try_for_each(|key| measure(&value.get_item(&key)?, depth + 1, room)),
+        ValueKind::Seq => value.try_iter()?.try_for_each(|item| measure(&item, depth + 1, room, n_key_bytes)),
+        ValueKind::Map => value.try_iter()?.try_for_each(|key| {
+            *n_key_bytes = n_key_bytes.saturating_add(key.as_str().map_or(0, str::len));
+            measure(&value.get_item(&key)?, depth + 1, room, n_key_bytes)
+        }),
         _ => Ok(()),
     }
 }

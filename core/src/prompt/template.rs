@@ -245,6 +245,8 @@ mod tests {
             "{% set ns = namespace(x=1) %}{% for i in range(99999) %}{% set ns.x = dict(x=ns.x) %}{% endfor %}",
             "{% macro m(x) %}{{ m(x ~ x) }}{% endmacro %}{{ m('aaaa') }}",
             "{{ [0] * 100000000 }}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% for i in range(30000) %}{% set z = {ns.y: 1} %}{% endfor %}",
+            "{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}{% for i in range(18) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}{% set w = ns.y ~ '' %}{% for i in range(90000) %}{% set z = ns.y is sameas w %}{% endfor %}",
             "{% for a in range(9999) %}{% set x = 'x' * 9999999 %}{% endfor %}",
             "{{ '{:1000000000000}'.format(1) }}",
             "{{ [1] | batch(1000000000000, 0) | list }}",

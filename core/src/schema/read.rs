@@ -24,7 +24,7 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 /// A parameter whose schema no type expresses keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
 /// or `definitions` take the place of what refers to them, once: where a definition refers to itself, any value will do.
 /// Nothing else that a schema refers to is fetched. What a schema says of all parameters together, as `minProperties` or
-/// `if` do, is left out.
+/// `anyOf` beside `properties` do, is left out.
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for `anyOf` and the like in the place of
@@ -61,10 +61,13 @@ fn read_function(entry: &Json, place: &str) -> Result<SdkFunction> {
 
 fn read_parameters(schema: &Json, place: &str) -> Result<Vec<SdkFunctionParameter>> {
     let schema = &inlined(fields(schema, place)?, place)?;
-    if schema.get("type").is_some_and(|kind| kind != "object") {
+    let is_object =
+        |kind: &Json| kind == "object" || kind.as_array().is_some_and(|kinds| kinds.contains(&"object".into()));
+    if schema.get("type").is_some_and(|kind| !is_object(kind)) {
         return Err(wrong(place, "expected an object"));
     }
-    if let Some(keyword) = COMBINING.iter().find(|keyword| schema.contains_key(**keyword)) {
+    let combining = COMBINING.iter().find(|keyword| schema.contains_key(**keyword));
+    if let Some(keyword) = combining.filter(|_| !schema.contains_key("properties")) {
         return Err(wrong(place, &format!("keyword {keyword:?} has no counterpart for parameters")));
     }
     let required = strings(schema, "required", place)?.unwrap_or_default();
@@ -402,8 +405,8 @@ mod tests {
     #[test]
     fn what_is_said_of_all_parameters_together_is_left_out() {
         let text = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": true, "c": false},
-            "required": ["a", "d"], "minProperties": 1, "if": {}, "patternProperties": {}, "x-source": "a generator"}},
-            {"name": "g", "parameters": {"properties": {}, "required": null}}]"#;
+            "required": ["a", "d"], "minProperties": 1, "if": {}, "anyOf": [{"required": ["b"]}], "patternProperties": {}, "x-source": "a generator"}},
+            {"name": "g", "parameters": {"type": ["object"], "properties": {}, "required": null}}]"#;
         let functions = functions_from_json(text).unwrap();
         let expect = r#"{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
             + r#""a": {"type": "string", "description": ""}, "b": {}, "d": {}}, "required": ["a", "d"]}}"#;

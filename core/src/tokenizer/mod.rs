@@ -16,7 +16,6 @@ mod scripted;
 mod tests;
 mod words;
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -236,42 +235,29 @@ impl Tokenizer {
         prompt.last().is_some_and(is_text)
     }
 
-    /// The token ids of segments.
-    #[cfg(test)]
+    /// The token ids of a prompt.
     pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
-        Ok(self.encode_up_to(usize::MAX, segments)?.unwrap_or_default())
+        let mut ids = Vec::new();
+        for (i, segment) in segments.iter().enumerate() {
+            match segment {
+                Segment::Text(text) => self.encode_text(text, i == 0, &mut ids)?,
+                Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
+            }
+        }
+        Ok(ids)
     }
 
     /// The token ids of a prompt that begins as the model expects: with the token that begins a text, if it wants one.
     pub(crate) fn encode_with_bos(&self, segments: &[Segment]) -> Result<Vec<u32>> {
-        Ok(self.encode_with_bos_up_to(usize::MAX, segments)?.unwrap_or_default())
-    }
-
-    /// As [`encode_with_bos`](Self::encode_with_bos); `None` for more ids than `most`, without the time that all take.
-    pub(crate) fn encode_with_bos_up_to(&self, most: usize, segments: &[Segment]) -> Result<Option<Vec<u32>>> {
-        let Some(mut ids) = self.encode_up_to(most, segments)? else { return Ok(None) };
+        let mut ids = self.encode(segments)?;
         if let Some(bos_id) = self.bos_id.filter(|bos_id| self.adds_bos && ids.first() != Some(bos_id)) {
             ids.insert(0, bos_id);
         }
-        Ok(Some(ids))
+        Ok(ids)
     }
 
-    fn encode_up_to(&self, most: usize, segments: &[Segment]) -> Result<Option<Vec<u32>>> {
-        let mut ids = Vec::new();
-        for (i, segment) in segments.iter().enumerate() {
-            match segment {
-                Segment::Text(text) if self.encode_text(text, i == 0, most, &mut ids)? => {}
-                Segment::Text(_) => return Ok(None),
-                Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
-            }
-        }
-        Ok(Some(ids).filter(|ids| ids.len() <= most))
-    }
-
-    /// Adds the ids of a text. `is_first` says whether it begins the prompt. False, and not all ids, if they become more
-    /// than `most`.
-    fn encode_text(&self, text: &str, is_first: bool, most: usize, ids: &mut Vec<u32>) -> Result<bool> {
-        let n_ids = Cell::new(ids.len());
+    /// Adds the ids of a text. `is_first` says whether it begins the prompt.
+    fn encode_text(&self, text: &str, is_first: bool, ids: &mut Vec<u32>) -> Result<()> {
         let encoder = &self.encoder;
         let later_splitter = self.later_splitter.as_ref().filter(|_| !is_first);
         let words = guarded("the prompt", || {
@@ -279,18 +265,9 @@ impl Tokenizer {
             if let Some(splitter) = later_splitter.or(encoder.get_pre_tokenizer()) {
                 splitter.pre_tokenize(&mut words)?;
             }
-            words.tokenize(|word| {
-                // Behind what is too much nothing is cut any more.
-                let fewest = n_ids.get().saturating_add(self.fewest_tokens(word.get_original().len()));
-                let tokens = if fewest <= most { encoder.get_model().tokenize(word.get())? } else { Vec::new() };
-                n_ids.set(if fewest <= most { n_ids.get() + tokens.len() } else { fewest });
-                Ok(tokens)
-            })?;
+            words.tokenize(|word| encoder.get_model().tokenize(word.get()))?;
             Ok(words)
         })?;
-        if most < n_ids.get() {
-            return Ok(false);
-        }
         let words = words.get_splits(OffsetReferential::Original, OffsetType::None);
         for token in words.iter().filter_map(|(_, _, tokens)| tokens.as_ref()).flatten() {
             match self.texts.get(token.id as usize) {
@@ -301,7 +278,7 @@ impl Tokenizer {
                 _ => ids.push(token.id),
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -320,7 +297,7 @@ impl Vocabulary for Tokenizer {
 
     fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let mut ids = Vec::new();
-        (self.is_learned && self.encode_text(text, false, usize::MAX, &mut ids).is_ok()).then_some(ids)
+        (self.is_learned && self.encode_text(text, false, &mut ids).is_ok()).then_some(ids)
     }
 }
 

@@ -117,21 +117,6 @@ fn the_beginning_of_text_is_put_before_a_prompt_once() {
     assert_eq!(tokenizer.encode_with_bos(&[bos, Segment::Text("a".into())]).unwrap(), [1, 78]);
 }
 
-#[test]
-fn a_prompt_of_too_many_tokens_is_not_cut_to_its_end() {
-    let (tokenizer, _) = load("lfm2-f32.gguf");
-    let text = |text: &str| [Segment::Text(text.to_owned())];
-    let words = text(&"What is the weather? ".repeat(100));
-    let all = tokenizer.encode_with_bos(&words).unwrap();
-    assert_eq!(tokenizer.encode_with_bos_up_to(all.len(), &words).unwrap(), Some(all.clone()));
-    assert_eq!(tokenizer.encode_with_bos_up_to(all.len() - 2, &words).unwrap(), None);
-    let mut ids = Vec::new();
-    assert!(!tokenizer.encode_text(&"q ".repeat(1000), true, 10, &mut ids).unwrap());
-    assert!(ids.is_empty(), "nothing is done with what was cut");
-    // A word alone, which would be cut as a whole.
-    assert_eq!(tokenizer.encode_with_bos_up_to(10, &text(&"q".repeat(100 * tokenizer.longest))).unwrap(), None);
-}
-
 fn gguf(name: &str) -> Vec<u8> {
     std::fs::read(tests_folder().join(format!("fixtures/tokenizers/{name}.gguf"))).unwrap()
 }
