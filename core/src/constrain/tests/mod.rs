@@ -1,5 +1,7 @@
 //! What grammars accept, and that the parser and validation agree.
 
+mod limits;
+
 use std::sync::{Arc, LazyLock};
 
 use super::check::{Bytes, END, START};
@@ -280,87 +282,6 @@ fn what_schemas_combine_is_kept_to() {
         &[r#"{"name": "f", "arguments": {"name": null, "kind": true, "at": [1, false]}}"#],
         &[r#"{"name": "f", "arguments": {"name": 3}}"#, r#"{"name": "f", "arguments": {"kind": "True"}}"#],
     );
-}
-
-/// Checks values of one required parameter, in either notation.
-#[track_caller]
-fn check_values(schema: &str, accepted: &[&str], refused: &[&str]) {
-    let functions =
-        format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}, "required": ["a"]}}}}]"#);
-    for (notation, before, behind) in [
-        (DefaultFunctionCallParser, "[f(a=", ")]"),
-        (JsonStyleFunctionCallParser, r#"{"name": "f", "arguments": {"a": "#, "}}"),
-    ] {
-        let write = |value: &&str| format!("{before}{value}{behind}");
-        let [accepted, refused] = [accepted, refused].map(|values| values.iter().map(write).collect::<Vec<_>>());
-        let [accepted, refused] =
-            [&accepted, &refused].map(|bodies| bodies.iter().map(String::as_str).collect::<Vec<_>>());
-        check(notation, &functions, &accepted, &refused);
-    }
-}
-
-#[test]
-fn limits_of_texts_whole_numbers_and_lists_are_kept_to() {
-    check_values(
-        r#"{"type": "integer", "minimum": 1, "maximum": 50}"#,
-        &["1", "50", "7"],
-        &["0", "51", "-1", "1.5", "\"3\"", "007"],
-    );
-    check_values(
-        r#"{"type": "integer", "exclusiveMinimum": 0}"#,
-        &["1", "1764000000000000000"],
-        &["0", "99999999999999999999"],
-    );
-    check_values(r#"{"type": "integer", "multipleOf": 5, "format": "int32"}"#, &["0", "-15"], &["12"]);
-    check_values(r#"{"type": "string", "pattern": "^[A-Z]{3}$"}"#, &[r#""ABC""#], &[r#""abc""#, r#""ABCD""#, r#""""#]);
-    check_values(
-        r#"{"type": "string", "minLength": 2, "maxLength": 3}"#,
-        &[r#""ab""#, r#""é\n""#],
-        &[r#""a""#, r#""abcd""#],
-    );
-    check_values(r#"{"type": "string", "format": "date"}"#, &[r#""2026-11-25""#], &[r#""tomorrow""#]);
-    check_values(
-        r#"{"type": "array", "items": {"type": "integer"}, "maxItems": 2}"#,
-        &["[]", "[1]", "[1, 2]"],
-        &["[1, 2, 3]"],
-    );
-    check_values(
-        r#"{"type": "array", "items": {"type": "integer"}, "minItems": 2}"#,
-        &["[1, 2]", "[1, 2, 3, 4]"],
-        &["[]", "[1]"],
-    );
-    check_values(r#"{"type": "array", "minItems": 0, "maxItems": 0}"#, &["[]"], &["[1]"]);
-    check_values(r#"{"type": "object", "properties": {}, "additionalProperties": false}"#, &["{}"], &[r#"{"k": 1}"#]);
-    let nested =
-        r#"{"type": "object", "properties": {"n": {"anyOf": [{"type": "integer", "maximum": 3}, {"type": "null"}]}}}"#;
-    check_values(nested, &[r#"{"n": 3}"#, r#"{"n": null}"#, "{}"], &[r#"{"n": 4}"#]);
-}
-
-#[test]
-fn limits_that_cannot_be_followed_leave_the_types() {
-    check_values(r#"{"type": "string", "pattern": "^(?!x)y"}"#, &[r#""y""#], &["1"]);
-    check_values(r#"{"type": "string", "pattern": "^(?!x)", "maxLength": 2}"#, &[r#""yy""#], &[r#""yyy""#]);
-    check_values(r#"{"type": "string", "pattern": "^(a)\\1"}"#, &[r#""aa""#], &["1"]);
-    check_values(r#"{"type": "string", "pattern": "("}"#, &[r#""y""#], &["1"]);
-    check_values(r#"{"type": "string", "format": "of our own"}"#, &[r#""y""#], &["1"]);
-    // One that cannot be followed does not take the others along.
-    for other in [
-        r#""maxLength": "3""#,
-        r#""minLength": -1"#,
-        r#""pattern": "\\bab""#,
-        r#""pattern": "[a""#,
-        r#""multipleOf": 999979"#,
-    ] {
-        let kind = if other.contains("multiple") { "integer" } else { "string" };
-        let schema = format!(
-            r#"{{"type": "object", "required": ["q"], "properties": {{"q": {{"type": "integer", "minimum": 5}}, "o": {{"type": "{kind}", {other}}}}}}}"#
-        );
-        check_values(&schema, &[r#"{"q": 5}"#], &[r#"{"q": 1}"#]);
-    }
-    check_values(r#"{"type": "string", "maxLength": 3.0}"#, &[r#""abc""#], &[r#""abcd""#]);
-    check_values(r#"{"type": "number", "minimum": 0.5}"#, &["0.75"], &[r#""1""#]);
-    let impossible = r#"{"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 2}}}"#;
-    check_values(impossible, &["{}"], &[r#"{"n": "x"}"#]);
 }
 
 #[test]
