@@ -222,21 +222,24 @@ fn lasting(
     history: &[ChatMessage],
     (n_tokens, context_size): (usize, usize),
 ) -> usize {
+    if fewest == 0 {
+        return 0;
+    }
     let n_bytes_of =
         |turns: &[Range<usize>]| -> usize { turns.iter().cloned().flatten().map(|at| n_bytes(&history[at])).sum() };
     let kept = turns.get(fewest..).unwrap_or_default();
     // A power of two, since the exact number is another for each prompt.
     let bytes_of_token = (n_bytes_of(kept) / n_tokens.max(1)).max(1).next_power_of_two();
     let stride = (context_size / 4).max(1) * bytes_of_token;
-    let mut n_bytes_before = n_bytes_of(&turns[..fewest.saturating_sub(1)]);
-    let mut passes_multiple = |turn: &Range<usize>| {
+    let first = fewest - 1;
+    let mut n_bytes_before = n_bytes_of(&turns[..first]);
+    let passes_multiple = |turn: &Range<usize>| {
         let n_strides = n_bytes_before / stride;
         n_bytes_before += n_bytes_of(std::slice::from_ref(turn));
         n_strides < n_bytes_before / stride
     };
-    let first = fewest.saturating_sub(1);
-    let more = turns.iter().enumerate().skip(first).find(|(_, turn)| passes_multiple(turn));
-    if fewest == 0 { 0 } else { more.map_or(fewest, |(at, _)| at + 1) }
+    let last = turns[first..].iter().position(passes_multiple);
+    last.map_or(fewest, |last| first + last + 1)
 }
 
 /// The messages of the first turns.

@@ -28,8 +28,9 @@ const MOST_BEGINNINGS: usize = 3;
 /// States by the tokens they have read, the one used last at the end.
 pub(crate) struct PrefixCache {
     kept: Vec<Kept>,
-    /// Bytes of all states together at most, but for the one used last and its beginnings: a conversation that outgrows them alone would be read
-    /// anew with every turn, and its state was there while it was written anyway. With 0 none is kept.
+    /// Bytes of all states together at most, but for the one used last and its beginnings: a conversation that outgrows
+    /// them alone would be read anew with every turn, and its state was there while it was written anyway. With 0 none is
+    /// kept.
     most_bytes: usize,
     most_states: usize,
 }

@@ -192,8 +192,8 @@ pub enum ContextPolicy {
     Error,
     /// The prompt leaves out whole turns, the oldest first, until it fits with `max_tokens` of reply, or 256, half of the
     /// context at most. It leaves out up to a quarter of the context more than it must, so that the next turns can leave out the
-    /// same, and need not be read from the beginning. The system message, the functions and the last turn of the user always stay; so do calls and
-    /// their results with their turn.
+    /// same, and need not be read from the beginning. The system message, the functions and the last turn of the user always
+    /// stay; so do calls and their results with their turn.
     Slide {
         /// Cuts the results of functions in older turns short before it leaves out any turn.
         shrink_tool_results: bool,

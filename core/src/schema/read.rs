@@ -28,7 +28,8 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`] naming the place, for text that is no such array, for `anyOf` and the like in the place of
-/// `properties`, and for definitions that make more than 256 KiB; [`ErrorKind::InvalidFunction`] for a definition that breaks a rule. Names may have dots and hyphens here.
+/// `properties`, and for definitions that make more than 256 KiB; [`ErrorKind::InvalidFunction`] for a
+/// definition that breaks a rule. Names may have dots and hyphens here.
 ///
 /// ```
 /// let functions = causerie::functions_from_json(r#"[{"name": "ping", "description": "Answers."}]"#)?;

@@ -29,10 +29,13 @@ pub(crate) fn is_pattern(pattern: &str) -> bool {
 
 fn ready<T>(pattern: &str, f: impl FnOnce(Option<&Regex>) -> T) -> T {
     READY.with_borrow_mut(|ready| {
-        if MOST_READY <= ready.len() && !ready.contains_key(pattern) {
+        if let Some(regex) = ready.get(pattern) {
+            return f(regex.as_ref());
+        }
+        if MOST_READY <= ready.len() {
             ready.clear();
         }
-        f(ready.entry(pattern.to_owned()).or_insert_with(|| compile(pattern)).as_ref())
+        f(ready.entry(pattern.to_owned()).or_insert(compile(pattern)).as_ref())
     })
 }
 
