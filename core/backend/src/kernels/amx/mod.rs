@@ -4,6 +4,9 @@
 //! float operations as those of all other kernels. In Rust 1.95 the instructions have no stable intrinsics, hence the
 //! assembly.
 
+#[cfg(test)]
+pub(crate) mod emulated;
+
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::cell::RefCell;
@@ -93,8 +96,9 @@ struct Expanded {
     bytes: Vec<Line>,
     /// `(groups, 2, 16)`: the scales of both halves, negative minima in place of the second where there are some.
     factors: Vec<[Line; 2]>,
-    /// Of the steps at work, and of the next ones.
-    sums: [[Sums; AT_ONCE]; 2],
+    /// Of each step at work, and of that which comes `AT_ONCE` later. Side by side: reading the former while the latter are
+    /// written, no address is 4,096 bytes away from one that is written, which processors take for the same at first.
+    sums: [[Sums; 2]; AT_ONCE],
 }
 
 #[derive(Clone, Copy)]
@@ -186,12 +190,12 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
     let n = x.n_groups * BAND;
     let (values, scales) = (&x.values[first..][..n], &x.scales[first..][..n]);
     let scaled_sums = &x.scaled_sums[first..][..n];
-    let Expanded { bytes, factors, sums: [now, next] } = expanded;
-    let (mut now, mut next) = (now, next);
+    let Expanded { bytes, factors, sums } = expanded;
     let (values, bytes) = (values.as_flattened(), bytes.as_slice());
     assert!(bytes.len() == 8 * x.n_groups && factors.len() == x.n_groups);
     // What the tiles multiply is read while the sums before are made use of.
-    let multiply = |first: usize, sums: &mut [Sums; AT_ONCE]| {
+    let multiply = |first: usize, sums: &mut [[Sums; 2]; AT_ONCE]| {
+        let which = first / at_once % 2;
         let step = |at: usize| {
             let (group, half) = (first + at / steps_of_group, at % steps_of_group);
             // SAFETY: within the activations and the weights while the group is one of theirs, as the caller checks.
@@ -205,19 +209,20 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
         // SAFETY: sixteen rows of activations, the lines of weights for as many columns, room for all sums.
         unsafe {
             if first + at_once <= x.n_groups {
-                multiply_all([step(0), step(1), step(2), step(3)], sums);
+                multiply_all([step(0), step(1), step(2), step(3)], sums.as_mut_ptr().cast::<Sums>().add(which));
             } else {
                 let n_left = x.n_groups.saturating_sub(first) * steps_of_group;
-                (0..n_left).for_each(|at| multiply_one(step(at), &mut sums[at]));
+                (0..n_left).for_each(|at| multiply_one(step(at), &mut sums[at][which]));
             }
         }
     };
     let mut y = [_mm512_setzero_ps(); BAND];
-    multiply(0, now);
+    multiply(0, sums);
     for first in (0..x.n_groups).step_by(at_once) {
-        multiply(first + at_once, next);
+        multiply(first + at_once, sums);
+        let which = first / at_once % 2;
         let groups = first..x.n_groups.min(first + at_once);
-        for (group, sums) in groups.zip(now.chunks_exact(steps_of_group)) {
+        for (group, sums) in groups.zip(sums.chunks_exact(steps_of_group)) {
             let factors = &factors[group];
             // SAFETY: aligned lines of sixteen floats.
             let [first, second] = [0, 1].map(|at| unsafe { _mm512_load_ps((&raw const factors[at]).cast()) });
@@ -228,16 +233,15 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
                 // SAFETY: aligned lines of sixteen sums.
                 let sum =
                     |of: &Sums| unsafe { _mm512_cvtepi32_ps(_mm512_load_si512(of.0[row * TILE..].as_ptr().cast())) };
-                y[row] = _mm512_fmadd_ps(sum(&sums[0]), _mm512_mul_ps(first, scale), y[row]);
+                y[row] = _mm512_fmadd_ps(sum(&sums[0][which]), _mm512_mul_ps(first, scale), y[row]);
                 if L::BY_HALVES {
-                    y[row] = _mm512_fmadd_ps(sum(&sums[1]), _mm512_mul_ps(second, scale), y[row]);
+                    y[row] = _mm512_fmadd_ps(sum(&sums[1][which]), _mm512_mul_ps(second, scale), y[row]);
                 }
                 if L::HAS_MINIMA {
                     y[row] = _mm512_fmadd_ps(second, _mm512_set1_ps(scaled_sums[row]), y[row]);
                 }
             }
         }
-        std::mem::swap(&mut now, &mut next);
     }
     for (row, y) in y.into_iter().enumerate().take(x.n_rows - band * BAND) {
         let mut values = [0.0; TILE];
@@ -247,10 +251,10 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
     }
 }
 
-/// Exact products of sixteen rows of activations, `GROUP` bytes apart, and sixteen rows of weights. Four at once: a
-/// product takes some fifty cycles, and another can begin after sixteen.
+/// Exact products of sixteen rows of activations, `GROUP` bytes apart, and sixteen rows of weights; sums go to every other
+/// place. Four at once: a product takes some fifty cycles, and another can begin after sixteen.
 #[inline(always)]
-unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: &mut [Sums; AT_ONCE]) {
+unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: *mut Sums) {
     let [(x0, w0), (x1, w1), (x2, w2), (x3, w3)] = steps;
     // SAFETY: the caller's pointers, and tiles of these shapes.
     unsafe {
@@ -272,12 +276,12 @@ unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: &mut [Sum
             "tileloadd tmm3, [{w3} + {row}]",
             "tdpbssd tmm7, tmm1, tmm3",
             "tilestored [{sums} + {row}], tmm4",
-            "tilestored [{sums} + {row} + 1024], tmm5",
-            "tilestored [{sums} + {row} + 2048], tmm6",
-            "tilestored [{sums} + {row} + 3072], tmm7",
+            "tilestored [{sums} + {row} + 2048], tmm5",
+            "tilestored [{sums} + {row} + 4096], tmm6",
+            "tilestored [{sums} + {row} + 6144], tmm7",
             x0 = in(reg) x0, x1 = in(reg) x1, x2 = in(reg) x2, x3 = in(reg) x3,
             w0 = in(reg) w0, w1 = in(reg) w1, w2 = in(reg) w2, w3 = in(reg) w3,
-            sums = in(reg) sums.as_mut_ptr(), x_row = in(reg) GROUP, row = in(reg) 64usize,
+            sums = in(reg) sums, x_row = in(reg) GROUP, row = in(reg) 64usize,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
             out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
