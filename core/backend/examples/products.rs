@@ -29,7 +29,9 @@ fn measure(name: &str, cpu: &Cpu) -> std::io::Result<()> {
     println!("{name}\n");
     println!("| format | 1 row, GB/s | 1 row in cache, GB/s | 8 rows, TOP/s | 16 rows, TOP/s | 128 rows, TOP/s |");
     println!("|---|---|---|---|---|---|");
-    for format in [Format::Q4_0, Format::Q8_0, Format::Q4K, Format::Q5K, Format::Q6K, Format::F16, Format::F32] {
+    for format in
+        [Format::Q4_0, Format::Q8_0, Format::Q5_1, Format::Q4K, Format::Q5K, Format::Q6K, Format::F16, Format::F32]
+    {
         let large = matrix(cpu, format, N_ROWS)?;
         let small = matrix(cpu, format, 1024)?;
         let gigabytes = |n_rows| format.row_bytes(N_COLUMNS) as f64 * n_rows as f64 / 1e9;

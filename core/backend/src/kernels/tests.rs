@@ -6,8 +6,17 @@ use crate::matrix::Format;
 use crate::pool::Pool;
 use crate::random::{Random, same};
 
-const FORMATS: [Format; 8] =
-    [Format::F32, Format::F16, Format::Bf16, Format::Q8_0, Format::Q4_0, Format::Q4K, Format::Q5K, Format::Q6K];
+const FORMATS: [Format; 9] = [
+    Format::F32,
+    Format::F16,
+    Format::Bf16,
+    Format::Q8_0,
+    Format::Q4_0,
+    Format::Q5_1,
+    Format::Q4K,
+    Format::Q5K,
+    Format::Q6K,
+];
 
 impl Random {
     /// The bytes of a file's matrix: random ones, with scales that stay small.
@@ -23,7 +32,7 @@ impl Random {
                 let mut block: Vec<u8> = (0..block_bytes).map(|_| random.next() as u8).collect();
                 let scales = match format {
                     Format::Q6K => 208..210,
-                    Format::Q4K | Format::Q5K => 0..4,
+                    Format::Q5_1 | Format::Q4K | Format::Q5K => 0..4,
                     _ => 0..2,
                 };
                 block[scales].as_chunks_mut::<2>().0.iter_mut().for_each(|scale| *scale = half(random));

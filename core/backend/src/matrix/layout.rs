@@ -20,8 +20,9 @@ pub(crate) const GROUPS: usize = SUPER / GROUP;
 /// | F16, BF16 | 1 | 32 values |
 /// | Q8_0 | 32 | 16 scales (f16); the group as bytes: 8 vectors, vector g holds columns 4g to 4g + 3 of each row |
 /// | Q4_0 | 32 | 16 scales (f16); the group as nibbles: 4 vectors, low ones columns 4g.., high ones 16 + 4g.. |
+/// | Q5_1 | 32 | 16 scales and 16 minima (f16); the group as nibbles; a vector of fifth bits, bit g for columns 4g.. |
 /// | Q4_K | 256 | 16 scales and 16 scales of minima (f16); 8 x 16 scales, 8 x 16 minima (u8); 8 groups as nibbles |
-/// | Q5_K | 256 | as Q4_K; behind the nibbles of each group a vector of fifth bits, bit g for columns 4g.. |
+/// | Q5_K | 256 | as Q4_K; behind the nibbles of each group a vector of fifth bits, as with Q5_1 |
 /// | Q6_K | 256 | 16 scales (f16); 16 x 16 scales of half groups (i8); 8 groups, each nibbles and 2 vectors of upper bits, vector j with bits 2c.. for columns 16j + 4c.. |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are GGUF's")]
@@ -31,6 +32,7 @@ pub enum Format {
     Bf16,
     Q8_0,
     Q4_0,
+    Q5_1,
     Q4K,
     Q5K,
     Q6K,
@@ -71,7 +73,7 @@ impl Format {
     pub fn block(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => 1,
-            Self::Q8_0 | Self::Q4_0 => GROUP,
+            Self::Q8_0 | Self::Q4_0 | Self::Q5_1 => GROUP,
             Self::Q4K | Self::Q5K | Self::Q6K => SUPER,
         }
     }
@@ -87,6 +89,7 @@ impl Format {
             Self::F16 | Self::Bf16 => (2, 0, 2 * 2 * TILE, 1),
             Self::Q8_0 => (34, HALVES, 8 * VECTOR, 1),
             Self::Q4_0 => (18, HALVES, NIBBLES, 1),
+            Self::Q5_1 => (24, 2 * HALVES, NIBBLES + VECTOR, 1),
             Self::Q4K => (144, 2 * HALVES + 2 * GROUPS * TILE, NIBBLES, GROUPS),
             Self::Q5K => (176, 2 * HALVES + 2 * GROUPS * TILE, NIBBLES + VECTOR, GROUPS),
             Self::Q6K => (210, HALVES + 2 * GROUPS * TILE, NIBBLES + 2 * VECTOR, GROUPS),

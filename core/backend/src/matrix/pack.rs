@@ -29,6 +29,15 @@ pub(super) fn tile(format: Format, rows: &[u8], row_bytes: usize, tile: &mut [u8
                 put_nibbles(&mut out[HALVES..], lane, split_nibbles(nibbles));
             })
         }
+        Format::Q5_1 => rows.each::<TILE, 24, { Format::Q5_1.layout().tile_bytes() }>(
+            |[d0, d1, m0, m1, f0, f1, f2, f3, nibbles @ ..], lane, out| {
+                put(out, 0, lane, [*d0, *d1]);
+                put(out, 1, lane, [*m0, *m1]);
+                let out = &mut out[2 * HALVES..];
+                put_nibbles(out, lane, split_nibbles(nibbles));
+                put(&mut out[NIBBLES..], 0, lane, by_columns(u32::from_le_bytes([*f0, *f1, *f2, *f3])).to_le_bytes());
+            },
+        ),
         Format::Q4K => rows.each::<TILE, 144, { Format::Q4K.layout().tile_bytes() }>(|block, lane, out| {
             put_scales(out, lane, block);
             for group in 0..GROUPS {
@@ -129,6 +138,13 @@ fn put_nibbles(out: &mut [u8], lane: usize, words: Words) {
 fn split_nibbles(bytes: &[u8; 16]) -> Words {
     let fours = bytes.as_chunks::<4>().0;
     std::array::from_fn(|at| u32::from_le_bytes(fours[at % 4]) >> (at / 4 * 4) & 0x0F0F_0F0F)
+}
+
+/// A bit for each column of a group, in bytes as its values are: bit g of byte c is that of column 4g + c.
+fn by_columns(bits: u32) -> u32 {
+    /// Puts four bits that lie side by side seven further apart each.
+    const SPREAD: u32 = 1 | 1 << 7 | 1 << 14 | 1 << 21;
+    (0..8).fold(0, |all, run| all | ((bits >> (4 * run) & 15) * SPREAD & 0x0101_0101) << run)
 }
 
 /// The nibbles of a group of Q4_K or Q5_K: runs of 32 bytes, each two groups.

@@ -25,7 +25,9 @@ impl Group {
         let values = std::array::from_fn(|at| match format {
             Format::Q8_0 => group[at / 4 * VECTOR + lane * 4 + at % 4] as i8,
             Format::Q4_0 => nibble(at) as i8 - 8,
-            Format::Q5K => (nibble(at) | (group[NIBBLES + lane * 4 + at % 4] >> (at / 4) & 1) << 4) as i8,
+            Format::Q5_1 | Format::Q5K => {
+                (nibble(at) | (group[NIBBLES + lane * 4 + at % 4] >> (at / 4) & 1) << 4) as i8
+            }
             Format::Q6K => {
                 let upper = group[NIBBLES + at / 16 * VECTOR + lane * 4 + at % 4] >> (2 * (at / 4 % 4)) & 3;
                 (nibble(at) | upper << 4) as i8 - 32
@@ -37,8 +39,11 @@ impl Group {
             Format::Q6K => [0, 1].map(|part| half(0) * f32::from(byte(HALVES, 2 * at + part) as i8)),
             _ => [half(0); 2],
         };
-        let has_minimum = matches!(format, Format::Q4K | Format::Q5K);
-        let minimum = has_minimum.then(|| half(1) * f32::from(byte(2 * HALVES, GROUPS + at)));
+        let minimum = match format {
+            Format::Q5_1 => Some(-half(1)),
+            Format::Q4K | Format::Q5K => Some(half(1) * f32::from(byte(2 * HALVES, GROUPS + at))),
+            _ => None,
+        };
         Self { values, scales, minimum }
     }
 }

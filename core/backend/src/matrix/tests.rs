@@ -49,6 +49,16 @@ fn eight_and_four_bits() {
     check(Format::Q4_0, &block, &low.chain(high).collect::<Vec<_>>());
 }
 
+#[test]
+fn five_bits_with_a_minimum() {
+    // The scale, the minimum, the fifth bits of values 0.. in a word, nibbles as in Q4_0.
+    let values: [u8; 32] = std::array::from_fn(|at| (at * 11 % 32) as u8);
+    let fifth = values.iter().enumerate().fold(0u32, |bits, (at, value)| bits | u32::from(value >> 4) << at);
+    let nibbles = (0..16).map(|at| values[at] & 15 | (values[16 + at] & 15) << 4);
+    let block: Vec<u8> = [TWO, ONE_AND_A_HALF].concat().into_iter().chain(fifth.to_le_bytes()).chain(nibbles).collect();
+    check(Format::Q5_1, &block, &values.map(|value| 2.0 * f32::from(value) + 1.5));
+}
+
 /// Scales and minima of six bits in twelve bytes: four plain of each, then the rest by nibbles and spare upper bits.
 fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> Vec<u8> {
     let mut bytes = vec![0; 12];

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised};
 use crate::kernels::Outputs;
-use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
 use crate::matrix::{Format, Matrix, TILE};
 
 /// Rows from which on the tiles pay; fewer would leave most of them empty.
@@ -127,6 +127,7 @@ pub(super) fn product(_: Amx, matrix: &Matrix, tiles: Range<usize>, x: &Quantise
                 Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out, expanded),
                 Format::Q8_0 => product_of::<Q8_0>(matrix, tiles, x, out, expanded),
                 Format::Q4K => product_of::<Q4K>(matrix, tiles, x, out, expanded),
+                Format::Q5_1 => product_of::<Q5_1>(matrix, tiles, x, out, expanded),
                 Format::Q5K => product_of::<Q5K>(matrix, tiles, x, out, expanded),
                 Format::Q6K => product_of::<Q6K>(matrix, tiles, x, out, expanded),
                 Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),

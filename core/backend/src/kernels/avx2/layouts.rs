@@ -117,6 +117,52 @@ impl Layout for Q8_0 {
     }
 }
 
+/// Nibbles, and their fifth bits behind them.
+#[inline(always)]
+unsafe fn five_bits(group: *const u8) -> [__m256i; 8] {
+    // SAFETY: the caller points at a group of this form.
+    unsafe {
+        let (mut bytes, fifth) = (nibbles(group), vector(group.add(NIBBLES), 0));
+        let bit = _mm256_set1_epi8(16);
+        bytes[0] = _mm256_or_si256(bytes[0], _mm256_and_si256(_mm256_slli_epi16::<4>(fifth), bit));
+        bytes[1] = _mm256_or_si256(bytes[1], _mm256_and_si256(_mm256_slli_epi16::<3>(fifth), bit));
+        bytes[2] = _mm256_or_si256(bytes[2], _mm256_and_si256(_mm256_slli_epi16::<2>(fifth), bit));
+        bytes[3] = _mm256_or_si256(bytes[3], _mm256_and_si256(_mm256_slli_epi16::<1>(fifth), bit));
+        bytes[4] = _mm256_or_si256(bytes[4], _mm256_and_si256(fifth, bit));
+        bytes[5] = _mm256_or_si256(bytes[5], _mm256_and_si256(_mm256_srli_epi16::<1>(fifth), bit));
+        bytes[6] = _mm256_or_si256(bytes[6], _mm256_and_si256(_mm256_srli_epi16::<2>(fifth), bit));
+        bytes[7] = _mm256_or_si256(bytes[7], _mm256_and_si256(_mm256_srli_epi16::<3>(fifth), bit));
+        bytes
+    }
+}
+
+pub(super) struct Q5_1;
+
+impl Layout for Q5_1 {
+    const FORMAT: Format = Format::Q5_1;
+    const OFFSET: i32 = 0;
+    const RUN: usize = 4;
+    const HAS_MINIMA: bool = true;
+
+    #[inline(always)]
+    unsafe fn bytes(block: *const u8, _: usize, half: usize) -> [__m256i; 8] {
+        // SAFETY: the caller's block.
+        unsafe { five_bits(group_of(Self::FORMAT, block, 0, half)) }
+    }
+
+    #[inline(always)]
+    unsafe fn scales(block: *const u8, _: usize, half: usize) -> [__m256; 2] {
+        // SAFETY: the caller's block.
+        [unsafe { halves(block, half) }; 2]
+    }
+
+    #[inline(always)]
+    unsafe fn minima(block: *const u8, _: usize, half: usize) -> __m256 {
+        // SAFETY: the caller's block.
+        unsafe { halves(block.add(HALVES), half) }
+    }
+}
+
 /// The scales of a group of Q4_K or Q5_K, or its minima.
 #[inline(always)]
 unsafe fn k_scales(block: *const u8, of_all: usize, group: usize, half: usize) -> __m256 {
@@ -171,20 +217,7 @@ impl Layout for Q5K {
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize, half: usize) -> [__m256i; 8] {
         // SAFETY: the caller's block.
-        unsafe {
-            let group = group_of(Self::FORMAT, block, group, half);
-            let (mut bytes, fifth) = (nibbles(group), vector(group.add(NIBBLES), 0));
-            let bit = _mm256_set1_epi8(16);
-            bytes[0] = _mm256_or_si256(bytes[0], _mm256_and_si256(_mm256_slli_epi16::<4>(fifth), bit));
-            bytes[1] = _mm256_or_si256(bytes[1], _mm256_and_si256(_mm256_slli_epi16::<3>(fifth), bit));
-            bytes[2] = _mm256_or_si256(bytes[2], _mm256_and_si256(_mm256_slli_epi16::<2>(fifth), bit));
-            bytes[3] = _mm256_or_si256(bytes[3], _mm256_and_si256(_mm256_slli_epi16::<1>(fifth), bit));
-            bytes[4] = _mm256_or_si256(bytes[4], _mm256_and_si256(fifth, bit));
-            bytes[5] = _mm256_or_si256(bytes[5], _mm256_and_si256(_mm256_srli_epi16::<1>(fifth), bit));
-            bytes[6] = _mm256_or_si256(bytes[6], _mm256_and_si256(_mm256_srli_epi16::<2>(fifth), bit));
-            bytes[7] = _mm256_or_si256(bytes[7], _mm256_and_si256(_mm256_srli_epi16::<3>(fifth), bit));
-            bytes
-        }
+        unsafe { five_bits(group_of(Self::FORMAT, block, group, half)) }
     }
 
     #[inline(always)]

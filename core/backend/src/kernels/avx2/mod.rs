@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
 use crate::kernels::Outputs;
-use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
 use crate::kernels::avx2::many::{ROWS, TILES};
 use crate::kernels::avx2::multiply::{Fours, Multiply, Pairs};
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
@@ -84,6 +84,7 @@ unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Qu
             Format::Q4_0 => product_of::<Q4_0, M>(matrix, tiles, x, out),
             Format::Q8_0 => product_of::<Q8_0, M>(matrix, tiles, x, out),
             Format::Q4K => product_of::<Q4K, M>(matrix, tiles, x, out),
+            Format::Q5_1 => product_of::<Q5_1, M>(matrix, tiles, x, out),
             Format::Q5K => product_of::<Q5K, M>(matrix, tiles, x, out),
             Format::Q6K => product_of::<Q6K, M>(matrix, tiles, x, out),
             Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),

@@ -102,6 +102,51 @@ impl Layout for Q8_0 {
     }
 }
 
+/// Nibbles, and their fifth bits behind them.
+#[inline(always)]
+unsafe fn five_bits(group: *const u8) -> [__m512i; 8] {
+    // SAFETY: the caller points at a group of this form.
+    unsafe {
+        let (mut bytes, fifth) = (nibbles(group), vector(group.add(NIBBLES), 0));
+        let bit = _mm512_set1_epi8(16);
+        bytes[0] = _mm512_or_si512(bytes[0], _mm512_and_si512(_mm512_slli_epi16::<4>(fifth), bit));
+        bytes[1] = _mm512_or_si512(bytes[1], _mm512_and_si512(_mm512_slli_epi16::<3>(fifth), bit));
+        bytes[2] = _mm512_or_si512(bytes[2], _mm512_and_si512(_mm512_slli_epi16::<2>(fifth), bit));
+        bytes[3] = _mm512_or_si512(bytes[3], _mm512_and_si512(_mm512_slli_epi16::<1>(fifth), bit));
+        bytes[4] = _mm512_or_si512(bytes[4], _mm512_and_si512(fifth, bit));
+        bytes[5] = _mm512_or_si512(bytes[5], _mm512_and_si512(_mm512_srli_epi16::<1>(fifth), bit));
+        bytes[6] = _mm512_or_si512(bytes[6], _mm512_and_si512(_mm512_srli_epi16::<2>(fifth), bit));
+        bytes[7] = _mm512_or_si512(bytes[7], _mm512_and_si512(_mm512_srli_epi16::<3>(fifth), bit));
+        bytes
+    }
+}
+
+pub(in crate::kernels) struct Q5_1;
+
+impl Layout for Q5_1 {
+    const FORMAT: Format = Format::Q5_1;
+    const OFFSET: i32 = 0;
+    const HAS_MINIMA: bool = true;
+
+    #[inline(always)]
+    unsafe fn bytes(block: *const u8, _: usize) -> [__m512i; 8] {
+        // SAFETY: the caller's block.
+        unsafe { five_bits(group_of(Self::FORMAT, block, 0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn scales(block: *const u8, _: usize) -> [__m512; 2] {
+        // SAFETY: the caller's block.
+        [unsafe { halves(block) }; 2]
+    }
+
+    #[inline(always)]
+    unsafe fn minima(block: *const u8, _: usize) -> __m512 {
+        // SAFETY: the caller's block.
+        unsafe { halves(block.add(HALVES)) }
+    }
+}
+
 /// The scales of a group of Q4_K or Q5_K, or its minima.
 #[inline(always)]
 unsafe fn k_scales(block: *const u8, of_all: usize, group: usize) -> __m512 {
@@ -154,20 +199,7 @@ impl Layout for Q5K {
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize) -> [__m512i; 8] {
         // SAFETY: the caller's block.
-        unsafe {
-            let group = group_of(Self::FORMAT, block, group);
-            let (mut bytes, fifth) = (nibbles(group), vector(group.add(NIBBLES), 0));
-            let bit = _mm512_set1_epi8(16);
-            bytes[0] = _mm512_or_si512(bytes[0], _mm512_and_si512(_mm512_slli_epi16::<4>(fifth), bit));
-            bytes[1] = _mm512_or_si512(bytes[1], _mm512_and_si512(_mm512_slli_epi16::<3>(fifth), bit));
-            bytes[2] = _mm512_or_si512(bytes[2], _mm512_and_si512(_mm512_slli_epi16::<2>(fifth), bit));
-            bytes[3] = _mm512_or_si512(bytes[3], _mm512_and_si512(_mm512_slli_epi16::<1>(fifth), bit));
-            bytes[4] = _mm512_or_si512(bytes[4], _mm512_and_si512(fifth, bit));
-            bytes[5] = _mm512_or_si512(bytes[5], _mm512_and_si512(_mm512_srli_epi16::<1>(fifth), bit));
-            bytes[6] = _mm512_or_si512(bytes[6], _mm512_and_si512(_mm512_srli_epi16::<2>(fifth), bit));
-            bytes[7] = _mm512_or_si512(bytes[7], _mm512_and_si512(_mm512_srli_epi16::<3>(fifth), bit));
-            bytes
-        }
+        unsafe { five_bits(group_of(Self::FORMAT, block, group)) }
     }
 
     #[inline(always)]

@@ -147,6 +147,34 @@ impl Layout for Q8_0 {
     }
 }
 
+/// Where the fifth bits of a group stand.
+const FIFTH: usize = NIBBLES / VECTOR;
+
+pub(super) struct Q5_1;
+
+impl Layout for Q5_1 {
+    const FORMAT: Format = Format::Q5_1;
+    const HAS_MINIMA: bool = true;
+
+    #[inline(always)]
+    unsafe fn columns(block: *const u8, _: usize, index: usize) -> Columns {
+        // SAFETY: the caller's block.
+        unsafe { nibbles(group_of(Self::FORMAT, block, 0), index, Some((FIFTH, 4 - index as i8, 1 << 4))) }
+    }
+
+    #[inline(always)]
+    unsafe fn scales(block: *const u8, _: usize, _: usize) -> Row {
+        // SAFETY: the caller's block.
+        unsafe { halves(block) }
+    }
+
+    #[inline(always)]
+    unsafe fn minima(block: *const u8, _: usize) -> Row {
+        // SAFETY: the caller's block.
+        unsafe { halves(block.add(HALVES)) }
+    }
+}
+
 /// The scales of a group of Q4_K or Q5_K, or its minima.
 #[inline(always)]
 unsafe fn k_scales(block: *const u8, of_all: usize, group: usize) -> Row {
@@ -196,7 +224,6 @@ impl Layout for Q5K {
 
     #[inline(always)]
     unsafe fn columns(block: *const u8, group: usize, index: usize) -> Columns {
-        const FIFTH: usize = NIBBLES / VECTOR;
         // SAFETY: the caller's block.
         unsafe { nibbles(group_of(Self::FORMAT, block, group), index, Some((FIFTH, 4 - index as i8, 1 << 4))) }
     }

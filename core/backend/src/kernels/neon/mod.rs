@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
 use crate::kernels::Outputs;
-use crate::kernels::neon::layouts::{Layout, Q4_0, Q4K, Q5K, Q6K, Q8_0};
+use crate::kernels::neon::layouts::{Layout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
 use crate::matrix::{Format, Matrix, TILE};
 
 /// What a processor has for bytes.
@@ -162,6 +162,7 @@ pub(super) fn product(bytes: Bytes, matrix: &Matrix, tiles: Range<usize>, x: &Qu
                 Format::Q4_0 => $product::<Q4_0>(matrix, tiles, x, out),
                 Format::Q8_0 => $product::<Q8_0>(matrix, tiles, x, out),
                 Format::Q4K => $product::<Q4K>(matrix, tiles, x, out),
+                Format::Q5_1 => $product::<Q5_1>(matrix, tiles, x, out),
                 Format::Q5K => $product::<Q5K>(matrix, tiles, x, out),
                 Format::Q6K => $product::<Q6K>(matrix, tiles, x, out),
                 Format::F32 | Format::F16 | Format::Bf16 => unreachable!("floats have kernels of their own"),
