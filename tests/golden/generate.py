@@ -15,6 +15,7 @@ import models
 import prompts
 import representation
 import schemes
+import tensor_types
 import tokens
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
@@ -26,6 +27,7 @@ def main():
     transformers.logging.disable_progress_bar()
     (GOLDEN / "logits").mkdir(exist_ok=True)
     models.write_models(FIXTURES, GOLDEN)
+    tensor_types.write_tensor_types(GOLDEN)
     tokens.write_tokens(GOLDEN)
     schemes.write_schemes(FIXTURES, GOLDEN)
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)

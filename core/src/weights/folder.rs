@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use candle_core::quantized::GgmlDType;
 use causerie_backend::ModelFile;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::weights::tensor_type::{self, TensorType};
 use crate::weights::tensors::{Content, Part, Stated, unreadable};
 
 /// Text files beside the weights; real ones hold a few MiB.
@@ -30,7 +30,7 @@ pub(crate) struct Folder {
 
 struct Entry {
     file: usize,
-    dtype: GgmlDType,
+    tensor_type: &'static TensorType,
     shape: Vec<usize>,
     bytes: std::ops::Range<usize>,
 }
@@ -52,10 +52,10 @@ impl Folder {
         let file = ModelFile::open(path).map_err(unreadable(path))?;
         let (start, metadata) = read_header(&file).map_err(|err| SdkError::new(err.kind(), place()).caused_by(err))?;
         for (name, info) in metadata.tensors() {
-            let dtype = match info.dtype {
-                Dtype::F32 => GgmlDType::F32,
-                Dtype::F16 => GgmlDType::F16,
-                Dtype::BF16 => GgmlDType::BF16,
+            let tensor_type = match info.dtype {
+                Dtype::F32 => &tensor_type::F32,
+                Dtype::F16 => &tensor_type::F16,
+                Dtype::BF16 => &tensor_type::BF16,
                 other => {
                     self.unread.insert(name.clone(), other);
                     continue;
@@ -65,7 +65,7 @@ impl Folder {
                 return Err(SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is empty, in {}", place())));
             }
             let bytes = start + info.data_offsets.0..start + info.data_offsets.1;
-            let entry = Entry { file: self.files.len(), dtype, shape: info.shape.clone(), bytes };
+            let entry = Entry { file: self.files.len(), tensor_type, shape: info.shape.clone(), bytes };
             if self.tensors.insert(name.clone(), entry).is_some() {
                 return Err(SdkError::new(
                     ErrorKind::ModelLoad,
@@ -102,7 +102,11 @@ impl Folder {
 
     pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
         let tensors = self.tensors.values();
-        tensors.map(|tensor| Stated { dtype: tensor.dtype, shape: &tensor.shape, n_bytes: tensor.bytes.len() })
+        tensors.map(|tensor| Stated {
+            tensor_type: tensor.tensor_type,
+            shape: &tensor.shape,
+            n_bytes: tensor.bytes.len(),
+        })
     }
 
     /// The type of a tensor that cannot be read.
@@ -112,7 +116,7 @@ impl Folder {
 
     pub(super) fn part(&self, name: &str) -> Option<Part<'_>> {
         let entry = self.tensors.get(name)?;
-        Some(Part { dtype: entry.dtype, bytes: entry.bytes.clone(), content: &self.files[entry.file] })
+        Some(Part { tensor_type: entry.tensor_type, bytes: entry.bytes.clone(), content: &self.files[entry.file] })
     }
 }
 

@@ -3,6 +3,7 @@
 mod folder;
 mod gguf;
 mod location;
+mod tensor_type;
 mod tensors;
 
 use std::borrow::Cow;

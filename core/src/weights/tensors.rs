@@ -10,6 +10,7 @@ use candle_core::{Device, Tensor};
 use causerie_backend::{Cpu, Format, Matrix, ModelFile};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::weights::tensor_type::TensorType;
 
 /// Bytes of a tensor that are read at a time where they become other numbers.
 const STRETCH: usize = 4 << 20;
@@ -26,7 +27,7 @@ pub(crate) struct MatrixPlace<'a> {
 
 /// The bytes of a tensor, or of a part of it, where they lie.
 pub(super) struct Part<'a> {
-    pub(super) dtype: GgmlDType,
+    pub(super) tensor_type: &'static TensorType,
     pub(super) bytes: Range<usize>,
     pub(super) content: &'a Content,
 }
@@ -61,7 +62,7 @@ impl Part<'_> {
         match self.unquantised().map_err(cut_short(name))? {
             Some(floats) => Ok(floats),
             None => {
-                let n = self.bytes.len() / self.dtype.type_size() * self.dtype.block_size();
+                let n = self.bytes.len() / self.tensor_type.block_bytes * self.tensor_type.block;
                 let values = self.blocks(name, &[n], &Device::Cpu)?.dequantize(&Device::Cpu);
                 values.and_then(|values| values.to_vec1()).map_err(loading(name))
             }
@@ -75,85 +76,78 @@ impl Part<'_> {
             return Tensor::from_vec(floats, &shape, device).map(QMatMul::Tensor).map_err(loading(name));
         }
         let blocks = self.blocks(name, &shape, device)?;
-        if !has_products(self.dtype, &shape) {
+        if !has_products(self.tensor_type.kept_as, &shape) {
             return blocks.dequantize(device).map(QMatMul::Tensor).map_err(loading(name));
         }
         QMatMul::from_qtensor(blocks).map_err(loading(name))
     }
 
-    /// The matrix as the native kernels have it. Types that they do not know become f32.
+    /// The matrix as the native kernels have it.
     pub(super) fn packed(&self, place: &MatrixPlace<'_>, cpu: &Cpu) -> Result<Matrix> {
-        let packed = match native_format(self.dtype) {
-            Some(format) => {
-                let start = self.bytes.start;
-                cpu.matrix(format, place.shape, |part| self.content.part(start + part.start..start + part.end))
-            }
-            None => {
-                let bytes: Vec<u8> = self.floats(place.name)?.iter().flat_map(|x| x.to_le_bytes()).collect();
-                cpu.matrix(Format::F32, place.shape, |part| Ok(&bytes[part]))
-            }
-        };
+        let packed = cpu.matrix(self.tensor_type.kept_as, place.shape, |kept| {
+            let [start, end] = [kept.start, kept.end].map(|at| self.bytes.start + self.tensor_type.bytes_in_file(at));
+            self.content.part(start..end).map(|blocks| self.tensor_type.to_kept(blocks))
+        });
         packed.map_err(cut_short(place.name))
     }
 
     /// The values of a type that is widened to f32; `None` for quantised types.
     fn unquantised(&self) -> io::Result<Option<Vec<f32>>> {
-        if floats_from_bytes(self.dtype, &[]).is_none() {
+        let format = self.tensor_type.kept_as;
+        if format.is_quantised() {
             return Ok(None);
         }
-        let mut floats = Vec::with_capacity(self.bytes.len() / self.dtype.type_size());
+        let mut floats = Vec::with_capacity(self.bytes.len() / self.tensor_type.block_bytes);
         for start in self.bytes.clone().step_by(STRETCH) {
             let bytes = self.content.part(start..self.bytes.end.min(start + STRETCH))?;
-            floats.extend(floats_from_bytes(self.dtype, &bytes).unwrap_or_default());
+            floats.extend(floats_from_bytes(format, &bytes));
         }
         Ok(Some(floats))
     }
 
     fn blocks(&self, name: &str, shape: &[usize], device: &Device) -> Result<QTensor> {
         let bytes = self.content.part(self.bytes.clone()).map_err(cut_short(name))?;
+        let bytes = self.tensor_type.to_kept(bytes);
         // candle casts the bytes to blocks of at most four-byte alignment, and panics where they do not lie so.
         let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(4);
         let bytes = if is_aligned(&bytes) { bytes } else { Cow::Owned(bytes.to_vec()) };
         if !is_aligned(&bytes) {
             return Err(SdkError::new(ErrorKind::Internal, format!("tensor {name} cannot be aligned")));
         }
-        QStorage::from_data(bytes, device, self.dtype)
+        QStorage::from_data(bytes, device, of_candle(self.tensor_type.kept_as))
             .and_then(|storage| QTensor::new(storage, shape))
             .map_err(loading(name))
     }
 }
 
-/// The native kernels' name of a type.
-fn native_format(dtype: GgmlDType) -> Option<Format> {
-    match dtype {
-        GgmlDType::F32 => Some(Format::F32),
-        GgmlDType::F16 => Some(Format::F16),
-        GgmlDType::BF16 => Some(Format::Bf16),
-        GgmlDType::Q8_0 => Some(Format::Q8_0),
-        GgmlDType::Q4_0 => Some(Format::Q4_0),
-        GgmlDType::Q4K => Some(Format::Q4K),
-        GgmlDType::Q5K => Some(Format::Q5K),
-        GgmlDType::Q6K => Some(Format::Q6K),
-        _ => None,
+/// candle's name of a format.
+fn of_candle(format: Format) -> GgmlDType {
+    match format {
+        Format::F32 => GgmlDType::F32,
+        Format::F16 => GgmlDType::F16,
+        Format::Bf16 => GgmlDType::BF16,
+        Format::Q8_0 => GgmlDType::Q8_0,
+        Format::Q4_0 => GgmlDType::Q4_0,
+        Format::Q5_1 => GgmlDType::Q5_1,
+        Format::Q4K => GgmlDType::Q4K,
+        Format::Q5K => GgmlDType::Q5K,
+        Format::Q6K => GgmlDType::Q6K,
     }
 }
 
-/// The values of an unquantised tensor, widened to f32; `None` for quantised types. Bytes of any alignment will do.
-fn floats_from_bytes(dtype: GgmlDType, bytes: &[u8]) -> Option<Vec<f32>> {
-    let pairs = || bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    match dtype {
-        GgmlDType::F32 => {
-            Some(bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect())
-        }
-        GgmlDType::F16 => Some(pairs().map(|bits| half::f16::from_bits(bits).to_f32()).collect()),
-        GgmlDType::BF16 => Some(pairs().map(|bits| half::bf16::from_bits(bits).to_f32()).collect()),
-        _ => None,
+/// The values of an unquantised tensor, widened to f32. Bytes of any alignment will do.
+fn floats_from_bytes(format: Format, bytes: &[u8]) -> Vec<f32> {
+    let pairs = || bytes.as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair));
+    match format {
+        Format::F16 => pairs().map(|bits| half::f16::from_bits(bits).to_f32()).collect(),
+        Format::Bf16 => pairs().map(|bits| half::bf16::from_bits(bits).to_f32()).collect(),
+        _ => bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
     }
 }
 
 /// A tensor as a header states it.
 pub(crate) struct Stated<'a> {
-    pub(crate) dtype: GgmlDType,
+    pub(crate) tensor_type: &'static TensorType,
     /// Outermost first.
     pub(crate) shape: &'a [usize],
     /// In the file.
@@ -165,44 +159,21 @@ impl Stated<'_> {
         self.shape.iter().map(|size| *size as u64).product() // no overflow: the header was checked
     }
 
-    /// Bytes once loaded on the CPU: matrices in the format that the native kernels have for their type, all else as f32.
+    /// Bytes once loaded on the CPU: matrices in the format that their type is kept as, all else as f32.
     pub(crate) fn n_bytes_loaded(&self) -> u64 {
         let Some((columns, outer)) = self.shape.split_last().filter(|(_, outer)| !outer.is_empty()) else {
             return 4 * self.n_values();
         };
-        let format = native_format(self.dtype).unwrap_or(Format::F32);
         let n_rows = outer.iter().try_fold(1usize, |n_rows, size| n_rows.checked_mul(*size));
-        let n_bytes = n_rows.and_then(|n_rows| format.matrix_bytes((n_rows, *columns)));
+        let n_bytes = n_rows.and_then(|n_rows| self.tensor_type.kept_as.matrix_bytes((n_rows, *columns)));
         n_bytes.map_or(u64::MAX, |n_bytes| n_bytes as u64)
-    }
-
-    /// The type's name, as in llama.cpp's files.
-    pub(crate) fn type_name(&self) -> &'static str {
-        match self.dtype {
-            GgmlDType::F32 => "F32",
-            GgmlDType::F16 => "F16",
-            GgmlDType::BF16 => "BF16",
-            GgmlDType::Q4_0 => "Q4_0",
-            GgmlDType::Q4_1 => "Q4_1",
-            GgmlDType::Q5_0 => "Q5_0",
-            GgmlDType::Q5_1 => "Q5_1",
-            GgmlDType::Q8_0 => "Q8_0",
-            GgmlDType::Q8_1 => "Q8_1",
-            GgmlDType::Q2K => "Q2_K",
-            GgmlDType::Q3K => "Q3_K",
-            GgmlDType::Q4K => "Q4_K",
-            GgmlDType::Q5K => "Q5_K",
-            GgmlDType::Q6K => "Q6_K",
-            GgmlDType::Q8K => "Q8_K",
-        }
     }
 }
 
 /// Whether candle multiplies with a quantised matrix. Built for debugging, it panics on rows of an odd number of blocks
-/// of some types, and none of its products work after.
-fn has_products(dtype: GgmlDType, shape: &[usize]) -> bool {
-    let is_paired = matches!(dtype, GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1);
-    !is_paired || shape.last().is_none_or(|columns| columns.is_multiple_of(2 * dtype.block_size()))
+/// of Q5_1, and none of its products work after.
+fn has_products(format: Format, shape: &[usize]) -> bool {
+    format != Format::Q5_1 || shape.last().is_none_or(|columns| columns.is_multiple_of(2 * format.block()))
 }
 
 /// Turns candle's error about a tensor into ours.

@@ -70,7 +70,7 @@ pub(crate) const HALVES: usize = 32;
 
 impl Format {
     /// Values of a block.
-    pub fn block(self) -> usize {
+    pub const fn block(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => 1,
             Self::Q8_0 | Self::Q4_0 | Self::Q5_1 => GROUP,
@@ -98,7 +98,7 @@ impl Format {
     }
 
     /// Bytes of a row in a file.
-    pub fn row_bytes(self, n_columns: usize) -> usize {
+    pub const fn row_bytes(self, n_columns: usize) -> usize {
         n_columns / self.block() * self.layout().in_file
     }
 

@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use candle_core::quantized::GgmlDType;
-
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::weights::tensor_type::TensorType;
 
 /// Real headers hold a few MiB, most of it vocabulary.
 pub(super) const LONGEST_HEADER: usize = 64 << 20;
@@ -43,7 +42,7 @@ pub(crate) struct ValueEntry {
 
 /// A tensor of the file.
 pub(crate) struct TensorEntry {
-    pub(crate) dtype: GgmlDType,
+    pub(crate) tensor_type: &'static TensorType,
     /// Outermost first: `(rows, columns)` for a matrix.
     pub(crate) shape: Vec<usize>,
     pub(crate) bytes: Range<usize>,
@@ -117,7 +116,7 @@ fn alignment(bytes: &[u8], values: &HashMap<String, ValueEntry>) -> Result<usize
 /// A tensor as the header states it, not yet placed in the file.
 struct Stated {
     name: String,
-    dtype: GgmlDType,
+    tensor_type: &'static TensorType,
     shape: Vec<usize>,
     offset: usize,
     size: usize,
@@ -136,71 +135,26 @@ fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Stated>> {
             shape.push(cursor.length()?);
         }
         shape.reverse(); // the file states the innermost first
-        let dtype = dtype(cursor.u32()?, &name)?;
-        let size = size(&shape, dtype)
-            .ok_or_else(|| broken(format!("tensor {name} of shape {shape:?} does not make whole {dtype:?} blocks")))?;
-        tensors.push(Stated { name, dtype, shape, offset: cursor.length()?, size });
+        let tensor_type = TensorType::of_gguf(cursor.u32()?).map_err(|unread| {
+            broken(format!("tensor {name} has quantisation type {unread}, which is not supported"))
+        })?;
+        let size = size(&shape, tensor_type).ok_or_else(|| {
+            let type_name = tensor_type.name;
+            broken(format!("tensor {name} of shape {shape:?} does not make whole {type_name} blocks"))
+        })?;
+        tensors.push(Stated { name, tensor_type, shape, offset: cursor.length()?, size });
     }
     Ok(tensors)
 }
 
-/// Types of the format that candle has no products for, by number and name.
-const UNSUPPORTED: [(u32, &str); 21] = [
-    (9, "Q8_1"),
-    (15, "Q8_K"),
-    (16, "IQ2_XXS"),
-    (17, "IQ2_XS"),
-    (18, "IQ3_XXS"),
-    (19, "IQ1_S"),
-    (20, "IQ4_NL"),
-    (21, "IQ3_S"),
-    (22, "IQ2_S"),
-    (23, "IQ4_XS"),
-    (24, "I8"),
-    (25, "I16"),
-    (26, "I32"),
-    (27, "I64"),
-    (28, "F64"),
-    (29, "IQ1_M"),
-    (34, "TQ1_0"),
-    (35, "TQ2_0"),
-    (39, "MXFP4"),
-    (40, "NVFP4"),
-    (41, "Q1_0"),
-];
-
-/// The types that llama.cpp's files use and candle computes with.
-fn dtype(number: u32, tensor: &str) -> Result<GgmlDType> {
-    Ok(match number {
-        0 => GgmlDType::F32,
-        1 => GgmlDType::F16,
-        2 => GgmlDType::Q4_0,
-        3 => GgmlDType::Q4_1,
-        6 => GgmlDType::Q5_0,
-        7 => GgmlDType::Q5_1,
-        8 => GgmlDType::Q8_0,
-        10 => GgmlDType::Q2K,
-        11 => GgmlDType::Q3K,
-        12 => GgmlDType::Q4K,
-        13 => GgmlDType::Q5K,
-        14 => GgmlDType::Q6K,
-        30 => GgmlDType::BF16,
-        _ => {
-            let name = UNSUPPORTED.iter().find(|(unsupported, _)| *unsupported == number);
-            let name = name.map_or(number.to_string(), |(_, name)| (*name).to_owned());
-            return Err(broken(format!("tensor {tensor} has quantisation type {name}, which is not supported")));
-        }
-    })
-}
-
 /// Bytes of a tensor; `None` when a dimension is 0, a product overflows, or rows do not divide into blocks.
-fn size(shape: &[usize], dtype: GgmlDType) -> Option<usize> {
+fn size(shape: &[usize], tensor_type: &TensorType) -> Option<usize> {
     let columns = *shape.last()?;
     let elements = shape.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim))?;
-    if elements == 0 || !columns.is_multiple_of(dtype.block_size()) {
+    if elements == 0 || !columns.is_multiple_of(tensor_type.block) {
         return None;
     }
-    (elements / dtype.block_size()).checked_mul(dtype.type_size())
+    (elements / tensor_type.block).checked_mul(tensor_type.block_bytes)
 }
 
 /// Checks that every tensor lies in the file, aligned, and on bytes of its own.
@@ -213,7 +167,7 @@ fn place(
     stated.sort_by_key(|tensor| tensor.offset);
     let mut tensors = HashMap::new();
     let mut free_from = start;
-    for Stated { name, dtype, shape, offset, size } in stated {
+    for Stated { name, tensor_type, shape, offset, size } in stated {
         let range = start.checked_add(offset).and_then(|from| Some(from..from.checked_add(size)?));
         let bytes = range.filter(|range| range.end <= file_size).ok_or_else(|| {
             broken(format!("tensor {name} of {size} bytes at offset {offset} reaches beyond the file's end"))
@@ -225,7 +179,7 @@ fn place(
             return Err(broken(format!("tensor {name} overlaps another")));
         }
         free_from = bytes.end;
-        if tensors.insert(name.clone(), TensorEntry { dtype, shape, bytes }).is_some() {
+        if tensors.insert(name.clone(), TensorEntry { tensor_type, shape, bytes }).is_some() {
             return Err(broken(format!("tensor {name} stands twice")));
         }
     }

@@ -155,12 +155,16 @@ impl GgufFile {
 
     pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
         let tensors = self.header.tensors.values();
-        tensors.map(|tensor| Stated { dtype: tensor.dtype, shape: &tensor.shape, n_bytes: tensor.bytes.len() })
+        tensors.map(|tensor| Stated {
+            tensor_type: tensor.tensor_type,
+            shape: &tensor.shape,
+            n_bytes: tensor.bytes.len(),
+        })
     }
 
     pub(in crate::weights) fn part(&self, name: &str) -> Option<Part<'_>> {
         let tensor = self.header.tensors.get(name)?;
-        Some(Part { dtype: tensor.dtype, bytes: tensor.bytes.clone(), content: &self.content })
+        Some(Part { tensor_type: tensor.tensor_type, bytes: tensor.bytes.clone(), content: &self.content })
     }
 }
 

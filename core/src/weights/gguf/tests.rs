@@ -122,7 +122,7 @@ fn tensors_lie_in_the_file_aligned_and_apart() {
 
 #[test]
 fn unknown_types_are_named() {
-    check_refused(Writer::new(1, 0).tensor("t", &[32], 20, 0).weights(64), "tensor t has quantisation type IQ4_NL");
+    check_refused(Writer::new(1, 0).tensor("t", &[32], 18, 0).weights(64), "tensor t has quantisation type IQ3_XXS");
     check_refused(Writer::new(1, 0).tensor("t", &[32], 99, 0).weights(64), "tensor t has quantisation type 99");
     check_refused(Writer::new(0, 1).text("a").u32(13), "metadata type 13 is unknown");
 }
