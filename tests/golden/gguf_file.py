@@ -60,10 +60,11 @@ def add_matrix(writer, name, values, quantisation, random):
     writer.add_tensor(gguf_name(name), raw, raw_dtype=quantisation)
 
 
-def write(path, shape, vocabulary, template, weights, quantisation, output_norm="token_embd_norm"):
-    """K-quants keep the norms and the convolutions of `weights`; their matrices are drawn anew."""
+def write(path, shape, vocabulary, template, weights, quantisation, output_norm="token_embd_norm", most_tensors=0):
+    """K-quants keep the norms and the convolutions of `weights`; their matrices are drawn anew. With `most_tensors`, the
+    model is split into files of so many each."""
     random = np.random.default_rng(shape.seed)
-    writer = gguf.GGUFWriter(path, "lfm2")
+    writer = gguf.GGUFWriter(path, "lfm2", split_max_tensors=most_tensors)
     add_metadata(writer, shape, vocabulary, template, quantisation)
     for name, values in weights.items():
         if "conv.conv" in name:

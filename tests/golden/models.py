@@ -37,6 +37,8 @@ def write_models(fixtures, golden):
         gguf_file.write(path, shape, vocabulary, template, weights, quantisation, output_norm)
         model = model_of(shape, gguf_file.read(path, weights))
         logits.write(records / f"{name}.json", logits.reference(path.name, model, logits.prompt(shape.seed)))
+    weights = random_weights(SMALL)
+    gguf_file.write(folder / "lfm2-split.gguf", SMALL, vocabulary, template, weights, Type.Q4_0, most_tensors=20)
     for name, shape, write in [
         ("lfm2-hf", SMALL, checkpoint.write_single),
         ("lfm2-hf-sharded", SHARDED, checkpoint.write_sharded),

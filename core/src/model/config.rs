@@ -114,7 +114,8 @@ fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) ->
         None => stated.count(&["original_max_position_embeddings"])?.unwrap_or(context_size),
     };
     let scaling = match scaling_kind {
-        "default" => RopeScaling::None,
+        // Dynamic scaling begins behind the context that a conversation can have.
+        "default" | "dynamic" => RopeScaling::None,
         "linear" => RopeScaling::Linear { factor: stated.needed_number(&["factor"])? },
         "llama3" => RopeScaling::Llama3 {
             factor: stated.needed_number(&["factor"])?,

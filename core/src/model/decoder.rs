@@ -89,7 +89,10 @@ pub(crate) fn head(weights: &Weights, architecture: &Architecture) -> Option<&'s
         Weights::Gguf(_) => "output.weight",
         Weights::Folder(_) => "lm_head.weight",
     };
-    // Where nothing is stated, the tensor tells.
-    let is_tied = architecture.is_tied.unwrap_or_else(|| weights.shape(name).is_none());
+    // Where nothing is stated, the tensor tells. A matrix of other values was trained after the two were tied.
+    let is_tied = match architecture.is_tied {
+        None => weights.shape(name).is_none(),
+        Some(is_tied) => is_tied && !weights.differ(name, embedding(weights)),
+    };
     (!is_tied).then_some(name)
 }

@@ -12,9 +12,6 @@ use crate::weights::GgufFile;
 const SIGMOID: usize = 2;
 
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
-    if let Some(n_parts) = file.count("split.count")?.filter(|n_parts| 1 < *n_parts) {
-        return Err(wrong(format!("the model is split into {n_parts} files, which is not supported")));
-    }
     let family = match file.text("general.architecture")? {
         Some(name) => FAMILIES.iter().find(|family| family.gguf == name),
         None => return Err(wrong("metadata general.architecture is missing")),
@@ -107,7 +104,10 @@ impl Keys<'_> {
 
     fn yarn(&self, factor: f64, context_size: usize) -> Result<Yarn> {
         let number = |key: &str| Ok::<_, crate::error::SdkError>(self.float(key)?.map(f64::from));
-        let attention_factor = match number("rope.scaling.yarn_attn_factor")? {
+        // llama.cpp's converter writes two settings of config.json under this key: attention_factor, and attn_factor, which
+        // is below 1 and which transformers does not heed.
+        let whole = number("rope.scaling.yarn_attn_factor")?.filter(|whole| 1.0 <= *whole);
+        let attention_factor = match whole {
             Some(whole) => whole,
             None => {
                 let multiplier = number("rope.scaling.yarn_log_multiplier")?.filter(|multiplier| *multiplier != 0.0);

@@ -130,13 +130,10 @@ impl Tokenizer {
             }
         }
         let n_tokens = parts.texts.len();
-        if let Some(id) = parts.bos_id.iter().chain(&parts.end_ids).find(|id| n_tokens <= **id as usize) {
-            return Err(SdkError::new(
-                ErrorKind::ModelLoad,
-                format!("token id {id} is outside the vocabulary of {n_tokens} tokens"),
-            ));
-        }
+        // Models that were given another vocabulary may still state ids of the one before.
+        let is_known = |id: &u32| (*id as usize) < n_tokens;
         let mut end_ids = parts.end_ids;
+        end_ids.retain(is_known);
         let eos_id = end_ids.first().copied();
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)?.first()));
         end_ids.sort_unstable();
@@ -150,7 +147,7 @@ impl Tokenizer {
             unknown_id: parts.unknown_id,
             control_ids,
             byte_ids,
-            bos_id: parts.bos_id,
+            bos_id: parts.bos_id.filter(is_known),
             adds_bos: parts.adds_bos,
             eos_id,
             end_ids,

@@ -138,17 +138,16 @@ fn read_header(file: &ModelFile) -> Result<(usize, Metadata)> {
     Ok((start, metadata))
 }
 
-/// The one safetensors file of a folder, or those that its index lists.
+/// The one safetensors file of a folder, or else those that its index lists: an index may be left from before the model was
+/// saved anew.
 fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let Some(index) = read_json(&folder.join("model.safetensors.index.json"))? else {
-        let single = folder.join("model.safetensors");
-        return match single.exists() {
-            true => Ok(vec![single]),
-            false => {
-                Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model.safetensors in {}", folder.display())))
-            }
-        };
-    };
+    let single = folder.join("model.safetensors");
+    if single.exists() {
+        return Ok(vec![single]);
+    }
+    let index = read_json(&folder.join("model.safetensors.index.json"))?.ok_or_else(|| {
+        SdkError::new(ErrorKind::ModelNotFound, format!("no model.safetensors in {}", folder.display()))
+    })?;
     let wrong = |rule: &str| {
         SdkError::new(ErrorKind::ModelLoad, format!("model.safetensors.index.json in {}: {rule}", folder.display()))
     };

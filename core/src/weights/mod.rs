@@ -84,6 +84,12 @@ impl Weights {
         self.place(place)?.packed(place, cpu)
     }
 
+    /// Whether both tensors are there, with different bytes.
+    pub(crate) fn differ(&self, a: &str, b: &str) -> bool {
+        let [Ok(a), Ok(b)] = [a, b].map(|name| self.part(name, None)) else { return false };
+        !a.is_same(&b)
+    }
+
     fn place(&self, place: &MatrixPlace<'_>) -> Result<Part<'_>> {
         let (rows, columns) = place.shape;
         match place.of_stack {

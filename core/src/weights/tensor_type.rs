@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use causerie_backend::Format;
 use half::f16;
 
+/// Appends the blocks that a block of the file becomes.
+type Recode = fn(&[u8], &mut Vec<u8>);
+
 /// A type of tensors in files.
 pub(crate) struct TensorType {
     /// In GGUF files.
@@ -21,8 +24,7 @@ pub(crate) struct TensorType {
     pub(crate) block_bytes: usize,
     /// As what the values are kept.
     pub(crate) kept_as: Format,
-    /// Appends the blocks of that form which a block becomes.
-    recode: Option<fn(&[u8], &mut Vec<u8>)>,
+    recode: Option<Recode>,
 }
 
 pub(crate) static F32: TensorType = kept(0, "F32", Format::F32);
@@ -82,7 +84,7 @@ const fn recoded(
     name: &'static str,
     (block, block_bytes): (usize, usize),
     kept_as: Format,
-    recode: fn(&[u8], &mut Vec<u8>),
+    recode: Recode,
 ) -> TensorType {
     TensorType { number, name, block, block_bytes, kept_as, recode: Some(recode) }
 }

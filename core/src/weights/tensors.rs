@@ -91,6 +91,18 @@ impl Part<'_> {
         packed.map_err(cut_short(place.name))
     }
 
+    /// Whether the bytes are those of another part, and mean the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let stretches = |part: &Self| {
+            let end = part.bytes.end;
+            part.bytes.clone().step_by(STRETCH).map(move |start| start..end.min(start + STRETCH))
+        };
+        let is_same = |(a, b)| matches!((self.content.part(a), other.content.part(b)), (Ok(a), Ok(b)) if a == b);
+        std::ptr::eq(self.tensor_type, other.tensor_type)
+            && self.bytes.len() == other.bytes.len()
+            && stretches(self).zip(stretches(other)).all(is_same)
+    }
+
     /// The values of a type that is widened to f32; `None` for quantised types.
     fn unquantised(&self) -> io::Result<Option<Vec<f32>>> {
         let format = self.tensor_type.kept_as;

@@ -9,7 +9,7 @@ use super::Scratch;
 use crate::fixture;
 
 /// A folder with a good model, to be broken.
-fn folder(name: &str) -> Scratch {
+pub(super) fn folder(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     for entry in fs::read_dir(fixture("models/lfm2-hf")).unwrap() {
         let entry = entry.unwrap();
@@ -25,13 +25,14 @@ fn check_refused(scratch: &Scratch, kind: ErrorKind, expect: &str) {
     assert!(err.to_string().contains(expect), "{err}");
 }
 
-/// Writes the weights with their header as `change` leaves it.
-fn with_header(scratch: &Scratch, change: impl FnOnce(&mut Value)) {
+/// Writes the header and the weights as `change` leaves them.
+pub(super) fn weights_with(scratch: &Scratch, change: impl FnOnce(&mut Value, &mut Vec<u8>)) {
     let bytes = fs::read(fixture("models/lfm2-hf/model.safetensors")).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let mut header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
-    change(&mut header);
-    with_header_text(scratch, header.to_string().as_bytes(), &bytes[8 + length..]);
+    let mut weights = bytes[8 + length..].to_vec();
+    change(&mut header, &mut weights);
+    with_header_text(scratch, header.to_string().as_bytes(), &weights);
 }
 
 fn with_header_text(scratch: &Scratch, header: &[u8], weights: &[u8]) {
@@ -45,7 +46,7 @@ fn headers_of_safetensors_are_checked() {
     let scratch = folder("safetensors");
     ModelRunner::load(&scratch.path("")).unwrap();
     let refused = |change: &dyn Fn(&mut Value), expect: &str| {
-        with_header(&scratch, change);
+        weights_with(&scratch, |header, _| change(header));
         check_refused(&scratch, ErrorKind::ModelLoad, expect);
     };
     refused(&|header| header[NAME]["data_offsets"][1] = json!(u64::MAX), "model.safetensors");
@@ -70,6 +71,7 @@ fn headers_of_safetensors_are_checked() {
 #[test]
 fn an_index_leads_to_files_of_its_folder_only() {
     let scratch = folder("index");
+    fs::remove_file(scratch.path("model.safetensors")).unwrap();
     for name in ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "", "..", "absent.safetensors"] {
         let index = json!({ "weight_map": { "model.embedding_norm.weight": name } });
         fs::write(scratch.path("model.safetensors.index.json"), index.to_string()).unwrap();

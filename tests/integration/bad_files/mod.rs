@@ -3,6 +3,7 @@
 
 mod folder;
 mod gguf;
+mod odd;
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,6 +20,14 @@ fn good() -> Gguf {
 
 fn load_bytes(bytes: Vec<u8>) -> Result<ModelRunner, SdkError> {
     ModelRunner::load_from_bytes(bytes, LoadOptions::default())
+}
+
+/// The first tokens that a model says.
+fn reply(runner: &ModelRunner) -> String {
+    let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), ..Default::default() };
+    let events = runner.complete("Hi", options).map(Result::unwrap);
+    let text = |event| if let MessageResponse::Chunk(text) = event { text } else { String::new() };
+    events.map(text).collect()
 }
 
 /// A folder of its own for each test, gone at its end.
@@ -77,8 +86,6 @@ fn tokens_and_what_is_said_of_them_agree() {
         (llama.with("tokenizer.ggml.token_type", ARRAY, array(U32, &[vec![1, 0, 0, 0]])), "1 token types for"),
         (good().with("tokenizer.ggml.tokens", ARRAY, array(TEXT, &[text("a")])), "1 tokens"),
         (good().with("tokenizer.ggml.tokens", ARRAY, array(TEXT, &[b"\x01\0\0\0\0\0\0\0\xff".to_vec()])), "UTF-8"),
-        (good().with("tokenizer.ggml.bos_token_id", U32, 99_999_u32.to_le_bytes()), "token id 99999 is outside"),
-        (good().with("tokenizer.ggml.eos_token_id", U32, u32::MAX.to_le_bytes()), "is outside the vocabulary"),
         (good().with("tokenizer.ggml.eos_token_id", U64, u64::MAX.to_le_bytes()), "tokenizer.ggml.eos_token_id"),
         (good().with("tokenizer.ggml.merges", ARRAY, array(TEXT, &[text("ab")])), "is no pair"),
         (good().with("tokenizer.ggml.merges", ARRAY, array(TEXT, &[text("zz qq")])), "the vocabulary"),
@@ -131,25 +138,6 @@ fn architectures_and_their_numbers_are_checked() {
         (good().with("llama.rope.freq_base", F32, 0f32.to_le_bytes()), "rotary positions are out of any range"),
     ] {
         check_refused(file, expect);
-    }
-}
-
-/// What the tensors contradict is not believed; files with such descriptions have been published.
-#[test]
-fn shapes_are_taken_from_the_tensors() {
-    let reply = |file: Gguf| {
-        let runner = load_bytes(file.bytes()).unwrap();
-        let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), ..Default::default() };
-        let events = runner.complete("Hi", options).map(Result::unwrap);
-        let text = |event| if let MessageResponse::Chunk(text) = event { text } else { String::new() };
-        events.map(text).collect::<String>()
-    };
-    let expect = reply(good());
-    for (key, number) in
-        [("attention.head_count", 0_u32), ("attention.head_count_kv", 1000), ("embedding_length", 0), ("vocab_size", 1)]
-    {
-        let file = good().with(&format!("llama.{key}"), U32, number.to_le_bytes());
-        assert_eq!(reply(file), expect, "{key}");
     }
 }
 

@@ -144,7 +144,7 @@ fn split_nibbles(bytes: &[u8; 16]) -> Words {
 fn by_columns(bits: u32) -> u32 {
     /// Puts four bits that lie side by side seven further apart each.
     const SPREAD: u32 = 1 | 1 << 7 | 1 << 14 | 1 << 21;
-    (0..8).fold(0, |all, run| all | ((bits >> (4 * run) & 15) * SPREAD & 0x0101_0101) << run)
+    (0..8).fold(0, |all, run| all | (((bits >> (4 * run) & 15) * SPREAD) & 0x0101_0101) << run)
 }
 
 /// The nibbles of a group of Q4_K or Q5_K: runs of 32 bytes, each two groups.

@@ -62,8 +62,8 @@ fn architectures_that_are_unknown_are_named() {
 
 #[test]
 fn ways_of_scaling_that_are_unknown_are_named() {
-    let dynamic = json!({"rope_scaling": {"type": "dynamic", "factor": 2.0}});
-    check_config("smollm2", dynamic, "rope scaling \"dynamic\" is not supported");
+    let longrope = json!({"rope_scaling": {"type": "longrope", "factor": 2.0}});
+    check_config("smollm2", longrope, "rope scaling \"longrope\" is not supported");
     check_config("smollm2", json!({"rope_scaling": {"rope_type": 3}}), "rope_type in config.json is not text");
     check_config("smollm2", json!({"rope_scaling": "linear"}), "rope_scaling in config.json is not an object");
     check_config("smollm2", json!({"rope_scaling": {"type": "linear"}}), "no factor");
@@ -127,14 +127,6 @@ fn metadata_that_the_tensors_belie_is_refused() {
     check_metadata("smollm2-f32.gguf", "llama.block_count", &[0xFF; 4], "layers, expected 1 to 1024");
     check_metadata("llama3-f32.gguf", "llama.attention.value_length", &three, "are not supported");
     check_metadata("lfm2-f32.gguf", "general.architecture", &text("lama"), "architecture \"lama\" is not supported");
-}
-
-#[test]
-fn a_part_of_a_model_is_told_as_such() {
-    let header = [b"GGUF".as_slice(), &3u32.to_le_bytes(), &0u64.to_le_bytes(), &1u64.to_le_bytes()].concat();
-    let file = [header, text("split.count"), 2u32.to_le_bytes().to_vec(), 3u16.to_le_bytes().to_vec()].concat();
-    let weights = Weights::from_bytes(file.into()).unwrap();
-    check(load_from(&weights), "the model is split into 3 files, which is not supported");
 }
 
 /// Qwen's windows begin at a layer, Mistral's and SmolLM3's follow rules of their own.

@@ -1,32 +1,75 @@
-//! GGUF files: metadata and tensors in one file.
+//! GGUF files: metadata and tensors in one file, or the tensors in several.
 
 mod header;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use causerie_backend::ModelFile;
 
 use crate::error::{Result, SdkError};
 use crate::weights::tensors::{Content, Part, Stated, unreadable};
 
-use header::{Cursor, Header, LONGEST_HEADER, ValueType, broken, width};
+use header::{Cursor, Header, LONGEST_HEADER, TensorEntry, ValueEntry, ValueType, broken, width};
 
 /// Bytes of a file that are read at first, to find its header: more than most headers have.
 const FIRST_READ: usize = 4 << 20;
 
+/// Files that a model may be split into.
+const MOST_PARTS: usize = 1000;
+
 /// An open GGUF file whose header has been checked.
 pub(crate) struct GgufFile {
-    content: Content,
-    /// The beginning of the content, with all of the header.
+    /// The beginning of the file, or of the first one, with all of the header.
     head: Vec<u8>,
-    header: Header,
+    values: HashMap<String, ValueEntry>,
+    contents: Vec<Content>,
+    /// Each with the number of its content.
+    tensors: HashMap<String, (usize, TensorEntry)>,
 }
 
 impl GgufFile {
+    /// Opens a file, or all those that a model is split into, whichever of them is named.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = Self::open_one(path)?;
+        let Some(n_parts) = file.n_parts()? else { return Ok(file) };
+        let paths = paths_of_parts(path, n_parts).ok_or_else(|| {
+            broken(format!(
+                "{} is one of {n_parts} files of a model, but is not called …-00001-of-{n_parts:05}.gguf",
+                path.display()
+            ))
+        })?;
+        let mut parts = paths.iter().map(|path| Self::open_one(path));
+        let mut whole = parts.next().unwrap_or(Ok(file))?;
+        for (part, path) in parts.zip(&paths[1..]) {
+            whole.add(part?, path)?;
+        }
+        Ok(whole)
+    }
+
+    /// Of how many files this is one, if of more than one.
+    fn n_parts(&self) -> Result<Option<usize>> {
+        let n_parts = self.count("split.count")?.filter(|n_parts| 1 < *n_parts);
+        match n_parts {
+            Some(MOST_PARTS..) => Err(broken("the model is split into too many files")),
+            n_parts => Ok(n_parts),
+        }
+    }
+
+    fn add(&mut self, part: Self, path: &Path) -> Result<()> {
+        for (name, (_, tensor)) in part.tensors {
+            if self.tensors.insert(name.clone(), (self.contents.len(), tensor)).is_some() {
+                return Err(broken(format!("tensor {name} stands twice, also in {}", path.display())));
+            }
+        }
+        self.contents.extend(part.contents);
+        Ok(())
+    }
+
+    fn open_one(path: &Path) -> Result<Self> {
         let file = ModelFile::open(path).map_err(unreadable(path))?;
         let placed = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
         let most = file.n_bytes().min(LONGEST_HEADER);
@@ -36,7 +79,7 @@ impl GgufFile {
             let mut cursor = Cursor::new(&head);
             match Header::read(&mut cursor, file.n_bytes()) {
                 Ok(header) => {
-                    return Ok(Self { content: Content::OnDisk(file), head, header });
+                    return Ok(Self::of(Content::OnDisk(file), head, header));
                 }
                 // What has been read ended, not the file.
                 Err(_) if length < most && cursor.wanted().is_some_and(|wanted| wanted <= most) => {
@@ -51,12 +94,22 @@ impl GgufFile {
         let mut cursor = Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
         let header = Header::read(&mut cursor, bytes.len())?;
         // Not the whole: an owned file would be in memory twice.
-        Ok(Self { head: bytes[..cursor.at()].to_vec(), content: Content::InMemory(bytes), header })
+        let head = bytes[..cursor.at()].to_vec();
+        let file = Self::of(Content::InMemory(bytes), head, header);
+        match file.n_parts()? {
+            Some(n_parts) => Err(broken(format!("the model is split into {n_parts} files, of which this is one"))),
+            None => Ok(file),
+        }
+    }
+
+    fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
+        let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
+        Self { head, values: header.values, contents: vec![content], tensors }
     }
 
     /// Whether no other program has written to the file since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.content.is_unchanged()
+        self.contents.iter().all(Content::is_unchanged)
     }
 
     /// A whole number of any width, if the key is there.
@@ -139,7 +192,7 @@ impl GgufFile {
         expected: &str,
         read: impl Fn(ValueType, &mut Cursor<'a>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let Some(entry) = self.header.values.get(key) else {
+        let Some(entry) = self.values.get(key) else {
             return Ok(None);
         };
         let mut cursor = Cursor::new(&self.head[entry.bytes.clone()]);
@@ -150,12 +203,12 @@ impl GgufFile {
     }
 
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.header.tensors.get(name).map(|tensor| tensor.shape.as_slice())
+        self.tensors.get(name).map(|(_, tensor)| tensor.shape.as_slice())
     }
 
     pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
-        let tensors = self.header.tensors.values();
-        tensors.map(|tensor| Stated {
+        let tensors = self.tensors.values();
+        tensors.map(|(_, tensor)| Stated {
             tensor_type: tensor.tensor_type,
             shape: &tensor.shape,
             n_bytes: tensor.bytes.len(),
@@ -163,9 +216,17 @@ impl GgufFile {
     }
 
     pub(in crate::weights) fn part(&self, name: &str) -> Option<Part<'_>> {
-        let tensor = self.header.tensors.get(name)?;
-        Some(Part { tensor_type: tensor.tensor_type, bytes: tensor.bytes.clone(), content: &self.content })
+        let (content, tensor) = self.tensors.get(name)?;
+        Some(Part { tensor_type: tensor.tensor_type, bytes: tensor.bytes.clone(), content: &self.contents[*content] })
     }
+}
+
+/// Where all files of a split model lie, by the name of one of them, `NAME-00002-of-00003.gguf`.
+fn paths_of_parts(path: &Path, n_parts: usize) -> Option<Vec<PathBuf>> {
+    let name = path.file_name()?.to_str()?;
+    let (name, number) = name.strip_suffix(&format!("-of-{n_parts:05}.gguf"))?.rsplit_once('-')?;
+    (number.len() == 5 && number.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| (1..=n_parts).map(|at| path.with_file_name(format!("{name}-{at:05}-of-{n_parts:05}.gguf"))).collect())
 }
 
 fn read_integer(value_type: ValueType, cursor: &mut Cursor<'_>) -> Result<Option<i64>> {

@@ -1,0 +1,137 @@
+//! Files that are odd, as published ones are, and yet have one right reading.
+
+use std::fs;
+
+use causerie::{ErrorKind, LoadOptions, ModelRunner};
+use serde_json::json;
+
+use super::folder::{folder, weights_with};
+use super::{Gguf, Scratch, good, load_bytes, reply};
+use crate::bad_files::gguf::{F32, TEXT, U32, text};
+use crate::fixture;
+
+fn reply_of(model: &str) -> String {
+    reply(&ModelRunner::load(model).unwrap())
+}
+
+/// What the tensors contradict is not believed.
+#[test]
+fn shapes_are_taken_from_the_tensors() {
+    let expect = reply(&load_bytes(good().bytes()).unwrap());
+    for (key, number) in
+        [("attention.head_count", 0_u32), ("attention.head_count_kv", 1000), ("embedding_length", 0), ("vocab_size", 1)]
+    {
+        let file = good().with(&format!("llama.{key}"), U32, number.to_le_bytes());
+        assert_eq!(reply(&load_bytes(file.bytes()).unwrap()), expect, "{key}");
+    }
+}
+
+/// A model with another vocabulary than it began with may still state ids of that one.
+#[test]
+fn ids_outside_the_vocabulary_mean_nothing() {
+    let with = |key: &str| {
+        let file = good().with(&format!("tokenizer.ggml.{key}"), U32, 99_999_u32.to_le_bytes());
+        load_bytes(file.bytes()).unwrap()
+    };
+    let whole = load_bytes(good().bytes()).unwrap();
+    for key in ["eos_token_id", "eot_token_id"] {
+        assert_eq!(reply(&with(key)), reply(&whole), "{key}");
+    }
+    assert_eq!(with("bos_token_id").tokenize("Hi").unwrap(), whole.tokenize("Hi").unwrap()[1..]);
+}
+
+/// `attn_factor` of config.json, which stands where `attention_factor` would, and which transformers does not heed.
+#[test]
+fn a_factor_of_attention_below_one_is_none() {
+    let file = Gguf::read(&fs::read(fixture("models/qwen2-f32.gguf")).unwrap());
+    let key = "qwen2.rope.scaling.yarn_attn_factor";
+    let [none, below, above] = [None, Some(0.878f32), Some(3.0)].map(|factor| {
+        let file = match factor {
+            Some(factor) => file.clone().with(key, F32, factor.to_le_bytes()),
+            None => file.clone(),
+        };
+        reply(&load_bytes(file.bytes()).unwrap())
+    });
+    assert!(none == below && none != above, "{none:?}, {below:?}, {above:?}");
+}
+
+#[test]
+fn a_model_split_into_files_is_one() {
+    let expect = reply_of(&fixture("models/lfm2-q4_0.gguf"));
+    for part in 1..=3 {
+        assert_eq!(reply_of(&fixture(&format!("models/lfm2-split-{part:05}-of-00003.gguf"))), expect);
+    }
+}
+
+#[test]
+fn parts_of_a_model_are_missed_by_name() {
+    let scratch = Scratch::new("split");
+    let part = |part: usize| format!("lfm2-split-{part:05}-of-00003.gguf");
+    let load = |name: &str| ModelRunner::load(&scratch.path(name)).unwrap_err();
+    let copy = |name: &str, to: &str| fs::copy(fixture(&format!("models/{name}")), scratch.path(to)).unwrap();
+    copy(&part(1), &part(1));
+    copy(&part(2), &part(2));
+    let err = load(&part(1));
+    assert!(err.kind() == ErrorKind::ModelLoad && err.to_string().contains(&part(3)), "{err}");
+    copy(&part(2), &part(3));
+    assert!(load(&part(1)).to_string().contains("stands twice, also in"), "{}", load(&part(1)));
+    copy(&part(1), "renamed.gguf");
+    assert!(load("renamed.gguf").to_string().contains("…-00001-of-00003.gguf"), "{}", load("renamed.gguf"));
+    let alone = fs::read(fixture(&format!("models/{}", part(2)))).unwrap();
+    let err = ModelRunner::load_from_bytes(alone, LoadOptions::default()).unwrap_err();
+    assert!(err.to_string().contains("split into 3 files"), "{err}");
+}
+
+#[test]
+fn an_index_that_was_left_behind_does_not_count() {
+    let scratch = folder("left");
+    fs::write(
+        scratch.path("model.safetensors.index.json"),
+        r#"{"weight_map": {"a": "model-00001-of-00002.safetensors"}}"#,
+    )
+    .unwrap();
+    assert_eq!(reply_of(&scratch.path("")), reply_of(&fixture("models/lfm2-hf")));
+}
+
+/// Said to be the embedding, the output matrix may yet be stored, and be another since it was trained.
+#[test]
+fn an_output_matrix_that_differs_from_the_embedding_is_not_tied_to_it() {
+    let expect = reply_of(&fixture("models/lfm2-hf"));
+    let with_head = |name: &str, change: &dyn Fn(&mut [u8])| {
+        let scratch = folder(name);
+        weights_with(&scratch, |header, weights| {
+            let embedding = header["model.embed_tokens.weight"].clone();
+            let [start, end] = [0, 1].map(|at| embedding["data_offsets"][at].as_u64().unwrap() as usize);
+            let mut head = weights[start..end].to_vec();
+            change(&mut head);
+            let offsets = json!([weights.len(), weights.len() + head.len()]);
+            header["lm_head.weight"] =
+                json!({"dtype": embedding["dtype"], "shape": embedding["shape"], "data_offsets": offsets});
+            weights.extend(head);
+        });
+        reply_of(&scratch.path(""))
+    };
+    assert_eq!(with_head("tied", &|_| ()), expect);
+    assert_ne!(with_head("untied", &|head| head.rotate_left(6400)), expect);
+}
+
+/// Scaling that begins behind the context says nothing of what lies within it.
+#[test]
+fn dynamic_scaling_is_none() {
+    let scratch = folder("dynamic");
+    let config = fs::read_to_string(scratch.path("config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    config["rope_scaling"] = json!({"rope_type": "dynamic", "factor": 4.0});
+    fs::write(scratch.path("config.json"), config.to_string()).unwrap();
+    assert_eq!(reply_of(&scratch.path("")), reply_of(&fixture("models/lfm2-hf")));
+}
+
+#[test]
+fn old_names_of_scaling_are_read() {
+    let file = Gguf::read(&fs::read(fixture("models/llama-linear-f32.gguf")).unwrap());
+    let expect = reply(&load_bytes(file.bytes()).unwrap());
+    let factor = file.values.iter().find(|(key, ..)| key == "llama.rope.scaling.factor").unwrap().2.clone();
+    let old = file.without("llama.rope.scaling.factor").with("llama.rope.scale_linear", F32, factor);
+    let old = old.with("llama.rope.scaling.type", TEXT, text("linear"));
+    assert_eq!(reply(&load_bytes(old.bytes()).unwrap()), expect);
+}
