@@ -139,6 +139,21 @@ impl Generation {
         self.reading.as_ref().is_some_and(|reading| reading.end <= self.stats.prompt_tokens)
     }
 
+    /// Whether what is planned to be read is still to be read for another prompt as well.
+    pub(crate) fn goes_on_as(&self, other: &Self) -> bool {
+        let end = self.reading.as_ref().map_or(0, |reading| reading.end);
+        other.n_read() < end && other.tokens.starts_with(&self.tokens[..end])
+    }
+
+    /// Tokens that are still to be read.
+    pub(crate) fn n_unread(&self) -> usize {
+        self.tokens.len() - self.n_read()
+    }
+
+    fn n_read(&self) -> usize {
+        self.state.as_ref().map_or(0, State::n_tokens)
+    }
+
     /// Takes its part of the tokens that a step has left. A stretch of a prompt for which no room is left waits for a later
     /// step; a reply goes on with as many of its tokens as have room, and with one at least.
     pub(crate) fn fit(&mut self, n_left: &mut usize) {

@@ -195,7 +195,7 @@ impl Engine {
         let loaded = Arc::new(loaded);
         let (queue, commands) = channel();
         let shared = Arc::clone(&loaded);
-        let worker = Worker { loaded: Some(shared), cache, generations: Vec::new() };
+        let worker = Worker { loaded: Some(shared), cache, generations: Vec::new(), favoured_oldest: false };
         let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(move || worker.run(&commands));
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine's thread").caused_by(err))?;
@@ -279,6 +279,8 @@ struct Worker {
     loaded: Option<Arc<LoadedModel>>,
     cache: PrefixCache,
     generations: Vec<Generation>,
+    /// Whether the last step read the oldest prompt first.
+    favoured_oldest: bool,
 }
 
 impl Worker {
@@ -344,13 +346,17 @@ impl Worker {
             progress != Progress::Finished
         });
         let Some(loaded) = loaded else { return has_worked };
-        // Prompts fill one stretch together, first come, first read, so that a step stays as short as one. Replies go on
-        // beside them, at least token by token, and never hold up a prompt.
+        // Prompts fill one stretch together, so that a step stays as short as one. Replies go on beside them, at least token
+        // by token, and never hold up a prompt.
         let mut n_left = if loaded.model.shares_passes() { PREFILL_CHUNK } else { usize::MAX };
-        for is_prompt in [true, false] {
-            let those = self.generations.iter_mut().filter(|generation| generation.reads_prompt() == is_prompt);
-            those.for_each(|generation| generation.fit(&mut n_left));
+        let (mut prompts, replies): (PerSequence<_>, PerSequence<_>) =
+            self.generations.iter_mut().partition(|generation| generation.reads_prompt());
+        // First come, first read; but in every other step the shortest is, or a long prompt would hold up all behind it.
+        self.favoured_oldest = !self.favoured_oldest;
+        if !self.favoured_oldest {
+            put_shortest_first(&mut prompts);
         }
+        prompts.into_iter().chain(replies).for_each(|generation| generation.fit(&mut n_left));
         let mut steps: PerSequence<Step<'_>> = self.generations.iter_mut().filter_map(Generation::reading).collect();
         if steps.is_empty() {
             return has_worked;
@@ -365,6 +371,16 @@ impl Worker {
             has_worked |= progress == Progress::Worked;
         }
         has_worked
+    }
+}
+
+/// Moves the prompt that has least left to read before the older ones, unless it goes on as one of them, whose state it may
+/// have once that is read.
+fn put_shortest_first(prompts: &mut [&mut Generation]) {
+    let waits = |at: usize| prompts[..at].iter().any(|older| prompts[at].goes_on_as(older));
+    let shortest = (0..prompts.len()).filter(|at| !waits(*at)).min_by_key(|at| prompts[*at].n_unread());
+    if let Some(at) = shortest {
+        prompts[..=at].rotate_right(1);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -96,6 +97,49 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
     assert_eq!(completion.finish_reason, FinishReason::Interrupted);
     pollster::block_on(engine.unload()).unwrap();
     assert_eq!(engine.loaded().err().map(|err| err.kind()), Some(ErrorKind::ModelUnloaded));
+}
+
+/// Prompts that are to be read at once, by their tokens, in the order in which their replies of one token ended.
+fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
+    let (may_begin, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let begin = |(at, tokens): (usize, &Vec<u32>)| {
+        let mut request = greedy(engine, 1);
+        let (mut tokens, gate, heard) = (Some(tokens.clone()), Arc::clone(&may_begin), Arc::clone(&ended));
+        let mut prepare = std::mem::replace(&mut request.prepare, Box::new(|_| None));
+        request.prepare = Box::new(move |loaded| {
+            let is_open = gate.load(Ordering::Acquire);
+            let prepared = prepare(loaded).filter(|_| is_open)?;
+            Some(prepared.map(|prepared| Prepared { tokens: tokens.take().unwrap_or_default(), ..prepared }))
+        });
+        request.listener = Box::new(move |_| heard.lock().unwrap().push(at));
+        let starter = Arc::clone(engine);
+        let mut stream = ResponseStream::new(move |outlet| {
+            starter.submit(request, outlet)?;
+            Ok(starter.thread())
+        });
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(stream.poll(&mut context).is_pending());
+        stream
+    };
+    let streams: Vec<_> = prompts.iter().enumerate().map(begin).collect();
+    may_begin.store(true, Ordering::Release);
+    engine.thread().unpark();
+    streams.into_iter().for_each(|stream| drop(stream.last().unwrap().unwrap()));
+    ended.lock().unwrap().clone()
+}
+
+#[test]
+fn a_long_prompt_does_not_hold_up_a_short_one() {
+    // No token of the vocabulary's first 300 ends a message, but for those at its beginning.
+    let prompt = |first: u32, n_tokens: u32| (0..n_tokens).map(|at| 20 + (first + at * 7) % 280).collect::<Vec<u32>>();
+    let long = prompt(0, 2000);
+    for family in ["lfm2", "qwen3"] {
+        let engine = Arc::new(engine_of(family, true));
+        assert_eq!(order_of_ends(&engine, &[long.clone(), prompt(1, 40)]), [1, 0], "{family}");
+        assert_eq!(order_of_ends(&engine, &[prompt(2, 1500), prompt(3, 900), prompt(4, 200)]), [2, 1, 0], "{family}");
+        // The oldest goes on in every other step.
+        assert_eq!(order_of_ends(&engine, &[prompt(5, 600), prompt(6, 700)]), [0, 1], "{family}");
+    }
 }
 
 /// A reply of nothing but calls of a function with long names.
