@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use causerie::{
-    ChatMessage, ContextPolicy, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ModelRunner,
-    OnBusy, OnCancel, ResponseStream, Role, SdkFunction,
+    ChatMessage, ContextPolicy, Conversation, ErrorKind, FinishReason, GenerationOptions, LoadOptions, MessageResponse,
+    ModelRunner, OnBusy, OnCancel, ResponseStream, Role, SdkFunction,
 };
 
 use crate::fixture;
@@ -251,4 +251,25 @@ fn results_that_do_not_match_the_calls_are_named() {
     conversation.truncate(3).unwrap();
     conversation.append_to_history(ChatMessage::tool("2")).unwrap();
     assert!(finish(conversation.continue_response(options(1))).prompt.miscounted_results.is_empty());
+}
+
+/// A reply that was dropped leaves its question, before which the next one stands.
+#[test]
+fn a_question_without_an_answer_is_followed_by_another_whatever_the_template_wants() {
+    let template = std::fs::read_to_string(fixture("templates/mistral.jinja")).unwrap();
+    let loading = LoadOptions { chat_template: Some(template), ..Default::default() };
+    let runner = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), loading).unwrap();
+    let conversation = runner.create_conversation("");
+    let dropping = GenerationOptions { on_cancel: OnCancel::DropPartial, ..options(usize::MAX) };
+    let mut stream = ask(&conversation, "First?", dropping);
+    pull(&mut stream);
+    drop(stream);
+    finish(ask(&conversation, "Second?", options(2)));
+    assert_eq!(roles(&conversation), [Role::User, Role::User, Role::Assistant]);
+    let prompt = |messages: &[ChatMessage]| runner.render_prompt(messages, true).unwrap();
+    let joined = prompt(&[ChatMessage::user("First?\n\nSecond?")]);
+    assert_eq!(prompt(&conversation.history()[..2]), joined);
+    // What the template refuses for another reason, it still does.
+    let replies = [ChatMessage::assistant("One."), ChatMessage::assistant("Two.")];
+    assert_eq!(runner.render_prompt(&replies, true).unwrap_err().kind(), ErrorKind::InvalidMessage);
 }

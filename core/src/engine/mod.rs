@@ -31,7 +31,7 @@ use crate::function::{FunctionNames, SdkFunction};
 use crate::message::ChatMessage;
 use crate::model::{Model, PerSequence, Step};
 use crate::options::{GenerationOptions, Sampling};
-use crate::prompt::{Frame, PromptRenderer, Segment};
+use crate::prompt::{Frame, PromptRenderer, Segment, questions};
 use crate::response::PromptReport;
 use crate::tokenizer::Tokenizer;
 
@@ -80,12 +80,17 @@ impl LoadedModel {
     /// The prompt for messages.
     ///
     /// # Errors
-    /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template.
+    /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template. Where a template
+    /// refuses questions that follow one another, it gets them as one.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
         let mut functions = messages.iter().flat_map(|message| &message.functions);
         functions.try_for_each(|function| function.check_with(self.function_names))?;
-        self.renderer.as_ref().ok_or_else(missing)?.render(messages, frame)
+        let renderer = self.renderer.as_ref().ok_or_else(missing)?;
+        renderer.render(messages, frame).or_else(|refusal| match questions::joined(messages) {
+            Some(joined) => renderer.render(&joined, frame).map_err(|_| refusal),
+            None => Err(refusal),
+        })
     }
 
     /// Refuses a text that is far too long for the context before time and memory are spent on its tokens.

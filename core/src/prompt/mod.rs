@@ -8,6 +8,7 @@ mod capabilities;
 mod control;
 mod guards;
 mod python;
+pub(crate) mod questions;
 mod results;
 mod source;
 mod template;
