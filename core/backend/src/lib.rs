@@ -23,6 +23,7 @@ pub use activations::Activations;
 pub use cores::fast_cores;
 pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, Turns};
 pub use matrix::{Format, Matrix};
+pub use memory::give_back as give_memory_back;
 pub use model_file::ModelFile;
 pub use ops::rotation::Pairing;
 pub use pages::{CacheShape, CacheType, KeyValues};

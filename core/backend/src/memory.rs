@@ -57,6 +57,16 @@ impl Memory {
     }
 }
 
+/// Gives memory that nothing uses back to the system. glibc keeps most of what was freed otherwise, as if the program
+/// would soon want it again.
+pub fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it has no conditions.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 /// Zeroed memory of the system's, which gives it page by page to the thread that first writes there.
 struct Chunk {
     allocation: system::Allocation,

@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
+use causerie_backend::give_memory_back;
 use futures_channel::oneshot;
 
 use crate::constrain::{Constrainer, Vocabulary};
@@ -201,7 +202,11 @@ impl Engine {
         let (queue, commands) = channel();
         let shared = Arc::clone(&loaded);
         let worker = Worker { loaded: Some(shared), cache, generations: Vec::new(), favoured_oldest: false };
-        let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(move || worker.run(&commands));
+        let work = move || {
+            worker.run(&commands);
+            give_memory_back();
+        };
+        let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(work);
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine's thread").caused_by(err))?;
         Ok(Self { loaded: Mutex::new(Some(loaded)), queue: Some(queue), thread: thread.thread().clone() })
@@ -328,6 +333,7 @@ impl Worker {
                     }
                     self.cache = PrefixCache::new(0, 0);
                     self.loaded = None;
+                    give_memory_back();
                     let _ = done.send(()); // who asked may be gone
                 }
                 (Err(TryRecvError::Empty), _) => return true,
