@@ -10,10 +10,10 @@ use serde_json::{Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, Choices, Form, PendingReply, Writer};
 use crate::serve::demands;
-use crate::serve::fault::Fault;
+use crate::serve::fault::{Fault, renamed};
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
-use crate::serve::options::{Delivery, MOST_LOGPROBS, read_delivery, read_options};
+use crate::serve::options::{Delivery, MOST_LOGPROBS, passed, read_delivery, read_options};
 
 const MOST_MESSAGES: usize = 10_000;
 
@@ -54,6 +54,21 @@ pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Ch
         conversation.register_functions(functions).map_err(|err| Fault::of(&err))?;
     }
     Ok(Chat { conversation, options, delivery, has_functions })
+}
+
+/// Reads a request that was told as one of chat completions: `left` is what is left over of it, and `names` are what fields
+/// are called in it.
+pub(super) fn read_told(
+    service: &Arc<Service>,
+    told: Fields,
+    left: Fields,
+    names: &[(&str, &str)],
+) -> Result<Chat, Fault> {
+    let ignored = passed(left.rest(), service.settings.strict_fields)?;
+    let mut chat = read_chat(service, told)?;
+    let told = std::mem::take(&mut chat.delivery.ignored).into_iter().map(|name| renamed(name, names));
+    chat.delivery.ignored = told.chain(ignored).collect();
+    Ok(chat)
 }
 
 impl Chat {

@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::chat::{self, Chat};
+use crate::serve::demands::translate_tools;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
-use crate::serve::options::passed;
 
 /// Fields that mean the same in both forms.
 const ALIKE: [&str; 14] = [
@@ -35,6 +35,9 @@ pub(super) const NAMES: [(&str, &str); 3] = [
     ("response_format", "output_config.format"),
     ("reasoning_effort", "output_config.effort"),
 ];
+/// What a function's fields are called here, and there.
+const FUNCTION: [(&str, &str); 4] =
+    [("name", "name"), ("description", "description"), ("input_schema", "parameters"), ("strict", "strict")];
 /// Fields without effect here: what a request has in common with those before it is always found again.
 const WITHOUT_EFFECT: [&str; 5] = ["metadata", "service_tier", "cache_control", "inference_geo", "speed"];
 /// Fields that would change a reply, and cannot be honoured.
@@ -61,16 +64,13 @@ pub(super) fn count(service: &Arc<Service>, fields: Fields) -> Result<Json, Faul
     Ok(json!({ "input_tokens": tokens }))
 }
 
-fn read_chat(service: &Arc<Service>, fields: Fields) -> Result<Chat, Fault> {
-    let (told, ignored) = translate(fields)?;
-    let ignored = passed(ignored, service.settings.strict_fields)?;
-    let mut chat = chat::read_chat(service, told)?;
-    chat.delivery.ignored.extend(ignored);
-    Ok(chat)
+fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Chat, Fault> {
+    let told = translate(&mut fields)?;
+    chat::read_told(service, told, fields, &NAMES)
 }
 
-/// The fields as chat completions have them, and the names that nobody knows.
-pub(super) fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fault> {
+/// The fields as chat completions have them.
+pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     let mut told = Fields::of(Map::new());
     for name in ALIKE {
         told.put(name, fields.take(name));
@@ -81,24 +81,22 @@ pub(super) fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fau
     for name in REFUSED {
         fields.refuse(name, is_empty)?;
     }
-    told.put("messages", read_messages(fields.take("system"), &fields.require("messages")?)?);
+    told.put("messages", read_messages(fields)?);
     told.put("stop", fields.take("stop_sequences"));
-    if let Some(tools) = fields.take("tools") {
-        let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
-        told.put("tools", tools.iter().map(read_tool).collect::<Result<Json, Fault>>()?);
-    }
-    read_choice(&mut fields, &mut told)?;
-    read_thinking(&mut fields, &mut told)?;
-    read_output(&mut fields, &mut told)?;
-    Ok((told, fields.rest()))
+    told.put("tools", translate_tools(fields, |kind| matches!(kind, None | Some("custom")), FUNCTION)?);
+    read_choice(fields, &mut told)?;
+    read_thinking(fields, &mut told)?;
+    read_output(fields, &mut told)?;
+    Ok(told)
 }
 
 fn is_empty(value: &Json) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
 }
 
-fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
-    let messages = messages.as_array().ok_or_else(|| expected("messages", "an array", messages))?;
+fn read_messages(fields: &mut Fields) -> Result<Json, Fault> {
+    let messages = fields.require("messages")?;
+    let messages = messages.as_array().ok_or_else(|| expected("messages", "an array", &messages))?;
     if messages.is_empty() {
         return Err(Fault::value("messages", "expected at least one message"));
     }
@@ -107,7 +105,7 @@ fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
         return Err(Fault::unsupported("messages", message));
     }
     let mut told = Vec::new();
-    if let Some(system) = system {
+    if let Some(system) = fields.take("system") {
         told.push(json!({ "role": "system", "content": texts("system", &system)? }));
     }
     for (i, message) in messages.iter().enumerate() {
@@ -115,7 +113,7 @@ fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
         let content = blocks(&place, message.get("content").unwrap_or(&Json::Null))?;
         match message.get("role").and_then(Json::as_str) {
             Some("user") => read_user(&place, &content, &mut told)?,
-            Some("assistant") => told.push(read_assistant(&place, &content)?),
+            Some("assistant") => told.extend(read_assistant(&place, &content, fields)?),
             _ => return Err(wrong(&place, "role is none of user and assistant")),
         }
     }
@@ -189,7 +187,8 @@ fn read_image(place: &str, block: &Json) -> Result<Json, Fault> {
     Ok(json!({ "type": "image_url", "image_url": { "url": format!("data:{kind};base64,{data}") } }))
 }
 
-fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
+/// What the model said; none where all of it is passed over.
+fn read_assistant(place: &str, content: &[Json], fields: &mut Fields) -> Result<Option<Json>, Fault> {
     let (mut said, mut calls, mut thought) = (Vec::new(), Vec::new(), String::new());
     for (i, block) in content.iter().enumerate() {
         let place = format!("{place}.content[{i}]");
@@ -200,8 +199,15 @@ fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
                 calls.push(json!({ "id": text(&place, block, "id")?, "type": "function", "function": function }));
             }
             Some("thinking") => thought.push_str(text(&place, block, "thinking")?),
+            // Thinking that only its provider can read.
+            Some("redacted_thinking") => {}
+            // What a provider's own tools were asked, and found.
+            Some(kind) if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => fields.ignore(place),
             _ => said.push(read_text(&place, block)?),
         }
+    }
+    if !content.is_empty() && said.is_empty() && calls.is_empty() && thought.is_empty() {
+        return Ok(None);
     }
     let mut message = json!({ "role": "assistant", "content": said });
     if !calls.is_empty() {
@@ -210,23 +216,7 @@ fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
     if !thought.is_empty() {
         message["reasoning_content"] = json!(thought);
     }
-    Ok(message)
-}
-
-fn read_tool(tool: &Json) -> Result<Json, Fault> {
-    match tool.get("type").and_then(Json::as_str) {
-        None | Some("custom") => {}
-        Some(kind) => return Err(Fault::unsupported("tools", format!("this server has no tool of type {kind}"))),
-    }
-    let mut function = Map::new();
-    for (name, told) in
-        [("name", "name"), ("description", "description"), ("input_schema", "parameters"), ("strict", "strict")]
-    {
-        if let Some(value) = tool.get(name).filter(|value| !value.is_null()) {
-            function.insert(told.to_owned(), value.clone());
-        }
-    }
-    Ok(json!({ "type": "function", "function": function }))
+    Ok(Some(message))
 }
 
 fn read_choice(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
@@ -264,7 +254,9 @@ fn read_thinking(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
 fn read_output(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
     let mut output = fields.object("output_config")?;
     told.put("reasoning_effort", output.take("effort"));
-    let Some(format) = output.take("format").or_else(|| fields.take("output_format")) else { return Ok(()) };
+    let format = output.take("format").or_else(|| fields.take("output_format"));
+    fields.ignore_rest("output_config", output);
+    let Some(format) = format else { return Ok(()) };
     match format.get("type").and_then(Json::as_str) {
         Some("json_schema") => {
             let schema = json!({ "name": "output", "schema": format.get("schema"), "strict": true });
@@ -293,11 +285,12 @@ mod tests {
 
     #[track_caller]
     fn check(fields: Json, expect: Json) {
-        let (mut told, ignored) = translate(Fields::of(fields.as_object().unwrap().clone())).unwrap();
+        let mut fields = Fields::of(fields.as_object().unwrap().clone());
+        let mut told = translate(&mut fields).unwrap();
         for (name, value) in expect.as_object().unwrap() {
             assert_eq!(told.take(name).as_ref(), Some(value), "{name}");
         }
-        assert_eq!((told.rest(), ignored), (vec![], vec![]));
+        assert_eq!((told.rest(), fields.rest()), (vec![], vec![]));
     }
 
     #[test]

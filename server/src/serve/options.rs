@@ -125,19 +125,20 @@ pub(super) fn read_delivery(mut fields: Fields, is_strict: bool) -> Result<Deliv
     for name in ["user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"] {
         fields.take(name);
     }
-    let mut ignored = fields.rest();
-    ignored.extend(stream_options.rest().into_iter().map(|name| format!("stream_options.{name}")));
-    let ignored = passed(ignored, is_strict)?;
+    fields.ignore_rest("stream_options", stream_options);
+    let ignored = passed(fields.rest(), is_strict)?;
     Ok(Delivery { n: usize::try_from(n).unwrap_or(1), is_stream, include_usage, ignored })
 }
 
-/// Names that nobody knows: they are told, unless the server is strict.
+/// Names of what is ignored: they are told, unless the server is strict.
 pub(super) fn passed(names: Vec<String>, is_strict: bool) -> Result<Vec<String>, Fault> {
     match names.first() {
-        Some(name) if is_strict => {
-            Err(Fault::new(StatusCode::BAD_REQUEST, "unknown_field", format!("{name} is no field of this request"))
-                .at(name))
-        }
+        Some(name) if is_strict => Err(Fault::new(
+            StatusCode::BAD_REQUEST,
+            "unknown_field",
+            format!("this server does not know {name}, or would ignore it"),
+        )
+        .at(name)),
         _ => Ok(names),
     }
 }

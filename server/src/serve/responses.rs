@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ResponseWriter};
 use crate::serve::chat;
+use crate::serve::demands::translate_tools;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
-use crate::serve::options::passed;
 
 /// Fields that mean the same in both forms.
 const ALIKE: [&str; 15] = [
@@ -38,6 +38,9 @@ pub(super) const NAMES: [(&str, &str); 5] = [
     ("verbosity", "text.verbosity"),
     ("reasoning_effort", "reasoning.effort"),
 ];
+/// What a function's fields are called here, and there.
+const FUNCTION: [(&str, &str); 4] =
+    [("name", "name"), ("description", "description"), ("parameters", "parameters"), ("strict", "strict")];
 /// Fields without effect here.
 const WITHOUT_EFFECT: [&str; 6] =
     ["metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
@@ -72,9 +75,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
         .into_iter()
         .collect();
     let told = translate(&mut fields)?;
-    let ignored = passed(fields.rest(), service.settings.strict_fields)?;
-    let mut chat = chat::read_chat(service, told)?;
-    chat.delivery.ignored.extend(ignored);
+    let chat = chat::read_told(service, told, fields, &NAMES)?;
     let writer = ResponseWriter::new(request, chat.has_functions, chat.options.logprobs.is_some());
     Ok(chat.answer(service, writer))
 }
@@ -106,20 +107,19 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
         value.as_array().is_some_and(|names| names.iter().all(is_known))
     })?;
     told.put("max_completion_tokens", fields.take("max_output_tokens"));
-    told.put("messages", read_input(fields.take("instructions"), fields.require("input")?)?);
-    if let Some(tools) = fields.take("tools") {
-        let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
-        told.put("tools", tools.iter().map(read_tool).collect::<Result<Json, Fault>>()?);
-    }
+    told.put("messages", read_input(fields)?);
+    told.put("tools", translate_tools(fields, |kind| kind == Some("function"), FUNCTION)?);
     told.put("tool_choice", fields.take("tool_choice").map(read_choice).transpose()?);
     let mut text = fields.object("text")?;
     told.put("verbosity", text.take("verbosity"));
-    told.put("response_format", text.take("format").map(read_format).transpose()?);
+    told.put("response_format", text.take("format"));
+    fields.ignore_rest("text", text);
     let mut reasoning = fields.object("reasoning")?;
     // A summary is what a model's maker shows in place of its reasoning. Here all of it is shown.
     reasoning.take("summary");
     reasoning.take("generate_summary");
     told.put("reasoning_effort", reasoning.take("effort"));
+    fields.ignore_rest("reasoning", reasoning);
     Ok(told)
 }
 
@@ -140,19 +140,19 @@ fn refuse_state(fields: &mut Fields) -> Result<(), Fault> {
     }
 }
 
-fn read_input(instructions: Option<Json>, input: Json) -> Result<Json, Fault> {
+fn read_input(fields: &mut Fields) -> Result<Json, Fault> {
     let mut told = Vec::new();
-    match instructions {
+    match fields.take("instructions") {
         Some(Json::String(text)) => told.push(json!({ "role": "system", "content": [text_part(&text)] })),
         Some(value) => return Err(expected("instructions", "a text", &value)),
         None => {}
     }
-    match input {
+    match fields.require("input")? {
         Json::String(text) => told.push(json!({ "role": "user", "content": text })),
         Json::Array(items) if items.is_empty() => return Err(Fault::value("input", "expected at least one item")),
         Json::Array(items) => {
             for (i, item) in items.iter().enumerate() {
-                read_item(&format!("input[{i}]"), item, &mut told)?;
+                read_item(format!("input[{i}]"), item, &mut told, fields)?;
             }
         }
         value => return Err(expected("input", "a text or an array of items", &value)),
@@ -160,21 +160,21 @@ fn read_input(instructions: Option<Json>, input: Json) -> Result<Json, Fault> {
     Ok(Json::Array(told))
 }
 
-fn read_item(place: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
+fn read_item(place: String, item: &Json, told: &mut Vec<Json>, fields: &mut Fields) -> Result<(), Fault> {
     match (item.get("type").and_then(Json::as_str), item.get("role").and_then(Json::as_str)) {
-        (None | Some("message"), Some(role)) => read_message(place, role, item, told),
+        (None | Some("message"), Some(role)) => read_message(&place, role, item, told),
         (Some("function_call"), _) => {
-            let function = json!({ "name": text(place, item, "name")?, "arguments": text(place, item, "arguments")? });
-            let call = json!({ "id": text(place, item, "call_id")?, "type": "function", "function": function });
-            match reply(told).get_mut("tool_calls").and_then(Json::as_array_mut) {
-                Some(calls) => calls.push(call),
-                None => reply(told)["tool_calls"] = json!([call]),
-            }
-            Ok(())
+            let arguments = text(&place, item, "arguments")?;
+            read_call(&place, item, arguments, told)
         }
-        (Some("function_call_output"), _) => {
-            let id = text(place, item, "call_id")?;
-            let output = parts(place, item.get("output").unwrap_or(&Json::Null))?;
+        // A call whose input is no JSON.
+        (Some("custom_tool_call"), _) => {
+            let arguments = json!({ "input": text(&place, item, "input")? });
+            read_call(&place, item, &arguments.to_string(), told)
+        }
+        (Some("function_call_output" | "custom_tool_call_output"), _) => {
+            let id = text(&place, item, "call_id")?;
+            let output = parts(&place, item.get("output").unwrap_or(&Json::Null))?;
             told.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
             Ok(())
         }
@@ -186,11 +186,26 @@ fn read_item(place: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault
             }
             Ok(())
         }
+        // What a provider's own tools were asked, and found.
+        (Some(kind), _) if kind.ends_with("_call") || kind.ends_with("_output") || kind.starts_with("mcp_") => {
+            fields.ignore(place);
+            Ok(())
+        }
         (Some(kind), _) => {
             Err(Fault::unsupported("input", format!("{place}: this server does not support items of type {kind}")))
         }
-        _ => Err(wrong(place, "expected a message or an item with a type")),
+        _ => Err(wrong(&place, "expected a message or an item with a type")),
     }
+}
+
+fn read_call(place: &str, item: &Json, arguments: &str, told: &mut Vec<Json>) -> Result<(), Fault> {
+    let function = json!({ "name": text(place, item, "name")?, "arguments": arguments });
+    let call = json!({ "id": text(place, item, "call_id")?, "type": "function", "function": function });
+    match reply(told).get_mut("tool_calls").and_then(Json::as_array_mut) {
+        Some(calls) => calls.push(call),
+        None => reply(told)["tool_calls"] = json!([call]),
+    }
+    Ok(())
 }
 
 fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
@@ -255,21 +270,6 @@ fn text_part(text: &str) -> Json {
     json!({ "type": "text", "text": text })
 }
 
-fn read_tool(tool: &Json) -> Result<Json, Fault> {
-    match tool.get("type").and_then(Json::as_str) {
-        Some("function") => {}
-        Some(kind) => return Err(Fault::unsupported("tools", format!("this server has no tool of type {kind}"))),
-        None => return Err(Fault::value("tools", "expected tools of type function")),
-    }
-    let mut function = Map::new();
-    for name in ["name", "description", "parameters", "strict"] {
-        if let Some(value) = tool.get(name).filter(|value| !value.is_null()) {
-            function.insert(name.to_owned(), value.clone());
-        }
-    }
-    Ok(json!({ "type": "function", "function": function }))
-}
-
 fn read_choice(choice: Json) -> Result<Json, Fault> {
     let function = |choice: &Json| json!({ "type": "function", "function": { "name": choice.get("name") } });
     match choice.get("type").and_then(Json::as_str) {
@@ -281,19 +281,6 @@ fn read_choice(choice: Json) -> Result<Json, Fault> {
         Some(kind) => Err(Fault::unsupported("tool_choice", format!("this server has no choice of type {kind}"))),
         None => Ok(choice),
     }
-}
-
-fn read_format(format: Json) -> Result<Json, Fault> {
-    if format.get("type").is_none_or(|kind| kind != "json_schema") {
-        return Ok(format);
-    }
-    let mut schema = Map::new();
-    for name in ["name", "description", "schema", "strict"] {
-        if let Some(value) = format.get(name).filter(|value| !value.is_null()) {
-            schema.insert(name.to_owned(), value.clone());
-        }
-    }
-    Ok(json!({ "type": "json_schema", "json_schema": schema }))
 }
 
 fn text<'a>(place: &str, object: &'a Json, name: &str) -> Result<&'a str, Fault> {
@@ -358,6 +345,7 @@ mod tests {
     #[test]
     fn tools_formats_and_limits_have_other_names() {
         let schema = json!({ "type": "object" });
+        let format = json!({ "type": "json_schema", "name": "s", "schema": schema, "strict": true });
         check(
             json!({
                 "input": "Hi",
@@ -365,7 +353,7 @@ mod tests {
                 "store": false,
                 "tools": [{ "type": "function", "name": "f", "parameters": schema, "strict": null }],
                 "tool_choice": { "type": "function", "name": "f" },
-                "text": { "format": { "type": "json_schema", "name": "s", "schema": schema, "strict": true } },
+                "text": { "format": format },
                 "reasoning": { "effort": "none", "summary": "auto" },
                 "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
                 "top_logprobs": 2,
@@ -378,10 +366,7 @@ mod tests {
                 "max_completion_tokens": 5,
                 "tools": [{ "type": "function", "function": { "name": "f", "parameters": schema } }],
                 "tool_choice": { "type": "function", "function": { "name": "f" } },
-                "response_format": {
-                    "type": "json_schema",
-                    "json_schema": { "name": "s", "schema": schema, "strict": true },
-                },
+                "response_format": format,
             }),
         );
     }

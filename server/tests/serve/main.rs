@@ -7,6 +7,7 @@ mod client;
 mod command;
 mod completions;
 mod conformance;
+mod foreign;
 mod forms;
 mod hosted;
 mod logprobs;

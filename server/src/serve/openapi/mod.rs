@@ -180,7 +180,9 @@ mod tests {
         let message = json!({
             "messages": said, "max_tokens": 1, "tool_choice": { "type": "tool", "name": "f" }, "thinking": { "type": "enabled" },
         });
-        check(&requests::message(), || drop(messages::translate(fields(&message)).map_err(|err| panic!("{err:?}"))));
+        check(&requests::message(), || {
+            drop(messages::translate(&mut fields(&message)).map_err(|err| panic!("{err:?}")))
+        });
         check(&requests::response(), || {
             drop(wire::translate(&mut fields(&json!({ "input": "Hi" }))).map_err(|err| panic!("{err:?}")));
         });

@@ -132,7 +132,9 @@ pub(super) fn chat() -> Json {
         "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "response_format": { "type": "object", "required": ["type"], "properties": {
             "type": { "enum": ["text", "json_object", "json_schema"] },
-            "json_schema": { "type": "object", "required": ["schema"], "properties": { "schema": schema() } },
+            "json_schema": { "type": "object", "properties": { "schema": schema() } },
+            "schema": schema(),
+            "value": { "type": "object", "description": "Another name of schema." },
         } },
     });
     object(&["model", "messages"], [sampling(), choices(), template(), chat])

@@ -1,0 +1,89 @@
+//! What clients send that other servers know: it is honoured, or passed over and told, or refused by name.
+
+use causerie_server::serve::Settings;
+use serde_json::{Value as Json, json};
+
+use crate::client::Reply;
+use crate::forms::{messages, responses};
+use crate::server::TestServer;
+
+fn strict() -> Settings {
+    Settings { strict_fields: true, ..Settings::default() }
+}
+
+#[test]
+fn what_is_not_known_of_a_format_is_told() {
+    let server = TestServer::scripted(["{}"; 3], Settings::default());
+    let reply = server.chat(r#", "response_format": {"type": "json_object", "shape": 1}"#);
+    assert_eq!(reply.header("x-ignored-fields"), Some("response_format.shape"));
+    let format = json!({ "type": "json_schema", "name": "n", "schema": { "type": "object" }, "shape": 1 });
+    let reply = responses(&server, json!({ "text": { "format": format, "size": 1 } }));
+    assert_eq!(reply.header("x-ignored-fields"), Some("text.format.shape, text.size"));
+    let server = TestServer::scripted(["{}"], strict());
+    let reply = server.chat(r#", "response_format": {"type": "json_object", "shape": 1}"#);
+    assert_eq!(reply.fault(), (400, "unknown_field".into(), Some("response_format.shape".into())));
+    for format in [r#"{"type": "json_schema"}"#, r#"{"type": "json_object", "schema": 3}"#, "[]"] {
+        let reply = server.chat(&format!(r#", "response_format": {format}"#));
+        assert_eq!(reply.fault(), (400, "invalid_value".into(), Some("response_format".into())));
+    }
+}
+
+/// Tools of which only the last one is a function.
+fn tools(server_side: &[&str], function: Json) -> Json {
+    let tools = server_side.iter().map(|kind| json!({ "type": kind, "name": "w" }));
+    tools.chain([function]).collect()
+}
+
+#[test]
+fn tools_that_a_provider_would_run_are_passed_over() {
+    let server = TestServer::scripted(["Yes."; 2], Settings::default());
+    let function = json!({ "name": "f", "input_schema": { "type": "object" } });
+    let offered = tools(&["web_search_20250305", "bash_20250124"], function);
+    let choice = |name: &str| json!({ "tools": offered, "tool_choice": { "type": "tool", "name": name } });
+    let reply = messages(&server, json!({ "tools": offered }));
+    assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, Some("tools[0], tools[1]")));
+    assert_eq!(messages(&server, choice("w")).status, 400);
+    let function = json!({ "type": "function", "name": "f" });
+    let offered = tools(&["web_search", "namespace", "custom", "file_search", "mcp"], function);
+    let reply = responses(&server, json!({ "tools": offered }));
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("x-ignored-fields"), Some("tools[0], tools[1], tools[2], tools[3], tools[4]"));
+    for (choice, code) in [
+        (json!({ "type": "web_search" }), "unsupported_field"),
+        (json!({ "type": "custom", "name": "w" }), "unsupported_field"),
+        (json!({ "type": "function", "name": "w" }), "invalid_value"),
+    ] {
+        let reply = responses(&server, json!({ "tools": offered, "tool_choice": choice }));
+        assert_eq!(reply.fault(), (400, code.into(), Some("tool_choice".into())));
+    }
+    let only = json!({ "tools": [{ "type": "web_search" }], "tool_choice": "required" });
+    assert_eq!(responses(&server, only).fault().2, Some("tool_choice".into()));
+    let server = TestServer::scripted(["Yes."], strict());
+    assert_eq!(responses(&server, json!({ "tools": offered })).fault().1, "unknown_field");
+}
+
+#[test]
+fn what_such_tools_did_is_passed_over() {
+    let server = TestServer::scripted(["Yes."; 3], Settings::default());
+    let searched = json!({ "role": "assistant", "content": [
+        { "type": "server_tool_use", "id": "a", "name": "web_search", "input": {} },
+        { "type": "web_search_tool_result", "tool_use_id": "a", "content": [] },
+    ] });
+    let user = json!({ "role": "user", "content": "Hi" });
+    let reply = messages(&server, json!({ "messages": [user, searched, user] }));
+    assert_eq!(reply.header("x-ignored-fields"), Some("messages[1].content[0], messages[1].content[1]"));
+    let mut input = vec![
+        user,
+        json!({ "type": "web_search_call", "id": "ws_1", "status": "completed" }),
+        json!({ "type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": [] }),
+    ];
+    let without = responses(&server, json!({ "input": input }));
+    assert_eq!(without.header("x-ignored-fields"), Some("input[1], input[2]"));
+    // A call whose input is no JSON is shown as a call, with its result.
+    input.push(json!({ "type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": "*** Begin" }));
+    input.push(json!({ "type": "custom_tool_call_output", "call_id": "a", "output": "Done." }));
+    let with = responses(&server, json!({ "input": input }));
+    assert_eq!(with.header("x-ignored-fields"), Some("input[1], input[2]"));
+    let read = |reply: &Reply| reply.json()["usage"]["input_tokens"].as_u64().unwrap();
+    assert!(read(&without) + 20 < read(&with), "{}", with.text());
+}
