@@ -11,6 +11,7 @@ use crate::serve::chat::{self, Chat};
 use crate::serve::demands::translate_tools;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
+use crate::serve::responses::instruct;
 
 /// Fields that mean the same in both forms.
 const ALIKE: [&str; 14] = [
@@ -30,18 +31,14 @@ const ALIKE: [&str; 14] = [
     "chat_template_kwargs",
 ];
 /// What fields are called here that chat completions have as well.
-pub(super) const NAMES: [(&str, &str); 3] = [
-    ("stop", "stop_sequences"),
-    ("response_format", "output_config.format"),
-    ("reasoning_effort", "output_config.effort"),
-];
+pub(super) const NAMES: [(&str, &str); 2] = [("stop", "stop_sequences"), ("response_format", "output_config.format")];
 /// What a function's fields are called here, and there.
 const FUNCTION: [(&str, &str); 4] =
     [("name", "name"), ("description", "description"), ("input_schema", "parameters"), ("strict", "strict")];
 /// Fields without effect here: what a request has in common with those before it is always found again.
 const WITHOUT_EFFECT: [&str; 5] = ["metadata", "service_tier", "cache_control", "inference_geo", "speed"];
 /// Fields that would change a reply, and cannot be honoured.
-const REFUSED: [&str; 3] = ["container", "context_management", "mcp_servers"];
+const REFUSED: [&str; 2] = ["container", "mcp_servers"];
 
 pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
     let max_tokens = fields.require("max_tokens")?;
@@ -81,6 +78,7 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     for name in REFUSED {
         fields.refuse(name, is_empty)?;
     }
+    fields.refuse("context_management", only_clears)?;
     told.put("messages", read_messages(fields)?);
     told.put("stop", fields.take("stop_sequences"));
     told.put("tools", translate_tools(fields, |kind| matches!(kind, None | Some("custom")), FUNCTION)?);
@@ -92,6 +90,12 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
 
 fn is_empty(value: &Json) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// Whether old results and thoughts are to be taken out of a prompt that grows long, and nothing else. They may stay in it.
+fn only_clears(value: &Json) -> bool {
+    let clears = |edit: &Json| edit["type"].as_str().is_some_and(|kind| kind.starts_with("clear_"));
+    value.is_object() && value["edits"].as_array().is_none_or(|edits| edits.iter().all(clears))
 }
 
 fn read_messages(fields: &mut Fields) -> Result<Json, Fault> {
@@ -113,8 +117,9 @@ fn read_messages(fields: &mut Fields) -> Result<Json, Fault> {
         let content = blocks(&place, message.get("content").unwrap_or(&Json::Null))?;
         match message.get("role").and_then(Json::as_str) {
             Some("user") => read_user(&place, &content, &mut told)?,
+            Some("system") => instruct(&mut told, &texts(&format!("{place}.content"), &Json::Array(content))?),
             Some("assistant") => told.extend(read_assistant(&place, &content, fields)?),
-            _ => return Err(wrong(&place, "role is none of user and assistant")),
+            _ => return Err(wrong(&place, "role is none of user, assistant and system")),
         }
     }
     Ok(Json::Array(told))
@@ -153,7 +158,7 @@ fn read_user(place: &str, content: &[Json], told: &mut Vec<Json>) -> Result<(), 
                 told.push(read_result(&place, block)?);
             }
             Some("image") => said.push(read_image(&place, block)?),
-            _ => said.push(read_text(&place, block)?),
+            _ => said.push(read_shown(&place, block)?),
         }
     }
     if content.is_empty() {
@@ -173,9 +178,27 @@ fn read_result(place: &str, block: &Json) -> Result<Json, Fault> {
     let id = text(place, block, "tool_use_id")?;
     let content = match block.get("content") {
         None | Some(Json::Null) => json!(""),
-        Some(content) => texts(place, content)?,
+        Some(content) => {
+            let shown = |(i, block): (usize, &Json)| read_shown(&format!("{place}[{i}]"), block);
+            blocks(place, content)?.iter().enumerate().map(shown).collect::<Result<_, _>>()?
+        }
     };
     Ok(json!({ "role": "tool", "tool_call_id": id, "content": content }))
+}
+
+/// Text, also as a document or as the result of a search, which begin with what they are called.
+fn read_shown(place: &str, block: &Json) -> Result<Json, Fault> {
+    let source = &block["source"];
+    let (heads, content) = match (block["type"].as_str(), source["type"].as_str()) {
+        (Some("document"), Some("text")) => (["title", "context"], json!(text(place, source, "data")?)),
+        (Some("document"), Some("content")) => (["title", "context"], source["content"].clone()),
+        (Some("search_result"), _) => (["title", "source"], block["content"].clone()),
+        _ => return read_text(place, block),
+    };
+    let content = texts(place, &content)?;
+    let heads = heads.into_iter().filter_map(|name| block[name].as_str());
+    let said = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    Ok(json!({ "type": "text", "text": heads.chain(said).collect::<Vec<_>>().join("\n") + "\n\n" }))
 }
 
 fn read_image(place: &str, block: &Json) -> Result<Json, Fault> {
@@ -253,7 +276,8 @@ fn read_thinking(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
 
 fn read_output(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
     let mut output = fields.object("output_config")?;
-    told.put("reasoning_effort", output.take("effort"));
+    // A hint at how much to think and to write, which is up to the model.
+    output.take("effort");
     let format = output.take("format").or_else(|| fields.take("output_format"));
     fields.ignore_rest("output_config", output);
     let Some(format) = format else { return Ok(()) };
@@ -337,7 +361,6 @@ mod tests {
                 "tool_choice": { "type": "function", "function": { "name": "f" } },
                 "parallel_tool_calls": false,
                 "chat_template_kwargs": { "enable_thinking": true },
-                "reasoning_effort": "low",
                 "response_format": {
                     "type": "json_schema",
                     "json_schema": { "name": "output", "schema": schema, "strict": true },

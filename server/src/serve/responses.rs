@@ -215,17 +215,22 @@ fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> R
             let more = content.as_array().cloned().unwrap_or_default();
             reply(told)["content"].as_array_mut().into_iter().for_each(|parts| parts.extend(more.clone()));
         }
-        // One system message, first or absent, is what models know.
-        "system" | "developer" if told.len() == 1 && told[0]["role"] == "system" => {
-            let said = told[0]["content"].as_array_mut().into_iter();
-            let more = content.as_array().cloned().unwrap_or_default();
-            said.for_each(|parts| parts.extend([text_part("\n\n")].into_iter().chain(more.clone())));
-        }
-        "system" | "developer" => told.push(json!({ "role": "system", "content": content })),
+        "system" | "developer" => instruct(told, &content),
         "user" | "assistant" => told.push(json!({ "role": role, "content": content })),
         _ => return Err(wrong(place, "role is none of system, developer, user and assistant")),
     }
     Ok(())
+}
+
+/// Adds parts of a system message. One, first or absent, is what models know.
+pub(super) fn instruct(told: &mut Vec<Json>, parts: &Json) {
+    if told.len() != 1 || told[0]["role"] != "system" {
+        told.push(json!({ "role": "system", "content": parts }));
+        return;
+    }
+    let more = parts.as_array().cloned().unwrap_or_default();
+    let said = told[0]["content"].as_array_mut().into_iter();
+    said.for_each(|parts| parts.extend([text_part("\n\n")].into_iter().chain(more.clone())));
 }
 
 /// Whether text is part of this message: of a reply whose reasoning, or whose calls, came before it as items of their own.

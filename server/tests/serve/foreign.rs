@@ -87,3 +87,58 @@ fn what_such_tools_did_is_passed_over() {
     let read = |reply: &Reply| reply.json()["usage"]["input_tokens"].as_u64().unwrap();
     assert!(read(&without) + 20 < read(&with), "{}", with.text());
 }
+
+#[test]
+fn hints_of_anthropics_clients_are_without_effect() {
+    let server = TestServer::scripted(["Yes."; 4], strict());
+    for more in [
+        json!({ "context_management": { "edits": [] } }),
+        json!({ "context_management": { "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }, { "type": "clear_tool_uses_20250919" }] } }),
+        json!({ "output_config": { "effort": "high" } }),
+    ] {
+        let reply = messages(&server, more);
+        assert_eq!((reply.status, &reply.json()["content"][0]["text"]), (200, &json!("Yes.")));
+    }
+    let compact = json!({ "context_management": { "edits": [{ "type": "compact_20260112" }] } });
+    assert_eq!(messages(&server, compact).status, 400);
+    assert_eq!(messages(&server, json!({ "context_management": 3 })).status, 400);
+}
+
+#[test]
+fn further_blocks_and_roles_of_messages_are_read_as_text() {
+    let server = TestServer::scripted(["Yes."; 4], strict());
+    let counted = |messages: Json| {
+        let body = json!({ "model": "test/script", "messages": messages });
+        let reply = server.post("/v1/messages/count_tokens", &body.to_string());
+        reply.json()["input_tokens"].as_u64().unwrap_or_else(|| panic!("{}", reply.text()))
+    };
+    let user = |content: Json| json!({ "role": "user", "content": content });
+    let said = |text: &str| json!({ "type": "text", "text": text });
+    let text = json!({ "type": "text", "media_type": "text/plain", "data": "Blue." });
+    let document = json!({ "type": "document", "source": text, "title": "Sky", "citations": { "enabled": true } });
+    let content = json!({ "type": "content", "content": [said("Blue.")] });
+    let blocks = json!({ "type": "document", "source": content, "title": "Sky" });
+    let found = json!({ "type": "search_result", "source": "a.org", "title": "Sky", "content": [said("Blue.")] });
+    let expect = counted(json!([user(json!("Sky\nBlue.\n\nHi"))]));
+    assert_eq!(counted(json!([user(json!([document, said("Hi")]))])), expect);
+    assert_eq!(counted(json!([user(json!([blocks, said("Hi")]))])), expect);
+    assert_eq!(counted(json!([user(json!([found, said("Hi")]))])), expect + 6);
+    let call = json!({ "type": "tool_use", "id": "a", "name": "get_weather", "input": {} });
+    let redacted = json!({ "type": "redacted_thinking", "data": "x" });
+    let result = |content: Json| user(json!([{ "type": "tool_result", "tool_use_id": "a", "content": content }]));
+    let answered = |call: Json, content: Json| json!([user(json!("Hi")), { "role": "assistant", "content": call }, result(content)]);
+    let expect = counted(answered(json!([call]), json!("Sky\na.org\nBlue.\n\n")));
+    assert_eq!(counted(answered(json!([redacted, call]), json!([found]))), expect);
+    assert_eq!(messages(&server, json!({ "messages": answered(json!([redacted, call]), json!([found])) })).status, 200);
+
+    let system = json!({ "role": "system", "content": "Brief." });
+    let expect = counted(json!([user(json!("Hi")), user(json!("Brief.")), user(json!("Hi"))]));
+    assert_eq!(counted(json!([user(json!("Hi")), system, user(json!("Hi"))])), expect + 2);
+    let pdf =
+        json!({ "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "" } });
+    let refused = messages(&server, json!({ "messages": [user(json!([pdf]))] })).json();
+    assert_eq!(
+        refused["error"]["message"],
+        "messages[0].content[0]: this server does not support blocks of type document here"
+    );
+}

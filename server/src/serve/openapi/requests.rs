@@ -154,11 +154,13 @@ pub(super) fn completion() -> Json {
 /// Fields that mean the same in Anthropic's form and in ours.
 fn message_fields() -> Json {
     let blocks = json!({ "type": "array", "items": { "type": "object", "required": ["type"], "properties": {
-        "type": { "enum": ["text", "image", "tool_use", "tool_result", "thinking"] },
+        "type": { "enum": [
+            "text", "image", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking",
+        ] },
     } } });
     let content = json!({ "anyOf": [{ "type": "string" }, blocks] });
     let message = json!({ "type": "object", "required": ["role", "content"], "properties": {
-        "role": { "enum": ["user", "assistant"] }, "content": content,
+        "role": { "enum": ["user", "assistant", "system"] }, "content": content,
     } });
     json!({
         "messages": { "type": "array", "items": message, "minItems": 1, "maxItems": 10_000 },
@@ -178,7 +180,7 @@ fn message_fields() -> Json {
             "format": { "type": "object", "required": ["type", "schema"], "properties": {
                 "type": { "const": "json_schema" }, "schema": schema(),
             } },
-            "effort": { "type": "null", "description": "Refused." },
+            "effort": { "description": "Without effect." },
         } },
         "output_format": { "type": "object", "description": "An older place of output_config.format." },
         "ignore_eos": { "type": "boolean", "default": false },
