@@ -166,12 +166,10 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
         "structured_outputs",
         "suffix",
         "typical_p",
-        "verbosity",
         "web_search_options",
     ] {
         fields.refuse(name, |_| false)?;
     }
-    fields.refuse("reasoning_effort", |effort| effort == "none")?;
     Ok(())
 }
 

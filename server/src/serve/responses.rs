@@ -13,7 +13,7 @@ use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
 
 /// Fields that mean the same in both forms.
-const ALIKE: [&str; 15] = [
+const ALIKE: [&str; 16] = [
     "model",
     "temperature",
     "top_p",
@@ -28,14 +28,14 @@ const ALIKE: [&str; 15] = [
     "stream",
     "stream_options",
     "parallel_tool_calls",
+    "truncation",
     "chat_template_kwargs",
 ];
 /// What fields are called here that chat completions have as well.
-pub(super) const NAMES: [(&str, &str); 5] = [
+pub(super) const NAMES: [(&str, &str); 4] = [
     ("messages", "input"),
     ("max_completion_tokens", "max_output_tokens"),
     ("response_format", "text.format"),
-    ("verbosity", "text.verbosity"),
     ("reasoning_effort", "reasoning.effort"),
 ];
 /// What a function's fields are called here, and there.
@@ -50,7 +50,7 @@ const REFUSED: [&str; 3] = ["conversation", "prompt", "max_tool_calls"];
 const INCLUDED: [&str; 2] = ["reasoning.encrypted_content", LOGPROBS];
 const LOGPROBS: &str = "message.output_text.logprobs";
 /// What a response tells of its request, and what it says where the request says nothing.
-fn told_again() -> [(&'static str, Json); 14] {
+fn told_again() -> [(&'static str, Json); 15] {
     [
         ("model", Json::Null),
         ("instructions", Json::Null),
@@ -66,6 +66,7 @@ fn told_again() -> [(&'static str, Json); 14] {
         ("tools", json!([])),
         ("top_logprobs", json!(0)),
         ("top_p", Json::Null),
+        ("truncation", json!("disabled")),
     ]
 }
 
@@ -94,7 +95,6 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
         fields.refuse(name, |value| value.as_u64() == Some(0))?;
     }
     fields.refuse("background", |value| value == false)?;
-    fields.refuse("truncation", |value| value == "disabled")?;
     let included = fields.peek("include").and_then(Json::as_array);
     // Either of the two asks for them.
     if included.is_some_and(|names| names.contains(&LOGPROBS.into()))
@@ -111,7 +111,8 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     told.put("tools", translate_tools(fields, |kind| kind == Some("function"), FUNCTION)?);
     told.put("tool_choice", fields.take("tool_choice").map(read_choice).transpose()?);
     let mut text = fields.object("text")?;
-    told.put("verbosity", text.take("verbosity"));
+    // How much is written is up to the model. Any other value is told to be ignored.
+    text.pass("verbosity", |value| value == "medium");
     told.put("response_format", text.take("format"));
     fields.ignore_rest("text", text);
     let mut reasoning = fields.object("reasoning")?;

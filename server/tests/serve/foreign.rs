@@ -1,10 +1,12 @@
 //! What clients send that other servers know: it is honoured, or passed over and told, or refused by name.
 
+use causerie::testing::ScriptedReply;
+use causerie::{LoadOptions, ModelRunner};
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
 use crate::client::Reply;
-use crate::forms::{messages, responses};
+use crate::forms::{messages, post, responses};
 use crate::server::TestServer;
 
 fn strict() -> Settings {
@@ -141,4 +143,72 @@ fn further_blocks_and_roles_of_messages_are_read_as_text() {
         refused["error"]["message"],
         "messages[0].content[0]: this server does not support blocks of type document here"
     );
+}
+
+/// A model whose template has a long word for reasoning, and a context of its own.
+fn reasoning_model(context_size: usize) -> TestServer {
+    let template = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
+        {% if enable_thinking %}reason, and then reason again, until it is clear {% endif %}";
+    let mut options = LoadOptions::default();
+    options.chat_template = Some(template.to_owned());
+    options.context_size = Some(context_size);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
+    TestServer::start(ModelRunner::load_with(path, options).unwrap(), "test/script", Settings::default())
+}
+
+#[test]
+fn an_effort_asks_a_model_that_can_reason_to_do_so() {
+    let server = reasoning_model(500);
+    let read = |reply: Reply| {
+        let usage = reply.json()["usage"].clone();
+        usage["prompt_tokens"].as_u64().or(usage["input_tokens"].as_u64()).unwrap_or_else(|| panic!("{}", reply.text()))
+    };
+    let chat = |fields: &str| read(server.chat(&format!(r#"{fields}, "max_tokens": 1"#)));
+    let (off, on) = (chat(""), chat(r#", "chat_template_kwargs": {"enable_thinking": true}"#));
+    assert!(off < on);
+    for (fields, expect) in [
+        (r#", "reasoning_effort": "low""#, on),
+        (r#", "reasoning_effort": "xhigh""#, on),
+        (r#", "reasoning_effort": "none""#, off),
+        (r#", "reasoning_effort": "minimal""#, off),
+        (r#", "reasoning_effort": "high", "chat_template_kwargs": {"enable_thinking": false}"#, off),
+    ] {
+        assert_eq!(chat(fields), expect, "{fields}");
+    }
+    let respond = |effort: &str| {
+        let body = json!({ "model": "test/script", "input": "Hi", "max_output_tokens": 1 });
+        read(post(&server, "/v1/responses", body, json!({ "reasoning": { "effort": effort } })))
+    };
+    assert_eq!((respond("medium"), respond("none")), (on, off));
+
+    let thinking = ScriptedReply::new().text("<think>").text("Hm.").text("</think>").text("Yes.");
+    let server = TestServer::scripted([thinking], Settings::default());
+    let body = responses(&server, json!({ "reasoning": { "effort": "high" } })).json();
+    assert_eq!(body["output"][0]["content"][0]["text"], "Yes.", "a model that cannot reason is not asked to");
+}
+
+#[test]
+fn verbosity_is_without_effect_and_told() {
+    let server = TestServer::scripted(["Yes."; 4], Settings::default());
+    for (verbosity, told) in [("low", true), ("medium", false)] {
+        let reply = server.chat(&format!(r#", "verbosity": "{verbosity}""#));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, told.then_some("verbosity")));
+        let reply = responses(&server, json!({ "text": { "verbosity": verbosity } }));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, told.then_some("text.verbosity")));
+    }
+}
+
+#[test]
+fn truncation_leaves_out_the_oldest_turns() {
+    let server = reasoning_model(200);
+    let said = |role: &str| json!({ "role": role, "content": "a long story ".repeat(20) });
+    let mut input: Vec<Json> = ["user", "assistant"].iter().cycle().take(12).map(|role| said(role)).collect();
+    input.push(json!({ "role": "user", "content": "Hi" }));
+    let body = json!({ "model": "test/script", "input": input, "max_output_tokens": 8 });
+    let truncated =
+        |truncation: &str| post(&server, "/v1/responses", body.clone(), json!({ "truncation": truncation }));
+    assert_eq!(truncated("disabled").fault().1, "context_length_exceeded");
+    let reply = truncated("auto").json();
+    assert_eq!(reply["truncation"], "auto", "{reply}");
+    assert!(reply["usage"]["input_tokens"].as_u64().unwrap() < 192);
 }

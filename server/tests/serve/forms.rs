@@ -384,7 +384,6 @@ fn nothing_is_stored_and_that_is_said() {
         ("previous_response_id", json!("resp_1")),
         ("conversation", json!("conv_1")),
         ("background", json!(true)),
-        ("truncation", json!("auto")),
         ("include", json!(["file_search_call.results"])),
     ] {
         let reply = responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect()));

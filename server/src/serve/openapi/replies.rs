@@ -152,6 +152,7 @@ fn response() -> Json {
         })),
         "tools": list(json!({ "type": "object" })),
         "tool_choice": { "type": ["string", "object"] },
+        "truncation": { "enum": ["auto", "disabled"] },
         "parallel_tool_calls": { "type": "boolean" },
     }))
 }

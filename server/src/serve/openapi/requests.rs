@@ -70,6 +70,17 @@ fn template() -> Json {
     } })
 }
 
+fn effort() -> Json {
+    json!({
+        "enum": ["none", "minimal", "low", "medium", "high", "xhigh", "max", "default", null],
+        "description": "With any but none and minimal, a model that can reason is asked to.",
+    })
+}
+
+fn truncation() -> Json {
+    json!({ "enum": ["auto", "disabled", null], "description": "auto leaves out the oldest turns if not all fit." })
+}
+
 /// A JSON Schema, as far as this document looks into it.
 fn schema() -> Json {
     json!({ "type": "object" })
@@ -128,6 +139,9 @@ pub(super) fn chat() -> Json {
             "type": { "const": "allowed_tools" }, "allowed_tools": { "type": "object" },
         } }] },
         "parallel_tool_calls": { "type": "boolean", "default": true },
+        "reasoning_effort": effort(),
+        "verbosity": { "description": "Without effect." },
+        "truncation": truncation(),
         "logprobs": { "type": "boolean", "default": false },
         "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "response_format": { "type": "object", "required": ["type"], "properties": {
@@ -216,13 +230,14 @@ pub(super) fn response() -> Json {
             "format": { "type": "object", "required": ["type"], "properties": {
                 "type": { "enum": ["text", "json_object", "json_schema"] }, "schema": schema(),
             } },
-            "verbosity": { "type": "null", "description": "Refused." },
+            "verbosity": { "description": "Without effect." },
         } },
         "reasoning": { "type": "object", "properties": {
-            "effort": { "enum": ["none", null] },
+            "effort": effort(),
             "summary": { "description": "Without effect: reasoning is shown whole." },
             "generate_summary": { "description": "Without effect." },
         } },
+        "truncation": truncation(),
         "store": { "const": false, "description": "Nothing is stored." },
         "previous_response_id": { "type": "null", "description": "Refused: nothing is stored." },
         "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
