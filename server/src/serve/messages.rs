@@ -44,21 +44,25 @@ pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer,
     let max_tokens = fields.require("max_tokens")?;
     fields.put("max_tokens", max_tokens);
     let chat = read_chat(service, fields)?;
-    let writer = MessageWriter::new(&service.model_id, chat.has_functions);
+    // Known to clients from the first event of a stream.
+    let prompt_tokens = if chat.delivery.is_stream { count_prompt(&chat)? } else { 0 };
+    let writer = MessageWriter::new(&service.model_id, chat.has_functions, prompt_tokens);
     Ok(chat.answer(service, writer))
 }
 
 /// Tokens that a request would have the model read.
 pub(super) fn count(service: &Arc<Service>, fields: Fields) -> Result<Json, Fault> {
-    let chat = read_chat(service, fields)?;
-    let tokens = match chat.conversation.plan_context(&chat.options) {
-        Ok(plan) => plan.tokens_before,
+    Ok(json!({ "input_tokens": count_prompt(&read_chat(service, fields)?)? }))
+}
+
+fn count_prompt(chat: &Chat) -> Result<usize, Fault> {
+    match chat.conversation.plan_context(&chat.options) {
+        Ok(plan) => Ok(plan.tokens_before),
         Err(err) => match err.kind() {
-            ErrorKind::PromptExceedsContext { needed, .. } => needed,
-            _ => return Err(Fault::of(&err)),
+            ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
+            _ => Err(Fault::of(&err)),
         },
-    };
-    Ok(json!({ "input_tokens": tokens }))
+    }
 }
 
 fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Chat, Fault> {

@@ -151,9 +151,10 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
     }
     fields.refuse("modalities", |value| value == &serde_json::json!(["text"]))?;
     fields.refuse("best_of", |value| value.as_u64() == Some(1))?;
+    fields.refuse("typical_p", |value| value.as_f64() == Some(1.0))?;
+    fields.refuse("function_call", |value| value == "none" || value == "auto")?;
     for name in [
         "audio",
-        "function_call",
         "functions",
         "guided_choice",
         "guided_grammar",
@@ -165,10 +166,10 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
         "prediction",
         "structured_outputs",
         "suffix",
-        "typical_p",
         "web_search_options",
     ] {
-        fields.refuse(name, |_| false)?;
+        // An empty object may ask for something: any JSON, or a search as usual.
+        fields.refuse(name, |value| value == "" || value.as_array().is_some_and(Vec::is_empty))?;
     }
     Ok(())
 }

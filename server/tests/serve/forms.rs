@@ -110,6 +110,10 @@ fn a_message_streams_block_by_block() {
     assert_eq!(kinds(&events)[..2], ["message_start", "content_block_start"]);
     assert_eq!(kinds(&events)[events.len() - 3..], ["content_block_stop", "message_delta", "message_stop"]);
     assert_eq!(events[0]["message"]["content"], json!([]));
+    let tokens =
+        |usage: &Json| usage["input_tokens"].as_u64().unwrap() + usage["cache_read_input_tokens"].as_u64().unwrap();
+    let first = &events[0]["message"]["usage"];
+    assert_eq!((tokens(first), &first["output_tokens"]), (tokens(&events[events.len() - 2]["usage"]), &json!(0)));
 
     // As clients gather it.
     let mut gathered = Vec::new();
@@ -309,6 +313,7 @@ fn a_response_holds_items_in_their_order() {
     let usage = &body["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap();
     assert_eq!(count("total_tokens"), count("input_tokens") + count("output_tokens"));
+    assert_eq!(usage["input_tokens_details"], json!({ "cached_tokens": 0, "cache_write_tokens": 0 }));
 }
 
 #[test]

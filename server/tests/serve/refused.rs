@@ -129,7 +129,7 @@ fn values_that_ask_for_nothing_pass() {
     let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
     let fields = r#", "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": false, "top_logprobs": 0, "logit_bias": {},
         "parallel_tool_calls": true, "tool_choice": "auto", "reasoning_effort": "none", "verbosity": "medium", "truncation": "disabled", "response_format": {"type": "text"}, "ignore_eos": false, "modalities": ["text"], "n": 1,
-        "stop": [], "store": true, "service_tier": "auto", "chat_template_kwargs": {}, "top_k": 0, "top_p": 0"#;
+        "stop": [], "functions": [], "function_call": "auto", "suffix": "", "grammar": "", "typical_p": 1, "store": true, "service_tier": "auto", "chat_template_kwargs": {}, "top_k": 0, "top_p": 0"#;
     assert_eq!(server.chat(fields).status, 200);
 }
 
