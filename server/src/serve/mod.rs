@@ -45,6 +45,7 @@ pub use access::{Auth, BasePath, Hosted};
 use admission::Admission;
 use fault::Fault;
 use guard::Guard;
+pub use guard::check_origin;
 use metrics::Metrics;
 
 /// What a server allows. `Settings::default()` is what `causerie serve` uses.
@@ -68,7 +69,8 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// Host names, besides loopback ones, under which a server on a loopback address is reached.
     pub allowed_hosts: Vec<String>,
-    /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`.
+    /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`, or `app://*` for all of a
+    /// scheme. What [`check_origin`] refuses matches nothing.
     pub allowed_origins: Vec<String>,
     /// Refuses requests with fields that are not known, instead of naming them in the reply's `x-ignored-fields`.
     pub strict_fields: bool,

@@ -149,9 +149,11 @@ fn further_blocks_and_roles_of_messages_are_read_as_text() {
 fn reasoning_model(context_size: usize) -> TestServer {
     let template = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
         {% if enable_thinking %}reason, and then reason again, until it is clear {% endif %}";
-    let mut options = LoadOptions::default();
-    options.chat_template = Some(template.to_owned());
-    options.context_size = Some(context_size);
+    let options = LoadOptions {
+        chat_template: Some(template.to_owned()),
+        context_size: Some(context_size),
+        ..LoadOptions::default()
+    };
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
     TestServer::start(ModelRunner::load_with(path, options).unwrap(), "test/script", Settings::default())
 }
