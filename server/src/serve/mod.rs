@@ -1,7 +1,7 @@
 //! The HTTP service: chat completions and their relatives, as the usual clients speak them.
 //!
-//! A thin door: each request becomes a conversation made from its messages, is answered, and is forgotten. What makes
-//! the next turn cheap is the runner's own prefix cache.
+//! A thin door: each request becomes a conversation made from its messages, is answered, and is forgotten; only `recent`
+//! keeps responses for a while, for requests that go on from one. What makes the next turn cheap is the runner's own prefix cache.
 //!
 //! Follow a request: `connection` reads it from a socket with a time limit on everything, `guard` looks at its host
 //! and origin, `access` at its key, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
@@ -27,6 +27,7 @@ mod models;
 mod openapi;
 mod options;
 mod page;
+mod recent;
 mod refusal;
 mod responses;
 mod route;
@@ -47,6 +48,7 @@ use fault::Fault;
 use guard::Guard;
 pub use guard::check_origin;
 use metrics::Metrics;
+use recent::Recent;
 
 /// What a server allows. `Settings::default()` is what `causerie serve` uses.
 #[derive(Clone, Debug)]
@@ -131,6 +133,7 @@ struct Service {
     large: Arc<Mutex<()>>,
     /// Room in memory for bodies.
     bodies: Semaphore,
+    recent: Arc<std::sync::Mutex<Recent>>,
 }
 
 impl Service {
@@ -145,6 +148,7 @@ impl Service {
             admission,
             large: Arc::default(),
             bodies: body::room(settings.max_body),
+            recent: Arc::default(),
             settings,
         }
     }

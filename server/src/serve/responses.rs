@@ -1,5 +1,5 @@
-//! `POST /v1/responses`: OpenAI's newer form of a request, told as one of chat completions. Nothing is stored: every
-//! request brings its whole input.
+//! `POST /v1/responses`: OpenAI's newer form of a request, told as one of chat completions. Recent responses are kept, and a
+//! request may go on from one; most bring their whole input.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use crate::serve::chat;
 use crate::serve::demands::translate_tools;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
+use crate::serve::recent::{LONGEST, Memory};
 
 /// Fields that mean the same in both forms.
 const ALIKE: [&str; 16] = [
@@ -59,7 +60,7 @@ fn told_again() -> [(&'static str, Json); 15] {
         ("parallel_tool_calls", json!(true)),
         ("previous_response_id", Json::Null),
         ("reasoning", json!({ "effort": null, "summary": null })),
-        ("store", json!(false)),
+        ("store", json!(true)),
         ("temperature", Json::Null),
         ("text", json!({ "format": { "type": "text" } })),
         ("tool_choice", json!("auto")),
@@ -70,21 +71,22 @@ fn told_again() -> [(&'static str, Json); 15] {
     ]
 }
 
-pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
+pub(super) fn read(service: &Arc<Service>, mut fields: Fields, caller: Option<String>) -> Result<Answer, Fault> {
+    let memory = Memory::new(&service.recent, caller);
     let request = told_again()
         .map(|(name, otherwise)| (name.to_owned(), fields.peek(name).cloned().unwrap_or(otherwise)))
         .into_iter()
         .collect();
-    let told = translate(&mut fields)?;
+    let (told, kept) = translate(&mut fields, &memory)?;
     let chat = chat::read_told(service, told, fields, &NAMES)?;
-    let writer = ResponseWriter::new(request, chat.has_functions, chat.options.logprobs.is_some());
+    let keeping = kept.map(|input| (memory, input));
+    let writer = ResponseWriter::new(request, chat.has_functions, chat.options.logprobs.is_some(), keeping);
     Ok(chat.answer(service, writer))
 }
 
-/// The fields as chat completions have them.
-pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
+/// The fields as chat completions have them, and the items of the whole conversation, if the response is to be kept.
+pub(super) fn translate(fields: &mut Fields, memory: &Memory) -> Result<(Fields, Option<String>), Fault> {
     let mut told = Fields::of(Map::new());
-    refuse_state(fields)?;
     for name in ALIKE {
         told.put(name, fields.take(name));
     }
@@ -107,7 +109,9 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
         value.as_array().is_some_and(|names| names.iter().all(is_known))
     })?;
     told.put("max_completion_tokens", fields.take("max_output_tokens"));
-    told.put("messages", read_input(fields)?);
+    let is_kept = fields.flag("store")?.unwrap_or(true);
+    let conversation = read_conversation(fields, memory)?;
+    told.put("messages", read_items(&conversation, fields)?);
     told.put("tools", translate_tools(fields, |kind| kind == Some("function"), FUNCTION)?);
     told.put("tool_choice", fields.take("tool_choice").map(read_choice).transpose()?);
     let mut text = fields.object("text")?;
@@ -121,42 +125,53 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     reasoning.take("generate_summary");
     told.put("reasoning_effort", reasoning.take("effort"));
     fields.ignore_rest("reasoning", reasoning);
-    Ok(told)
+    let kept = is_kept.then(|| Json::Array(conversation.earlier.into_iter().chain(conversation.input).collect()));
+    let kept = kept.map(|items| items.to_string()).filter(|items| items.len() <= LONGEST);
+    Ok((told, kept))
 }
 
-/// Nothing is kept from one request to the next.
-fn refuse_state(fields: &mut Fields) -> Result<(), Fault> {
-    match fields.take("store") {
-        Some(store) if store != false => {
-            return Err(Fault::unsupported("store", "this server stores no responses; ask with store false"));
-        }
-        _ => {}
-    }
-    match fields.take("previous_response_id") {
-        Some(_) => Err(Fault::unsupported(
-            "previous_response_id",
-            "this server stores no responses; send the conversation as input",
-        )),
-        None => Ok(()),
-    }
+/// Items of a conversation.
+struct Conversation {
+    /// Up to the response that the request goes on from.
+    earlier: Vec<Json>,
+    input: Vec<Json>,
 }
 
-fn read_input(fields: &mut Fields) -> Result<Json, Fault> {
+fn read_conversation(fields: &mut Fields, memory: &Memory) -> Result<Conversation, Fault> {
+    let earlier = match fields.take("previous_response_id") {
+        None => Vec::new(),
+        Some(Json::String(id)) => memory.conversation(&id)?,
+        Some(value) => return Err(expected("previous_response_id", "a text", &value)),
+    };
+    let mut input = match fields.require("input")? {
+        Json::String(text) => vec![json!({ "role": "user", "content": text })],
+        Json::Array(items) if items.is_empty() => return Err(Fault::value("input", "expected at least one item")),
+        Json::Array(items) => items,
+        value => return Err(expected("input", "a text or an array of items", &value)),
+    };
+    for (i, item) in input.iter_mut().enumerate().filter(|(_, item)| item["type"] == "item_reference") {
+        let place = format!("input[{i}]");
+        *item = memory.item(text(&place, item, "id")?).ok_or_else(|| {
+            let message = format!("{place}: no item of this id is kept: only those of recent responses are");
+            Fault::not_found(message).at("input")
+        })?;
+    }
+    Ok(Conversation { earlier, input })
+}
+
+fn read_items(conversation: &Conversation, fields: &mut Fields) -> Result<Json, Fault> {
     let mut told = Vec::new();
     match fields.take("instructions") {
         Some(Json::String(text)) => told.push(json!({ "role": "system", "content": [text_part(&text)] })),
         Some(value) => return Err(expected("instructions", "a text", &value)),
         None => {}
     }
-    match fields.require("input")? {
-        Json::String(text) => told.push(json!({ "role": "user", "content": text })),
-        Json::Array(items) if items.is_empty() => return Err(Fault::value("input", "expected at least one item")),
-        Json::Array(items) => {
-            for (i, item) in items.iter().enumerate() {
-                read_item(format!("input[{i}]"), item, &mut told, fields)?;
-            }
-        }
-        value => return Err(expected("input", "a text or an array of items", &value)),
+    for item in &conversation.earlier {
+        // What is passed over of these was told before.
+        read_item("previous_response_id".to_owned(), item, &mut told, &mut Fields::of(Map::new()))?;
+    }
+    for (i, item) in conversation.input.iter().enumerate() {
+        read_item(format!("input[{i}]"), item, &mut told, fields)?;
     }
     Ok(Json::Array(told))
 }
@@ -304,7 +319,7 @@ mod tests {
     #[track_caller]
     fn check(fields: Json, expect: Json) {
         let mut fields = Fields::of(fields.as_object().unwrap().clone());
-        let mut told = translate(&mut fields).unwrap();
+        let mut told = translate(&mut fields, &Memory::new(&Arc::default(), None)).unwrap().0;
         for (name, value) in expect.as_object().unwrap() {
             assert_eq!(told.take(name).as_ref(), Some(value), "{name}");
         }
@@ -365,7 +380,7 @@ mod tests {
                 "top_logprobs": 2,
             }),
             json!({
-                "messages": [{ "role": "user", "content": "Hi" }],
+                "messages": [{ "role": "user", "content": said("Hi") }],
                 "logprobs": true,
                 "top_logprobs": 2,
                 "reasoning_effort": "none",

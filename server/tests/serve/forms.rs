@@ -305,6 +305,7 @@ fn a_response_holds_items_in_their_order() {
         ("temperature", json!(0.3)),
         ("tool_choice", json!("auto")),
         ("store", json!(false)),
+        ("truncation", json!("disabled")),
         ("error", json!(null)),
         ("incomplete_details", json!(null)),
     ] {
@@ -382,11 +383,9 @@ fn output_of_functions_and_reasoning_come_back_as_items() {
 }
 
 #[test]
-fn nothing_is_stored_and_that_is_said() {
+fn what_a_response_cannot_be_is_said() {
     let server = TestServer::scripted(["good"], Settings::default());
     for (field, value) in [
-        ("store", json!(true)),
-        ("previous_response_id", json!("resp_1")),
         ("conversation", json!("conv_1")),
         ("background", json!(true)),
         ("include", json!(["file_search_call.results"])),
@@ -396,7 +395,7 @@ fn nothing_is_stored_and_that_is_said() {
     }
     for (field, value, code) in [
         ("input", json!([]), "invalid_value"),
-        ("input", json!([{ "type": "item_reference", "id": "x" }]), "unsupported_field"),
+        ("input", json!([{ "type": "input_text", "text": "x" }]), "unsupported_field"),
         ("input", json!([{ "role": "clown", "content": "" }]), "invalid_value"),
         ("tools", json!([{ "name": "f" }]), "invalid_value"),
     ] {

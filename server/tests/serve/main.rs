@@ -10,6 +10,7 @@ mod conformance;
 mod foreign;
 mod forms;
 mod hosted;
+mod kept;
 mod logprobs;
 mod page;
 mod queue;

@@ -120,6 +120,7 @@ mod tests {
 
     use super::*;
     use crate::serve::fields::{Fields, asked};
+    use crate::serve::recent::Memory;
     use crate::serve::{Service, Settings, chat, completions, messages, responses as wire};
     use causerie::testing::ScriptedModel;
     use std::sync::Arc;
@@ -184,7 +185,8 @@ mod tests {
             drop(messages::translate(&mut fields(&message)).map_err(|err| panic!("{err:?}")))
         });
         check(&requests::response(), || {
-            drop(wire::translate(&mut fields(&json!({ "input": "Hi" }))).map_err(|err| panic!("{err:?}")));
+            let memory = Memory::new(&service.recent, None);
+            drop(wire::translate(&mut fields(&json!({ "input": "Hi" })), &memory).map_err(|err| panic!("{err:?}")));
         });
     }
 

@@ -216,7 +216,10 @@ pub(super) fn count() -> Json {
 
 pub(super) fn response() -> Json {
     let item = json!({ "type": "object", "properties": {
-        "type": { "enum": ["message", "function_call", "function_call_output", "reasoning"] },
+        "type": { "enum": [
+            "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning",
+            "item_reference",
+        ] },
     } });
     let fields = json!({
         "input": { "anyOf": [{ "type": "string" }, { "type": "array", "items": item, "minItems": 1, "maxItems": 10_000 }] },
@@ -238,8 +241,8 @@ pub(super) fn response() -> Json {
             "generate_summary": { "description": "Without effect." },
         } },
         "truncation": truncation(),
-        "store": { "const": false, "description": "Nothing is stored." },
-        "previous_response_id": { "type": "null", "description": "Refused: nothing is stored." },
+        "store": { "type": "boolean", "default": true, "description": "Whether a request may go on from the response." },
+        "previous_response_id": { "type": "string", "description": "The response that this request goes on from." },
         "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "metadata": { "type": "object", "description": "Told again in the response." },
         "user": { "description": "Without effect." },
