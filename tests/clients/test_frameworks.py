@@ -73,9 +73,11 @@ class Frameworks(unittest.TestCase):
         asked = {**fields, "include": ["message.output_text.logprobs"], "top_logprobs": 1}
         told = client.responses.create(input=history, **asked).output[-1].content[0].logprobs
         self.assertEqual("".join(token.token for token in told), text)
+        went_on = client.responses.create(input=[result], previous_response_id=first.id, **fields)
+        self.assertEqual(went_on.output_text, text)
         with self.assertRaises(openai.BadRequestError) as caught:
-            client.responses.create(input=ASK, model=MODEL, previous_response_id=first.id)
-        self.assertEqual(caught.exception.param, "previous_response_id")
+            client.responses.create(input=ASK, model=MODEL, previous_response_id="resp_0")
+        self.assertEqual(caught.exception.code, "previous_response_not_found")
         client.close()
 
 

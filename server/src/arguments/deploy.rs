@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::ContextOption;
-use crate::arguments::serving::AuthMode;
+use crate::arguments::serving::{AuthMode, origin};
 
 #[derive(Args)]
 #[command(after_help = DEPLOY_EXAMPLES)]
@@ -60,7 +60,7 @@ pub(crate) struct Deploy {
     #[arg(long)]
     pub(crate) open_metrics: bool,
     /// An origin whose pages may use the app: `https://example.org`. May be given several times.
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
     /// Make the namespace as well.
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use causerie::{CacheType, LoadOptions};
-use causerie_server::serve::{Auth, BasePath};
+use causerie_server::serve::{Auth, BasePath, check_origin};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::{ContextOption, ImageOptions, ModelOption, threads};
@@ -87,8 +87,9 @@ pub(crate) struct Limits {
     /// A further name under which the server is reached, besides localhost. May be given several times.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// An origin whose pages may use the server, besides local ones: `https://example.org`. May be given several times.
-    #[arg(long, value_name = "ORIGIN")]
+    /// An origin whose pages may use the server, besides local ones: `https://example.org`, or `app://*` for all of a
+    /// scheme that the web does not have. May be given several times.
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
     /// Refuse requests with fields that are not known, instead of naming them in a header of the reply.
     #[arg(long)]
@@ -107,6 +108,10 @@ Ctrl-C lets replies under way finish; a second one ends at once.";
 
 fn slots(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|slots| (1..=1024).contains(slots)).ok_or_else(|| "expected 1 to 1024".to_owned())
+}
+
+pub(crate) fn origin(text: &str) -> Result<String, String> {
+    check_origin(text).map(|()| text.to_owned())
 }
 
 fn megabytes(text: &str) -> Result<usize, String> {

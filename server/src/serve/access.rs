@@ -118,6 +118,13 @@ pub(super) fn admit(hosted: Option<&Hosted>, door: Door, headers: &HeaderMap) ->
     Ok(())
 }
 
+/// Whose request this is, where keys are asked for: what stands before the colon of the key.
+pub(super) fn caller(hosted: Option<&Hosted>, headers: &HeaderMap) -> Option<String> {
+    hosted.filter(|hosted| hosted.auth != Auth::Public)?;
+    let (id, _) = key(headers).ok()??.split_once(':')?;
+    Some(id.to_owned())
+}
+
 /// What stands behind `Key`, if the one header is as it should be.
 fn key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
@@ -175,6 +182,8 @@ mod tests {
         let (hosted, key, foreign) = hosted(Auth::Private);
         let good = format!("Key {key}");
         assert_eq!(ask(&hosted, Door::Keyed, &[good.as_bytes()]), Ok(()));
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(&good).unwrap())]);
+        assert_eq!(caller(Some(&hosted), &headers).as_deref(), key.split_once(':').map(|(id, _)| id));
         assert_eq!(ask(&hosted, Door::Keyed, &[]), Err("missing_key"));
         assert_eq!(ask(&hosted, Door::Keyed, &[format!("Key {foreign}").as_bytes()]), Err("key_not_allowed"));
         for wrong in [
@@ -205,5 +214,7 @@ mod tests {
         let public = Hosted { auth: Auth::Public, ..hosted };
         assert_eq!(ask(&public, Door::Keyed, &[]), Ok(()));
         assert_eq!(ask(&public, Door::Keyed, &[b"Key nonsense"]), Ok(()));
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Key a:b"))]);
+        assert_eq!(caller(Some(&public), &headers), None, "a key that is not looked at tells nobody apart");
     }
 }

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use causerie::{
-    Arguments, ChatMessage, Conversation, GenerationOptions, ToolChoice, Value, messages_from_json, read_json,
+    Arguments, ChatMessage, ContextPolicy, Conversation, GenerationOptions, ToolChoice, Value, messages_from_json,
+    read_json,
 };
 use serde_json::{Value as Json, json};
 
 use crate::serve::Service;
 use crate::serve::answer::{Answer, Choices, Form, PendingReply, Writer};
 use crate::serve::demands;
-use crate::serve::fault::Fault;
+use crate::serve::fault::{Fault, renamed};
 use crate::serve::fields::{Fields, expected};
 use crate::serve::models;
-use crate::serve::options::{Delivery, MOST_LOGPROBS, read_delivery, read_options};
+use crate::serve::options::{Delivery, MOST_LOGPROBS, passed, read_delivery, read_options};
 
 const MOST_MESSAGES: usize = 10_000;
 
@@ -40,8 +41,11 @@ pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Ch
     let mut options = read_options(&mut fields)?;
     let functions = demands::read(&mut fields, &mut options)?;
     options.logprobs = read_logprobs(&mut fields)?;
-    options.enable_thinking = read_thinking(&mut fields)?;
+    options.context_policy = read_truncation(&mut fields)?;
+    // How much is written is up to the model. Any other value is told to be ignored.
+    fields.pass("verbosity", |value| value == "medium");
     let runner = service.runner()?;
+    options.enable_thinking = read_thinking(&mut fields, runner.info().supports_reasoning)?;
     options.function_call_parser = Some(runner.info().function_call_parser);
     let delivery = read_delivery(fields, service.settings.strict_fields)?;
 
@@ -54,6 +58,21 @@ pub(super) fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Ch
         conversation.register_functions(functions).map_err(|err| Fault::of(&err))?;
     }
     Ok(Chat { conversation, options, delivery, has_functions })
+}
+
+/// Reads a request that was told as one of chat completions: `left` is what is left over of it, and `names` are what fields
+/// are called in it.
+pub(super) fn read_told(
+    service: &Arc<Service>,
+    told: Fields,
+    left: Fields,
+    names: &[(&str, &str)],
+) -> Result<Chat, Fault> {
+    let ignored = passed(left.rest(), service.settings.strict_fields)?;
+    let mut chat = read_chat(service, told)?;
+    let told = std::mem::take(&mut chat.delivery.ignored).into_iter().map(|name| renamed(name, names));
+    chat.delivery.ignored = told.chain(ignored).collect();
+    Ok(chat)
 }
 
 impl Chat {
@@ -115,8 +134,28 @@ fn read_logprobs(fields: &mut Fields) -> Result<Option<usize>, Fault> {
     Ok(usize::try_from(n_alternatives).ok().filter(|_| is_wanted))
 }
 
-/// `chat_template_kwargs`, of which one name has a meaning here.
-fn read_thinking(fields: &mut Fields) -> Result<bool, Fault> {
+/// What becomes of a history that is too long.
+fn read_truncation(fields: &mut Fields) -> Result<ContextPolicy, Fault> {
+    match fields.take("truncation") {
+        None => Ok(ContextPolicy::Error),
+        Some(value) if value == "disabled" => Ok(ContextPolicy::Error),
+        Some(value) if value == "auto" => Ok(ContextPolicy::Slide { shrink_tool_results: false }),
+        Some(value) => Err(expected("truncation", "auto or disabled", &value)),
+    }
+}
+
+/// `chat_template_kwargs`, of which one name has a meaning here, or else `reasoning_effort`: a model that can reason is asked
+/// to. How much is up to the model.
+fn read_thinking(fields: &mut Fields, can_reason: bool) -> Result<bool, Fault> {
+    let effort = fields.take("reasoning_effort").unwrap_or_else(|| json!("none"));
+    let by_effort = match effort.as_str() {
+        Some("none" | "minimal") => false,
+        Some("low" | "medium" | "high" | "xhigh" | "max" | "default") => can_reason,
+        _ => {
+            let expect = "none, minimal, low, medium, high, xhigh, max or default";
+            return Err(expected("reasoning_effort", expect, &effort));
+        }
+    };
     let mut variables = fields.object("chat_template_kwargs")?;
     let enable_thinking = variables.flag("enable_thinking").map_err(|fault| fault.at("chat_template_kwargs"))?;
     match variables.rest().first() {
@@ -124,7 +163,7 @@ fn read_thinking(fields: &mut Fields) -> Result<bool, Fault> {
             "chat_template_kwargs",
             format!("{name} cannot be given to the template; enable_thinking can"),
         )),
-        None => Ok(enable_thinking.unwrap_or(false)),
+        None => Ok(enable_thinking.unwrap_or(by_effort)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use causerie::{GenerationOptions, SdkFunction, ToolCallConstraint, ToolChoice, functions_from_json};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
@@ -46,6 +46,31 @@ fn read_functions(fields: &mut Fields, options: &mut GenerationOptions) -> Resul
     Ok(functions)
 }
 
+/// `tools` of another form, as chat completions have them: `names` are pairs of what a function's fields are called in it, and
+/// in chat completions. Tools that a provider would run are left out, and told.
+pub(super) fn translate_tools(
+    fields: &mut Fields,
+    is_function: fn(Option<&str>) -> bool,
+    names: [(&str, &str); 4],
+) -> Result<Option<Json>, Fault> {
+    let Some(tools) = fields.take("tools") else { return Ok(None) };
+    let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
+    let mut functions = Vec::new();
+    for (i, tool) in tools.iter().enumerate() {
+        match tool.get("type").and_then(Json::as_str) {
+            kind if is_function(kind) => {
+                let field = |(name, told): (&str, &str)| Some((told.to_owned(), tool.get(name)?.clone()));
+                let function: Map<_, _> =
+                    names.into_iter().filter_map(field).filter(|(_, value)| !value.is_null()).collect();
+                functions.push(json!({ "type": "function", "function": function }));
+            }
+            Some(_) => fields.ignore(format!("tools[{i}]")),
+            None => return Err(Fault::value("tools", format!("tools[{i}] has no type"))),
+        }
+    }
+    Ok(Some(Json::Array(functions)))
+}
+
 /// `auto`, `none`, `required`, a function, or a choice among allowed functions.
 fn read_choice(fields: &mut Fields, options: &mut GenerationOptions) -> Result<(), Fault> {
     let Some(choice) = fields.take("tool_choice") else { return Ok(()) };
@@ -72,16 +97,43 @@ fn read_choice(fields: &mut Fields, options: &mut GenerationOptions) -> Result<(
     Ok(())
 }
 
-/// The schema that the reply's text must fit, if any.
+/// The schema that the reply's text must fit, if any. Which field has it differs from client to client.
 fn read_format(fields: &mut Fields) -> Result<Option<String>, Fault> {
-    let Some(format) = fields.take("response_format") else { return Ok(None) };
-    match format["type"].as_str() {
-        Some("text") => Ok(None),
-        Some("json_object") => Ok(Some(ANY_OBJECT.to_owned())),
-        Some("json_schema") => match &format["json_schema"]["schema"] {
-            schema @ Json::Object(_) => Ok(Some(schema.to_string())),
-            other => Err(expected("response_format.json_schema.schema", "a JSON Schema", other)),
-        },
-        _ => Err(expected("response_format", "text, json_object or json_schema", &format)),
+    let mut format = match fields.take("response_format") {
+        None => return Ok(None),
+        Some(Json::Object(format)) => Fields::of(format),
+        Some(value) => return Err(expected("response_format", "an object", &value)),
+    };
+    let kind = format.take("type").unwrap_or_default();
+    let schema = match kind.as_str() {
+        Some("text") => None,
+        Some("json_object") => Some(take_schema(&mut format)?.unwrap_or_else(|| ANY_OBJECT.to_owned())),
+        Some("json_schema") => {
+            let mut named = format.object("json_schema").map_err(|fault| fault.at("response_format"))?;
+            let schema = match take_schema(&mut named)? {
+                None => take_schema(&mut format)?,
+                schema => schema,
+            };
+            format.ignore_rest("json_schema", named);
+            Some(schema.ok_or_else(|| Fault::value("response_format", "response_format has no schema"))?)
+        }
+        _ => {
+            let fault = expected("response_format.type", "text, json_object or json_schema", &kind);
+            return Err(fault.at("response_format"));
+        }
+    };
+    fields.ignore_rest("response_format", format);
+    Ok(schema)
+}
+
+/// A schema, whose name and description say nothing to the model.
+fn take_schema(format: &mut Fields) -> Result<Option<String>, Fault> {
+    for name in ["name", "description", "strict"] {
+        format.take(name);
+    }
+    match format.take("schema").or_else(|| format.take("value")) {
+        None => Ok(None),
+        Some(schema @ Json::Object(_)) => Ok(Some(schema.to_string())),
+        Some(value) => Err(expected("response_format.schema", "a JSON Schema", &value).at("response_format")),
     }
 }

@@ -98,15 +98,8 @@ impl Fault {
 
     /// The same where fields have other names: pairs of that in chat completions, and that in the request.
     pub(super) fn renamed(mut self, names: &[(&str, &str)]) -> Self {
-        let rename = |text: &str| {
-            names.iter().find_map(|(told, name)| {
-                let rest = text.strip_prefix(told)?;
-                let is_whole = !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-                is_whole.then(|| format!("{name}{rest}"))
-            })
-        };
-        self.message = rename(&self.message).unwrap_or(self.message);
-        self.param = self.param.map(|param| rename(&param).unwrap_or(param));
+        self.message = renamed(self.message, names);
+        self.param = self.param.map(|param| renamed(param, names));
         self
     }
 
@@ -180,6 +173,16 @@ impl Fault {
         };
         json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": request_id })
     }
+}
+
+/// A text that begins with the name of a field, with what that is called elsewhere.
+pub(super) fn renamed(text: String, names: &[(&str, &str)]) -> String {
+    let rename = |(told, name): &(&str, &str)| {
+        let rest = text.strip_prefix(told)?;
+        let is_whole = !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        is_whole.then(|| format!("{name}{rest}"))
+    };
+    names.iter().find_map(rename).unwrap_or(text)
 }
 
 /// An option's name on the wire.

@@ -13,7 +13,11 @@ use crate::serve::fault::Fault;
 const MOST_VALUES: usize = 1 << 18;
 
 /// Fields that have not been asked for yet. Null is the same as absent.
-pub(super) struct Fields(Map<String, Json>);
+pub(super) struct Fields {
+    left: Map<String, Json>,
+    /// What stands deeper and is ignored.
+    ignored: Vec<String>,
+}
 
 impl Fields {
     /// Reads a body: one JSON object, nested at most 128 deep, of a bounded number of values, no name twice.
@@ -23,7 +27,7 @@ impl Fields {
         let read = Strict { n_values: &n_values }.deserialize(&mut json).and_then(|read| json.end().map(|()| read));
         let invalid = |message: String| Err(Fault::new(StatusCode::BAD_REQUEST, "invalid_json", message));
         match read {
-            Ok(Json::Object(fields)) => Ok(Self(fields)),
+            Ok(Json::Object(fields)) => Ok(Self::of(fields)),
             Ok(_) => invalid("the body is no JSON object".to_owned()),
             Err(_) if MOST_VALUES < n_values.get() => {
                 let message = format!("the body has more than {MOST_VALUES} values");
@@ -35,23 +39,23 @@ impl Fields {
 
     /// The fields of an object.
     pub(super) fn of(fields: Map<String, Json>) -> Self {
-        Self(fields)
+        Self { left: fields, ignored: Vec::new() }
     }
 
     pub(super) fn take(&mut self, name: &str) -> Option<Json> {
         #[cfg(test)]
         asked::note(name, Json::Object(Map::new()));
-        self.0.remove(name).filter(|value| !value.is_null())
+        self.left.remove(name).filter(|value| !value.is_null())
     }
 
     /// Sets a field; null, or none, leaves it absent.
     pub(super) fn put(&mut self, name: &str, value: impl Into<Json>) {
-        self.0.insert(name.to_owned(), value.into());
+        self.left.insert(name.to_owned(), value.into());
     }
 
     /// A field that will be asked for later.
     pub(super) fn peek(&self, name: &str) -> Option<&Json> {
-        self.0.get(name).filter(|value| !value.is_null())
+        self.left.get(name).filter(|value| !value.is_null())
     }
 
     pub(super) fn require(&mut self, name: &str) -> Result<Json, Fault> {
@@ -91,15 +95,15 @@ impl Fields {
     /// The fields of an object that is a field itself; empty where there is none.
     pub(super) fn object(&mut self, name: &str) -> Result<Self, Fault> {
         match self.take(name) {
-            None => Ok(Self(Map::new())),
-            Some(Json::Object(fields)) => Ok(Self(fields)),
+            None => Ok(Self::of(Map::new())),
+            Some(Json::Object(fields)) => Ok(Self::of(fields)),
             Some(value) => Err(expected(name, "an object", &value)),
         }
     }
 
     /// Refuses a field that this server cannot honour, unless its value asks for nothing.
     pub(super) fn refuse(&mut self, name: &str, asks_for_nothing: fn(&Json) -> bool) -> Result<(), Fault> {
-        match self.0.remove(name) {
+        match self.left.remove(name) {
             Some(value) if !value.is_null() && !asks_for_nothing(&value) => {
                 Err(Fault::unsupported(name, format!("this server does not support {name} with this value")))
             }
@@ -107,9 +111,27 @@ impl Fields {
         }
     }
 
+    /// Passes a field without effect whose value asks for nothing. With another one it is left over.
+    pub(super) fn pass(&mut self, name: &str, asks_for_nothing: fn(&Json) -> bool) {
+        if let Some(value) = self.take(name).filter(|value| !asks_for_nothing(value)) {
+            self.put(name, value);
+        }
+    }
+
+    /// Something within a field that is ignored, by its place.
+    pub(super) fn ignore(&mut self, place: String) {
+        self.ignored.push(place);
+    }
+
+    /// What nobody has asked for of a field that is an object.
+    pub(super) fn ignore_rest(&mut self, name: &str, inner: Self) {
+        self.ignored.extend(inner.rest().into_iter().map(|inner| format!("{name}.{inner}")));
+    }
+
     /// Names that nobody has asked for.
     pub(super) fn rest(self) -> Vec<String> {
-        self.0.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name).collect()
+        let left = self.left.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name);
+        left.chain(self.ignored).collect()
     }
 }
 

@@ -24,7 +24,7 @@ impl Guard {
         Self {
             checks_host: is_loopback && settings.hosted.as_ref().is_none_or(|hosted| hosted.auth == Auth::Public),
             hosts: settings.allowed_hosts.clone(),
-            origins: settings.allowed_origins.clone(),
+            origins: settings.allowed_origins.iter().filter(|origin| check_origin(origin).is_ok()).cloned().collect(),
         }
     }
 
@@ -59,7 +59,11 @@ impl Guard {
 
     fn is_allowed_origin(&self, origin: &HeaderValue, host: Option<&HeaderValue>) -> bool {
         let Ok(origin) = origin.to_str() else { return false };
-        if self.origins.iter().any(|allowed| allowed == origin) {
+        let is_named = |allowed: &String| match allowed.strip_suffix('*') {
+            Some(scheme) => origin.starts_with(scheme),
+            None => allowed == origin,
+        };
+        if self.origins.iter().any(is_named) {
             return true;
         }
         let Some(name) = authority_of_origin(origin) else { return false };
@@ -109,6 +113,21 @@ fn address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
+/// Checks an origin that is to be allowed: one that a browser sends, or `<scheme>://*` for all of a scheme that pages of the
+/// web do not have, as apps do.
+///
+/// # Errors
+/// When it would match nothing, or the whole web.
+pub fn check_origin(origin: &str) -> Result<(), String> {
+    let is_good = origin == "null"
+        || origin.split_once("://").is_some_and(|(scheme, name)| match name {
+            "*" => !matches!(scheme, "" | "http" | "https"),
+            _ => !scheme.is_empty() && !name.is_empty() && !name.contains(['/', '*']),
+        });
+    let expect = "expected an origin, as https://example.org, or app://* for all of a scheme other than http and https";
+    if is_good { Ok(()) } else { Err(expect.to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,7 +136,7 @@ mod tests {
     fn check(is_loopback: bool, host: &str, origin: Option<&str>, expect: Result<bool, &str>) {
         let settings = Settings {
             allowed_hosts: vec!["box.lan".into()],
-            allowed_origins: vec!["https://example.org".into()],
+            allowed_origins: ["https://example.org", "app://*", "*", "https://*"].map(str::to_owned).to_vec(),
             ..Settings::default()
         };
         let mut request = Request::builder().uri("/").header(HOST, host);
@@ -146,7 +165,14 @@ mod tests {
 
     #[test]
     fn pages_of_other_origins_are_refused() {
-        for origin in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:9", "https://example.org"] {
+        let allowed = [
+            "http://localhost:3000",
+            "https://127.0.0.1",
+            "http://[::1]:9",
+            "https://example.org",
+            "app://obsidian.md",
+        ];
+        for origin in allowed {
             check(true, "localhost", Some(origin), Ok(true));
         }
         for origin in [
@@ -158,8 +184,22 @@ mod tests {
             "http://user@localhost",
             "http://localhost/path",
             "file://localhost",
+            "https://app://",
+            "app:",
         ] {
             check(true, "localhost", Some(origin), Err("origin_not_allowed"));
+        }
+    }
+
+    #[test]
+    fn an_origin_that_would_match_nothing_is_no_origin() {
+        for origin in ["https://example.org", "http://box.lan:3000", "app://obsidian.md", "app://*", "null"] {
+            assert_eq!(check_origin(origin), Ok(()));
+        }
+        for origin in
+            ["*", "", "://*", "https://*", "http://*", "https://*.example.org", "https://example.org/", "example.org"]
+        {
+            assert!(check_origin(origin).is_err(), "{origin}");
         }
     }
 

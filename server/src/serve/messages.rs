@@ -8,9 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::chat::{self, Chat};
+use crate::serve::demands::translate_tools;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
-use crate::serve::options::passed;
+use crate::serve::responses::instruct;
 
 /// Fields that mean the same in both forms.
 const ALIKE: [&str; 14] = [
@@ -30,47 +31,47 @@ const ALIKE: [&str; 14] = [
     "chat_template_kwargs",
 ];
 /// What fields are called here that chat completions have as well.
-pub(super) const NAMES: [(&str, &str); 3] = [
-    ("stop", "stop_sequences"),
-    ("response_format", "output_config.format"),
-    ("reasoning_effort", "output_config.effort"),
-];
+pub(super) const NAMES: [(&str, &str); 2] = [("stop", "stop_sequences"), ("response_format", "output_config.format")];
+/// What a function's fields are called here, and there.
+const FUNCTION: [(&str, &str); 4] =
+    [("name", "name"), ("description", "description"), ("input_schema", "parameters"), ("strict", "strict")];
 /// Fields without effect here: what a request has in common with those before it is always found again.
 const WITHOUT_EFFECT: [&str; 5] = ["metadata", "service_tier", "cache_control", "inference_geo", "speed"];
 /// Fields that would change a reply, and cannot be honoured.
-const REFUSED: [&str; 3] = ["container", "context_management", "mcp_servers"];
+const REFUSED: [&str; 2] = ["container", "mcp_servers"];
 
 pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
     let max_tokens = fields.require("max_tokens")?;
     fields.put("max_tokens", max_tokens);
     let chat = read_chat(service, fields)?;
-    let writer = MessageWriter::new(&service.model_id, chat.has_functions);
+    // Known to clients from the first event of a stream.
+    let prompt_tokens = if chat.delivery.is_stream { count_prompt(&chat)? } else { 0 };
+    let writer = MessageWriter::new(&service.model_id, chat.has_functions, prompt_tokens);
     Ok(chat.answer(service, writer))
 }
 
 /// Tokens that a request would have the model read.
 pub(super) fn count(service: &Arc<Service>, fields: Fields) -> Result<Json, Fault> {
-    let chat = read_chat(service, fields)?;
-    let tokens = match chat.conversation.plan_context(&chat.options) {
-        Ok(plan) => plan.tokens_before,
+    Ok(json!({ "input_tokens": count_prompt(&read_chat(service, fields)?)? }))
+}
+
+fn count_prompt(chat: &Chat) -> Result<usize, Fault> {
+    match chat.conversation.plan_context(&chat.options) {
+        Ok(plan) => Ok(plan.tokens_before),
         Err(err) => match err.kind() {
-            ErrorKind::PromptExceedsContext { needed, .. } => needed,
-            _ => return Err(Fault::of(&err)),
+            ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
+            _ => Err(Fault::of(&err)),
         },
-    };
-    Ok(json!({ "input_tokens": tokens }))
+    }
 }
 
-fn read_chat(service: &Arc<Service>, fields: Fields) -> Result<Chat, Fault> {
-    let (told, ignored) = translate(fields)?;
-    let ignored = passed(ignored, service.settings.strict_fields)?;
-    let mut chat = chat::read_chat(service, told)?;
-    chat.delivery.ignored.extend(ignored);
-    Ok(chat)
+fn read_chat(service: &Arc<Service>, mut fields: Fields) -> Result<Chat, Fault> {
+    let told = translate(&mut fields)?;
+    chat::read_told(service, told, fields, &NAMES)
 }
 
-/// The fields as chat completions have them, and the names that nobody knows.
-pub(super) fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fault> {
+/// The fields as chat completions have them.
+pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
     let mut told = Fields::of(Map::new());
     for name in ALIKE {
         told.put(name, fields.take(name));
@@ -81,24 +82,29 @@ pub(super) fn translate(mut fields: Fields) -> Result<(Fields, Vec<String>), Fau
     for name in REFUSED {
         fields.refuse(name, is_empty)?;
     }
-    told.put("messages", read_messages(fields.take("system"), &fields.require("messages")?)?);
+    fields.refuse("context_management", only_clears)?;
+    told.put("messages", read_messages(fields)?);
     told.put("stop", fields.take("stop_sequences"));
-    if let Some(tools) = fields.take("tools") {
-        let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
-        told.put("tools", tools.iter().map(read_tool).collect::<Result<Json, Fault>>()?);
-    }
-    read_choice(&mut fields, &mut told)?;
-    read_thinking(&mut fields, &mut told)?;
-    read_output(&mut fields, &mut told)?;
-    Ok((told, fields.rest()))
+    told.put("tools", translate_tools(fields, |kind| matches!(kind, None | Some("custom")), FUNCTION)?);
+    read_choice(fields, &mut told)?;
+    read_thinking(fields, &mut told)?;
+    read_output(fields, &mut told)?;
+    Ok(told)
 }
 
 fn is_empty(value: &Json) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
 }
 
-fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
-    let messages = messages.as_array().ok_or_else(|| expected("messages", "an array", messages))?;
+/// Whether old results and thoughts are to be taken out of a prompt that grows long, and nothing else. They may stay in it.
+fn only_clears(value: &Json) -> bool {
+    let clears = |edit: &Json| edit["type"].as_str().is_some_and(|kind| kind.starts_with("clear_"));
+    value.is_object() && value["edits"].as_array().is_none_or(|edits| edits.iter().all(clears))
+}
+
+fn read_messages(fields: &mut Fields) -> Result<Json, Fault> {
+    let messages = fields.require("messages")?;
+    let messages = messages.as_array().ok_or_else(|| expected("messages", "an array", &messages))?;
     if messages.is_empty() {
         return Err(Fault::value("messages", "expected at least one message"));
     }
@@ -107,7 +113,7 @@ fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
         return Err(Fault::unsupported("messages", message));
     }
     let mut told = Vec::new();
-    if let Some(system) = system {
+    if let Some(system) = fields.take("system") {
         told.push(json!({ "role": "system", "content": texts("system", &system)? }));
     }
     for (i, message) in messages.iter().enumerate() {
@@ -115,8 +121,9 @@ fn read_messages(system: Option<Json>, messages: &Json) -> Result<Json, Fault> {
         let content = blocks(&place, message.get("content").unwrap_or(&Json::Null))?;
         match message.get("role").and_then(Json::as_str) {
             Some("user") => read_user(&place, &content, &mut told)?,
-            Some("assistant") => told.push(read_assistant(&place, &content)?),
-            _ => return Err(wrong(&place, "role is none of user and assistant")),
+            Some("system") => instruct(&mut told, &texts(&format!("{place}.content"), &Json::Array(content))?),
+            Some("assistant") => told.extend(read_assistant(&place, &content, fields)?),
+            _ => return Err(wrong(&place, "role is none of user, assistant and system")),
         }
     }
     Ok(Json::Array(told))
@@ -155,7 +162,7 @@ fn read_user(place: &str, content: &[Json], told: &mut Vec<Json>) -> Result<(), 
                 told.push(read_result(&place, block)?);
             }
             Some("image") => said.push(read_image(&place, block)?),
-            _ => said.push(read_text(&place, block)?),
+            _ => said.push(read_shown(&place, block)?),
         }
     }
     if content.is_empty() {
@@ -175,9 +182,27 @@ fn read_result(place: &str, block: &Json) -> Result<Json, Fault> {
     let id = text(place, block, "tool_use_id")?;
     let content = match block.get("content") {
         None | Some(Json::Null) => json!(""),
-        Some(content) => texts(place, content)?,
+        Some(content) => {
+            let shown = |(i, block): (usize, &Json)| read_shown(&format!("{place}[{i}]"), block);
+            blocks(place, content)?.iter().enumerate().map(shown).collect::<Result<_, _>>()?
+        }
     };
     Ok(json!({ "role": "tool", "tool_call_id": id, "content": content }))
+}
+
+/// Text, also as a document or as the result of a search, which begin with what they are called.
+fn read_shown(place: &str, block: &Json) -> Result<Json, Fault> {
+    let source = &block["source"];
+    let (heads, content) = match (block["type"].as_str(), source["type"].as_str()) {
+        (Some("document"), Some("text")) => (["title", "context"], json!(text(place, source, "data")?)),
+        (Some("document"), Some("content")) => (["title", "context"], source["content"].clone()),
+        (Some("search_result"), _) => (["title", "source"], block["content"].clone()),
+        _ => return read_text(place, block),
+    };
+    let content = texts(place, &content)?;
+    let heads = heads.into_iter().filter_map(|name| block[name].as_str());
+    let said = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    Ok(json!({ "type": "text", "text": heads.chain(said).collect::<Vec<_>>().join("\n") + "\n\n" }))
 }
 
 fn read_image(place: &str, block: &Json) -> Result<Json, Fault> {
@@ -189,7 +214,8 @@ fn read_image(place: &str, block: &Json) -> Result<Json, Fault> {
     Ok(json!({ "type": "image_url", "image_url": { "url": format!("data:{kind};base64,{data}") } }))
 }
 
-fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
+/// What the model said; none where all of it is passed over.
+fn read_assistant(place: &str, content: &[Json], fields: &mut Fields) -> Result<Option<Json>, Fault> {
     let (mut said, mut calls, mut thought) = (Vec::new(), Vec::new(), String::new());
     for (i, block) in content.iter().enumerate() {
         let place = format!("{place}.content[{i}]");
@@ -200,8 +226,15 @@ fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
                 calls.push(json!({ "id": text(&place, block, "id")?, "type": "function", "function": function }));
             }
             Some("thinking") => thought.push_str(text(&place, block, "thinking")?),
+            // Thinking that only its provider can read.
+            Some("redacted_thinking") => {}
+            // What a provider's own tools were asked, and found.
+            Some(kind) if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => fields.ignore(place),
             _ => said.push(read_text(&place, block)?),
         }
+    }
+    if !content.is_empty() && said.is_empty() && calls.is_empty() && thought.is_empty() {
+        return Ok(None);
     }
     let mut message = json!({ "role": "assistant", "content": said });
     if !calls.is_empty() {
@@ -210,23 +243,7 @@ fn read_assistant(place: &str, content: &[Json]) -> Result<Json, Fault> {
     if !thought.is_empty() {
         message["reasoning_content"] = json!(thought);
     }
-    Ok(message)
-}
-
-fn read_tool(tool: &Json) -> Result<Json, Fault> {
-    match tool.get("type").and_then(Json::as_str) {
-        None | Some("custom") => {}
-        Some(kind) => return Err(Fault::unsupported("tools", format!("this server has no tool of type {kind}"))),
-    }
-    let mut function = Map::new();
-    for (name, told) in
-        [("name", "name"), ("description", "description"), ("input_schema", "parameters"), ("strict", "strict")]
-    {
-        if let Some(value) = tool.get(name).filter(|value| !value.is_null()) {
-            function.insert(told.to_owned(), value.clone());
-        }
-    }
-    Ok(json!({ "type": "function", "function": function }))
+    Ok(Some(message))
 }
 
 fn read_choice(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
@@ -263,8 +280,11 @@ fn read_thinking(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
 
 fn read_output(fields: &mut Fields, told: &mut Fields) -> Result<(), Fault> {
     let mut output = fields.object("output_config")?;
-    told.put("reasoning_effort", output.take("effort"));
-    let Some(format) = output.take("format").or_else(|| fields.take("output_format")) else { return Ok(()) };
+    // A hint at how much to think and to write, which is up to the model.
+    output.take("effort");
+    let format = output.take("format").or_else(|| fields.take("output_format"));
+    fields.ignore_rest("output_config", output);
+    let Some(format) = format else { return Ok(()) };
     match format.get("type").and_then(Json::as_str) {
         Some("json_schema") => {
             let schema = json!({ "name": "output", "schema": format.get("schema"), "strict": true });
@@ -293,11 +313,12 @@ mod tests {
 
     #[track_caller]
     fn check(fields: Json, expect: Json) {
-        let (mut told, ignored) = translate(Fields::of(fields.as_object().unwrap().clone())).unwrap();
+        let mut fields = Fields::of(fields.as_object().unwrap().clone());
+        let mut told = translate(&mut fields).unwrap();
         for (name, value) in expect.as_object().unwrap() {
             assert_eq!(told.take(name).as_ref(), Some(value), "{name}");
         }
-        assert_eq!((told.rest(), ignored), (vec![], vec![]));
+        assert_eq!((told.rest(), fields.rest()), (vec![], vec![]));
     }
 
     #[test]
@@ -344,7 +365,6 @@ mod tests {
                 "tool_choice": { "type": "function", "function": { "name": "f" } },
                 "parallel_tool_calls": false,
                 "chat_template_kwargs": { "enable_thinking": true },
-                "reasoning_effort": "low",
                 "response_format": {
                     "type": "json_schema",
                     "json_schema": { "name": "output", "schema": schema, "strict": true },

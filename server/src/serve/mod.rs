@@ -1,7 +1,7 @@
 //! The HTTP service: chat completions and their relatives, as the usual clients speak them.
 //!
-//! A thin door: each request becomes a conversation made from its messages, is answered, and is forgotten. What makes
-//! the next turn cheap is the runner's own prefix cache.
+//! A thin door: each request becomes a conversation made from its messages, is answered, and is forgotten; only `recent`
+//! keeps responses for a while, for requests that go on from one. What makes the next turn cheap is the runner's own prefix cache.
 //!
 //! Follow a request: `connection` reads it from a socket with a time limit on everything, `guard` looks at its host
 //! and origin, `access` at its key, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
@@ -27,6 +27,7 @@ mod models;
 mod openapi;
 mod options;
 mod page;
+mod recent;
 mod refusal;
 mod responses;
 mod route;
@@ -45,7 +46,9 @@ pub use access::{Auth, BasePath, Hosted};
 use admission::Admission;
 use fault::Fault;
 use guard::Guard;
+pub use guard::check_origin;
 use metrics::Metrics;
+use recent::Recent;
 
 /// What a server allows. `Settings::default()` is what `causerie serve` uses.
 #[derive(Clone, Debug)]
@@ -68,7 +71,8 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// Host names, besides loopback ones, under which a server on a loopback address is reached.
     pub allowed_hosts: Vec<String>,
-    /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`.
+    /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`, or `app://*` for all of a
+    /// scheme. What [`check_origin`] refuses matches nothing.
     pub allowed_origins: Vec<String>,
     /// Refuses requests with fields that are not known, instead of naming them in the reply's `x-ignored-fields`.
     pub strict_fields: bool,
@@ -129,6 +133,7 @@ struct Service {
     large: Arc<Mutex<()>>,
     /// Room in memory for bodies.
     bodies: Semaphore,
+    recent: Arc<std::sync::Mutex<Recent>>,
 }
 
 impl Service {
@@ -143,6 +148,7 @@ impl Service {
             admission,
             large: Arc::default(),
             bodies: body::room(settings.max_body),
+            recent: Arc::default(),
             settings,
         }
     }

@@ -125,19 +125,20 @@ pub(super) fn read_delivery(mut fields: Fields, is_strict: bool) -> Result<Deliv
     for name in ["user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"] {
         fields.take(name);
     }
-    let mut ignored = fields.rest();
-    ignored.extend(stream_options.rest().into_iter().map(|name| format!("stream_options.{name}")));
-    let ignored = passed(ignored, is_strict)?;
+    fields.ignore_rest("stream_options", stream_options);
+    let ignored = passed(fields.rest(), is_strict)?;
     Ok(Delivery { n: usize::try_from(n).unwrap_or(1), is_stream, include_usage, ignored })
 }
 
-/// Names that nobody knows: they are told, unless the server is strict.
+/// Names of what is ignored: they are told, unless the server is strict.
 pub(super) fn passed(names: Vec<String>, is_strict: bool) -> Result<Vec<String>, Fault> {
     match names.first() {
-        Some(name) if is_strict => {
-            Err(Fault::new(StatusCode::BAD_REQUEST, "unknown_field", format!("{name} is no field of this request"))
-                .at(name))
-        }
+        Some(name) if is_strict => Err(Fault::new(
+            StatusCode::BAD_REQUEST,
+            "unknown_field",
+            format!("this server does not know {name}, or would ignore it"),
+        )
+        .at(name)),
         _ => Ok(names),
     }
 }
@@ -150,9 +151,10 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
     }
     fields.refuse("modalities", |value| value == &serde_json::json!(["text"]))?;
     fields.refuse("best_of", |value| value.as_u64() == Some(1))?;
+    fields.refuse("typical_p", |value| value.as_f64() == Some(1.0))?;
+    fields.refuse("function_call", |value| value == "none" || value == "auto")?;
     for name in [
         "audio",
-        "function_call",
         "functions",
         "guided_choice",
         "guided_grammar",
@@ -164,13 +166,11 @@ fn refuse_unsupported(fields: &mut Fields) -> Result<(), Fault> {
         "prediction",
         "structured_outputs",
         "suffix",
-        "typical_p",
-        "verbosity",
         "web_search_options",
     ] {
-        fields.refuse(name, |_| false)?;
+        // An empty object may ask for something: any JSON, or a search as usual.
+        fields.refuse(name, |value| value == "" || value.as_array().is_some_and(Vec::is_empty))?;
     }
-    fields.refuse("reasoning_effort", |effort| effort == "none")?;
     Ok(())
 }
 

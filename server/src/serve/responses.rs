@@ -1,5 +1,5 @@
-//! `POST /v1/responses`: OpenAI's newer form of a request, told as one of chat completions. Nothing is stored: every
-//! request brings its whole input.
+//! `POST /v1/responses`: OpenAI's newer form of a request, told as one of chat completions. Recent responses are kept, and a
+//! request may go on from one; most bring their whole input.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ResponseWriter};
 use crate::serve::chat;
+use crate::serve::demands::translate_tools;
 use crate::serve::fault::Fault;
 use crate::serve::fields::{Fields, expected};
-use crate::serve::options::passed;
+use crate::serve::recent::{LONGEST, Memory};
 
 /// Fields that mean the same in both forms.
-const ALIKE: [&str; 15] = [
+const ALIKE: [&str; 16] = [
     "model",
     "temperature",
     "top_p",
@@ -28,16 +29,19 @@ const ALIKE: [&str; 15] = [
     "stream",
     "stream_options",
     "parallel_tool_calls",
+    "truncation",
     "chat_template_kwargs",
 ];
 /// What fields are called here that chat completions have as well.
-pub(super) const NAMES: [(&str, &str); 5] = [
+pub(super) const NAMES: [(&str, &str); 4] = [
     ("messages", "input"),
     ("max_completion_tokens", "max_output_tokens"),
     ("response_format", "text.format"),
-    ("verbosity", "text.verbosity"),
     ("reasoning_effort", "reasoning.effort"),
 ];
+/// What a function's fields are called here, and there.
+const FUNCTION: [(&str, &str); 4] =
+    [("name", "name"), ("description", "description"), ("parameters", "parameters"), ("strict", "strict")];
 /// Fields without effect here.
 const WITHOUT_EFFECT: [&str; 6] =
     ["metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"];
@@ -47,7 +51,7 @@ const REFUSED: [&str; 3] = ["conversation", "prompt", "max_tool_calls"];
 const INCLUDED: [&str; 2] = ["reasoning.encrypted_content", LOGPROBS];
 const LOGPROBS: &str = "message.output_text.logprobs";
 /// What a response tells of its request, and what it says where the request says nothing.
-fn told_again() -> [(&'static str, Json); 14] {
+fn told_again() -> [(&'static str, Json); 15] {
     [
         ("model", Json::Null),
         ("instructions", Json::Null),
@@ -56,33 +60,33 @@ fn told_again() -> [(&'static str, Json); 14] {
         ("parallel_tool_calls", json!(true)),
         ("previous_response_id", Json::Null),
         ("reasoning", json!({ "effort": null, "summary": null })),
-        ("store", json!(false)),
+        ("store", json!(true)),
         ("temperature", Json::Null),
         ("text", json!({ "format": { "type": "text" } })),
         ("tool_choice", json!("auto")),
         ("tools", json!([])),
         ("top_logprobs", json!(0)),
         ("top_p", Json::Null),
+        ("truncation", json!("disabled")),
     ]
 }
 
-pub(super) fn read(service: &Arc<Service>, mut fields: Fields) -> Result<Answer, Fault> {
+pub(super) fn read(service: &Arc<Service>, mut fields: Fields, caller: Option<String>) -> Result<Answer, Fault> {
+    let memory = Memory::new(&service.recent, caller);
     let request = told_again()
         .map(|(name, otherwise)| (name.to_owned(), fields.peek(name).cloned().unwrap_or(otherwise)))
         .into_iter()
         .collect();
-    let told = translate(&mut fields)?;
-    let ignored = passed(fields.rest(), service.settings.strict_fields)?;
-    let mut chat = chat::read_chat(service, told)?;
-    chat.delivery.ignored.extend(ignored);
-    let writer = ResponseWriter::new(request, chat.has_functions, chat.options.logprobs.is_some());
+    let (told, kept) = translate(&mut fields, &memory)?;
+    let chat = chat::read_told(service, told, fields, &NAMES)?;
+    let keeping = kept.map(|input| (memory, input));
+    let writer = ResponseWriter::new(request, chat.has_functions, chat.options.logprobs.is_some(), keeping);
     Ok(chat.answer(service, writer))
 }
 
-/// The fields as chat completions have them.
-pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
+/// The fields as chat completions have them, and the items of the whole conversation, if the response is to be kept.
+pub(super) fn translate(fields: &mut Fields, memory: &Memory) -> Result<(Fields, Option<String>), Fault> {
     let mut told = Fields::of(Map::new());
-    refuse_state(fields)?;
     for name in ALIKE {
         told.put(name, fields.take(name));
     }
@@ -93,7 +97,6 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
         fields.refuse(name, |value| value.as_u64() == Some(0))?;
     }
     fields.refuse("background", |value| value == false)?;
-    fields.refuse("truncation", |value| value == "disabled")?;
     let included = fields.peek("include").and_then(Json::as_array);
     // Either of the two asks for them.
     if included.is_some_and(|names| names.contains(&LOGPROBS.into()))
@@ -106,75 +109,88 @@ pub(super) fn translate(fields: &mut Fields) -> Result<Fields, Fault> {
         value.as_array().is_some_and(|names| names.iter().all(is_known))
     })?;
     told.put("max_completion_tokens", fields.take("max_output_tokens"));
-    told.put("messages", read_input(fields.take("instructions"), fields.require("input")?)?);
-    if let Some(tools) = fields.take("tools") {
-        let tools = tools.as_array().ok_or_else(|| expected("tools", "an array", &tools))?;
-        told.put("tools", tools.iter().map(read_tool).collect::<Result<Json, Fault>>()?);
-    }
+    let is_kept = fields.flag("store")?.unwrap_or(true);
+    let conversation = read_conversation(fields, memory)?;
+    told.put("messages", read_items(&conversation, fields)?);
+    told.put("tools", translate_tools(fields, |kind| kind == Some("function"), FUNCTION)?);
     told.put("tool_choice", fields.take("tool_choice").map(read_choice).transpose()?);
     let mut text = fields.object("text")?;
-    told.put("verbosity", text.take("verbosity"));
-    told.put("response_format", text.take("format").map(read_format).transpose()?);
+    // How much is written is up to the model. Any other value is told to be ignored.
+    text.pass("verbosity", |value| value == "medium");
+    told.put("response_format", text.take("format"));
+    fields.ignore_rest("text", text);
     let mut reasoning = fields.object("reasoning")?;
     // A summary is what a model's maker shows in place of its reasoning. Here all of it is shown.
     reasoning.take("summary");
     reasoning.take("generate_summary");
     told.put("reasoning_effort", reasoning.take("effort"));
-    Ok(told)
+    fields.ignore_rest("reasoning", reasoning);
+    let kept = is_kept.then(|| Json::Array(conversation.earlier.into_iter().chain(conversation.input).collect()));
+    let kept = kept.map(|items| items.to_string()).filter(|items| items.len() <= LONGEST);
+    Ok((told, kept))
 }
 
-/// Nothing is kept from one request to the next.
-fn refuse_state(fields: &mut Fields) -> Result<(), Fault> {
-    match fields.take("store") {
-        Some(store) if store != false => {
-            return Err(Fault::unsupported("store", "this server stores no responses; ask with store false"));
-        }
-        _ => {}
-    }
-    match fields.take("previous_response_id") {
-        Some(_) => Err(Fault::unsupported(
-            "previous_response_id",
-            "this server stores no responses; send the conversation as input",
-        )),
-        None => Ok(()),
-    }
+/// Items of a conversation.
+struct Conversation {
+    /// Up to the response that the request goes on from.
+    earlier: Vec<Json>,
+    input: Vec<Json>,
 }
 
-fn read_input(instructions: Option<Json>, input: Json) -> Result<Json, Fault> {
+fn read_conversation(fields: &mut Fields, memory: &Memory) -> Result<Conversation, Fault> {
+    let earlier = match fields.take("previous_response_id") {
+        None => Vec::new(),
+        Some(Json::String(id)) => memory.conversation(&id)?,
+        Some(value) => return Err(expected("previous_response_id", "a text", &value)),
+    };
+    let mut input = match fields.require("input")? {
+        Json::String(text) => vec![json!({ "role": "user", "content": text })],
+        Json::Array(items) if items.is_empty() => return Err(Fault::value("input", "expected at least one item")),
+        Json::Array(items) => items,
+        value => return Err(expected("input", "a text or an array of items", &value)),
+    };
+    for (i, item) in input.iter_mut().enumerate().filter(|(_, item)| item["type"] == "item_reference") {
+        let place = format!("input[{i}]");
+        *item = memory.item(text(&place, item, "id")?).ok_or_else(|| {
+            let message = format!("{place}: no item of this id is kept: only those of recent responses are");
+            Fault::not_found(message).at("input")
+        })?;
+    }
+    Ok(Conversation { earlier, input })
+}
+
+fn read_items(conversation: &Conversation, fields: &mut Fields) -> Result<Json, Fault> {
     let mut told = Vec::new();
-    match instructions {
+    match fields.take("instructions") {
         Some(Json::String(text)) => told.push(json!({ "role": "system", "content": [text_part(&text)] })),
         Some(value) => return Err(expected("instructions", "a text", &value)),
         None => {}
     }
-    match input {
-        Json::String(text) => told.push(json!({ "role": "user", "content": text })),
-        Json::Array(items) if items.is_empty() => return Err(Fault::value("input", "expected at least one item")),
-        Json::Array(items) => {
-            for (i, item) in items.iter().enumerate() {
-                read_item(&format!("input[{i}]"), item, &mut told)?;
-            }
-        }
-        value => return Err(expected("input", "a text or an array of items", &value)),
+    for item in &conversation.earlier {
+        // What is passed over of these was told before.
+        read_item("previous_response_id".to_owned(), item, &mut told, &mut Fields::of(Map::new()))?;
+    }
+    for (i, item) in conversation.input.iter().enumerate() {
+        read_item(format!("input[{i}]"), item, &mut told, fields)?;
     }
     Ok(Json::Array(told))
 }
 
-fn read_item(place: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
+fn read_item(place: String, item: &Json, told: &mut Vec<Json>, fields: &mut Fields) -> Result<(), Fault> {
     match (item.get("type").and_then(Json::as_str), item.get("role").and_then(Json::as_str)) {
-        (None | Some("message"), Some(role)) => read_message(place, role, item, told),
+        (None | Some("message"), Some(role)) => read_message(&place, role, item, told),
         (Some("function_call"), _) => {
-            let function = json!({ "name": text(place, item, "name")?, "arguments": text(place, item, "arguments")? });
-            let call = json!({ "id": text(place, item, "call_id")?, "type": "function", "function": function });
-            match reply(told).get_mut("tool_calls").and_then(Json::as_array_mut) {
-                Some(calls) => calls.push(call),
-                None => reply(told)["tool_calls"] = json!([call]),
-            }
-            Ok(())
+            let arguments = text(&place, item, "arguments")?;
+            read_call(&place, item, arguments, told)
         }
-        (Some("function_call_output"), _) => {
-            let id = text(place, item, "call_id")?;
-            let output = parts(place, item.get("output").unwrap_or(&Json::Null))?;
+        // A call whose input is no JSON.
+        (Some("custom_tool_call"), _) => {
+            let arguments = json!({ "input": text(&place, item, "input")? });
+            read_call(&place, item, &arguments.to_string(), told)
+        }
+        (Some("function_call_output" | "custom_tool_call_output"), _) => {
+            let id = text(&place, item, "call_id")?;
+            let output = parts(&place, item.get("output").unwrap_or(&Json::Null))?;
             told.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
             Ok(())
         }
@@ -186,11 +202,26 @@ fn read_item(place: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault
             }
             Ok(())
         }
+        // What a provider's own tools were asked, and found.
+        (Some(kind), _) if kind.ends_with("_call") || kind.ends_with("_output") || kind.starts_with("mcp_") => {
+            fields.ignore(place);
+            Ok(())
+        }
         (Some(kind), _) => {
             Err(Fault::unsupported("input", format!("{place}: this server does not support items of type {kind}")))
         }
-        _ => Err(wrong(place, "expected a message or an item with a type")),
+        _ => Err(wrong(&place, "expected a message or an item with a type")),
     }
+}
+
+fn read_call(place: &str, item: &Json, arguments: &str, told: &mut Vec<Json>) -> Result<(), Fault> {
+    let function = json!({ "name": text(place, item, "name")?, "arguments": arguments });
+    let call = json!({ "id": text(place, item, "call_id")?, "type": "function", "function": function });
+    match reply(told).get_mut("tool_calls").and_then(Json::as_array_mut) {
+        Some(calls) => calls.push(call),
+        None => reply(told)["tool_calls"] = json!([call]),
+    }
+    Ok(())
 }
 
 fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> Result<(), Fault> {
@@ -200,17 +231,22 @@ fn read_message(place: &str, role: &str, item: &Json, told: &mut Vec<Json>) -> R
             let more = content.as_array().cloned().unwrap_or_default();
             reply(told)["content"].as_array_mut().into_iter().for_each(|parts| parts.extend(more.clone()));
         }
-        // One system message, first or absent, is what models know.
-        "system" | "developer" if told.len() == 1 && told[0]["role"] == "system" => {
-            let said = told[0]["content"].as_array_mut().into_iter();
-            let more = content.as_array().cloned().unwrap_or_default();
-            said.for_each(|parts| parts.extend([text_part("\n\n")].into_iter().chain(more.clone())));
-        }
-        "system" | "developer" => told.push(json!({ "role": "system", "content": content })),
+        "system" | "developer" => instruct(told, &content),
         "user" | "assistant" => told.push(json!({ "role": role, "content": content })),
         _ => return Err(wrong(place, "role is none of system, developer, user and assistant")),
     }
     Ok(())
+}
+
+/// Adds parts of a system message. One, first or absent, is what models know.
+pub(super) fn instruct(told: &mut Vec<Json>, parts: &Json) {
+    if told.len() != 1 || told[0]["role"] != "system" {
+        told.push(json!({ "role": "system", "content": parts }));
+        return;
+    }
+    let more = parts.as_array().cloned().unwrap_or_default();
+    let said = told[0]["content"].as_array_mut().into_iter();
+    said.for_each(|parts| parts.extend([text_part("\n\n")].into_iter().chain(more.clone())));
 }
 
 /// Whether text is part of this message: of a reply whose reasoning, or whose calls, came before it as items of their own.
@@ -255,21 +291,6 @@ fn text_part(text: &str) -> Json {
     json!({ "type": "text", "text": text })
 }
 
-fn read_tool(tool: &Json) -> Result<Json, Fault> {
-    match tool.get("type").and_then(Json::as_str) {
-        Some("function") => {}
-        Some(kind) => return Err(Fault::unsupported("tools", format!("this server has no tool of type {kind}"))),
-        None => return Err(Fault::value("tools", "expected tools of type function")),
-    }
-    let mut function = Map::new();
-    for name in ["name", "description", "parameters", "strict"] {
-        if let Some(value) = tool.get(name).filter(|value| !value.is_null()) {
-            function.insert(name.to_owned(), value.clone());
-        }
-    }
-    Ok(json!({ "type": "function", "function": function }))
-}
-
 fn read_choice(choice: Json) -> Result<Json, Fault> {
     let function = |choice: &Json| json!({ "type": "function", "function": { "name": choice.get("name") } });
     match choice.get("type").and_then(Json::as_str) {
@@ -281,19 +302,6 @@ fn read_choice(choice: Json) -> Result<Json, Fault> {
         Some(kind) => Err(Fault::unsupported("tool_choice", format!("this server has no choice of type {kind}"))),
         None => Ok(choice),
     }
-}
-
-fn read_format(format: Json) -> Result<Json, Fault> {
-    if format.get("type").is_none_or(|kind| kind != "json_schema") {
-        return Ok(format);
-    }
-    let mut schema = Map::new();
-    for name in ["name", "description", "schema", "strict"] {
-        if let Some(value) = format.get(name).filter(|value| !value.is_null()) {
-            schema.insert(name.to_owned(), value.clone());
-        }
-    }
-    Ok(json!({ "type": "json_schema", "json_schema": schema }))
 }
 
 fn text<'a>(place: &str, object: &'a Json, name: &str) -> Result<&'a str, Fault> {
@@ -311,7 +319,7 @@ mod tests {
     #[track_caller]
     fn check(fields: Json, expect: Json) {
         let mut fields = Fields::of(fields.as_object().unwrap().clone());
-        let mut told = translate(&mut fields).unwrap();
+        let mut told = translate(&mut fields, &Memory::new(&Arc::default(), None)).unwrap().0;
         for (name, value) in expect.as_object().unwrap() {
             assert_eq!(told.take(name).as_ref(), Some(value), "{name}");
         }
@@ -358,6 +366,7 @@ mod tests {
     #[test]
     fn tools_formats_and_limits_have_other_names() {
         let schema = json!({ "type": "object" });
+        let format = json!({ "type": "json_schema", "name": "s", "schema": schema, "strict": true });
         check(
             json!({
                 "input": "Hi",
@@ -365,23 +374,20 @@ mod tests {
                 "store": false,
                 "tools": [{ "type": "function", "name": "f", "parameters": schema, "strict": null }],
                 "tool_choice": { "type": "function", "name": "f" },
-                "text": { "format": { "type": "json_schema", "name": "s", "schema": schema, "strict": true } },
+                "text": { "format": format },
                 "reasoning": { "effort": "none", "summary": "auto" },
                 "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
                 "top_logprobs": 2,
             }),
             json!({
-                "messages": [{ "role": "user", "content": "Hi" }],
+                "messages": [{ "role": "user", "content": said("Hi") }],
                 "logprobs": true,
                 "top_logprobs": 2,
                 "reasoning_effort": "none",
                 "max_completion_tokens": 5,
                 "tools": [{ "type": "function", "function": { "name": "f", "parameters": schema } }],
                 "tool_choice": { "type": "function", "function": { "name": "f" } },
-                "response_format": {
-                    "type": "json_schema",
-                    "json_schema": { "name": "s", "schema": schema, "strict": true },
-                },
+                "response_format": format,
             }),
         );
     }

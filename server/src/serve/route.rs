@@ -159,19 +159,23 @@ async fn answer(
     route: Option<Route<'_>>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Fault> {
+    let hosted = service.settings.hosted.as_ref();
     let route = route.ok_or_else(|| Fault::not_found("there is nothing at this path"))?;
     route.check(request.method())?;
     match route {
         Route::Chat => send(service, request, chat::read).await,
         Route::Completions => send(service, request, completions::read).await,
-        Route::Responses => send(service, request, responses::read).await,
+        Route::Responses => {
+            let caller = access::caller(hosted, request.headers());
+            send(service, request, |service, fields| responses::read(service, fields, caller)).await
+        }
         Route::Messages => send(service, request, messages::read).await,
         Route::CountTokens => {
             let body = body::read(service, request).await?;
             Ok(json_response(&understand(service, body.bytes, messages::count).await?))
         }
         Route::Page => Ok(page_response(&PAGE)),
-        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, service.settings.hosted.as_ref()))),
+        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, hosted))),
         Route::Models => Ok(json_response(&models::list(service)?)),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
@@ -184,7 +188,7 @@ async fn answer(
 async fn send(
     service: &Arc<Service>,
     request: Request<Incoming>,
-    read: fn(&Arc<Service>, Fields) -> Result<Answer, Fault>,
+    read: impl FnOnce(&Arc<Service>, Fields) -> Result<Answer, Fault> + Send + 'static,
 ) -> Result<Response<Body>, Fault> {
     // The room for the body is free again when the request has been dealt with.
     let body::Read { bytes, room: _room } = body::read(service, request).await?;
@@ -196,7 +200,7 @@ async fn send(
 async fn understand<T: Send + 'static>(
     service: &Arc<Service>,
     body: Vec<u8>,
-    read: fn(&Arc<Service>, Fields) -> Result<T, Fault>,
+    read: impl FnOnce(&Arc<Service>, Fields) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     if body.len() <= body::SMALL {
         return read(service, Fields::read(&body)?);

@@ -140,11 +140,19 @@ fn calls_are_constrained_where_that_keeps_what_is_demanded() {
 fn replies_are_held_to_json_and_to_schemas() {
     let schema = r#"{"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object",
         "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}}}"#;
+    let elsewhere = |kind: &str, place: &str| {
+        let schema = serde_json::from_str::<Json>(schema).unwrap()["json_schema"]["schema"].clone();
+        json!({ "type": kind, place: schema }).to_string()
+    };
     for (format, reply, expect) in [
         (r#"{"type": "json_object"}"#, r#"{"a": [1]}"#, "stop"),
         (r#"{"type": "json_object"}"#, "[1]", "length"),
         (schema, r#"{"n": 1}"#, "stop"),
         (schema, r#"{"n": "1"}"#, "length"),
+        (&elsewhere("json_object", "schema"), r#"{"n": 1}"#, "stop"),
+        (&elsewhere("json_object", "schema"), r#"{"n": "1"}"#, "length"),
+        (&elsewhere("json_object", "value"), r#"{"n": "1"}"#, "length"),
+        (&elsewhere("json_schema", "schema"), r#"{"n": "1"}"#, "length"),
     ] {
         let server = TestServer::scripted([ScriptedReply::from(reply)], Settings::default());
         let choice = server.chat(&format!(r#", "response_format": {format}"#)).json()["choices"][0].clone();

@@ -13,7 +13,7 @@ fn thinking() -> ScriptedReply {
 }
 
 /// The question, a function to call, and further fields, in Anthropic's form.
-fn messages(server: &TestServer, more: Json) -> Reply {
+pub(crate) fn messages(server: &TestServer, more: Json) -> Reply {
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }, "required": ["city"] });
     let body = json!({
         "model": "test/script",
@@ -25,7 +25,7 @@ fn messages(server: &TestServer, more: Json) -> Reply {
 }
 
 /// The same, as a request for a response.
-fn responses(server: &TestServer, more: Json) -> Reply {
+pub(crate) fn responses(server: &TestServer, more: Json) -> Reply {
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }, "required": ["city"] });
     let body = json!({
         "model": "test/script",
@@ -36,7 +36,7 @@ fn responses(server: &TestServer, more: Json) -> Reply {
 }
 
 /// Null takes a field out.
-fn post(server: &TestServer, path: &str, mut body: Json, more: Json) -> Reply {
+pub(crate) fn post(server: &TestServer, path: &str, mut body: Json, more: Json) -> Reply {
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
     }
@@ -45,7 +45,7 @@ fn post(server: &TestServer, path: &str, mut body: Json, more: Json) -> Reply {
 
 /// The events of a stream, each of which is named as its type says.
 #[track_caller]
-fn events(reply: &Reply) -> Vec<Json> {
+pub(crate) fn events(reply: &Reply) -> Vec<Json> {
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/event-stream")), "{}", reply.text());
     let text = reply.text();
     let read = |event: &str| {
@@ -110,6 +110,10 @@ fn a_message_streams_block_by_block() {
     assert_eq!(kinds(&events)[..2], ["message_start", "content_block_start"]);
     assert_eq!(kinds(&events)[events.len() - 3..], ["content_block_stop", "message_delta", "message_stop"]);
     assert_eq!(events[0]["message"]["content"], json!([]));
+    let tokens =
+        |usage: &Json| usage["input_tokens"].as_u64().unwrap() + usage["cache_read_input_tokens"].as_u64().unwrap();
+    let first = &events[0]["message"]["usage"];
+    assert_eq!((tokens(first), &first["output_tokens"]), (tokens(&events[events.len() - 2]["usage"]), &json!(0)));
 
     // As clients gather it.
     let mut gathered = Vec::new();
@@ -268,12 +272,6 @@ fn errors_of_messages_have_the_form_of_their_clients() {
     check_fault(&bad(json!({ "max_tokens": null })), 400, "invalid_request_error", "max_tokens is required");
     check_fault(&bad(json!({ "temperature": "hot" })), 400, "invalid_request_error", "temperature");
     check_fault(&bad(json!({ "mcp_servers": [{}] })), 400, "invalid_request_error", "mcp_servers");
-    check_fault(
-        &bad(json!({ "tools": [{ "type": "web_search_20250305", "name": "w" }] })),
-        400,
-        "invalid_request_error",
-        "web_search",
-    );
     let document = json!([{ "role": "user", "content": [{ "type": "document" }] }]);
     check_fault(&bad(json!({ "messages": document })), 400, "invalid_request_error", "messages[0].content[0]");
     let prefilled = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "So" }]);
@@ -307,6 +305,7 @@ fn a_response_holds_items_in_their_order() {
         ("temperature", json!(0.3)),
         ("tool_choice", json!("auto")),
         ("store", json!(false)),
+        ("truncation", json!("disabled")),
         ("error", json!(null)),
         ("incomplete_details", json!(null)),
     ] {
@@ -315,6 +314,7 @@ fn a_response_holds_items_in_their_order() {
     let usage = &body["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap();
     assert_eq!(count("total_tokens"), count("input_tokens") + count("output_tokens"));
+    assert_eq!(usage["input_tokens_details"], json!({ "cached_tokens": 0, "cache_write_tokens": 0 }));
 }
 
 #[test]
@@ -383,14 +383,11 @@ fn output_of_functions_and_reasoning_come_back_as_items() {
 }
 
 #[test]
-fn nothing_is_stored_and_that_is_said() {
+fn what_a_response_cannot_be_is_said() {
     let server = TestServer::scripted(["good"], Settings::default());
     for (field, value) in [
-        ("store", json!(true)),
-        ("previous_response_id", json!("resp_1")),
         ("conversation", json!("conv_1")),
         ("background", json!(true)),
-        ("truncation", json!("auto")),
         ("include", json!(["file_search_call.results"])),
     ] {
         let reply = responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect()));
@@ -398,9 +395,9 @@ fn nothing_is_stored_and_that_is_said() {
     }
     for (field, value, code) in [
         ("input", json!([]), "invalid_value"),
-        ("input", json!([{ "type": "item_reference", "id": "x" }]), "unsupported_field"),
+        ("input", json!([{ "type": "input_text", "text": "x" }]), "unsupported_field"),
         ("input", json!([{ "role": "clown", "content": "" }]), "invalid_value"),
-        ("tools", json!([{ "type": "web_search" }]), "unsupported_field"),
+        ("tools", json!([{ "name": "f" }]), "invalid_value"),
     ] {
         assert_eq!(
             responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect())).fault(),

@@ -245,3 +245,15 @@ fn a_one_off_run_has_an_address_and_a_key_of_its_own() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(std::net::TcpStream::connect(address).is_err(), "the address is gone");
 }
+
+#[test]
+fn a_response_is_found_with_its_own_key_only() {
+    let (server, key, foreign) = hosted(Auth::Shared, 3);
+    let ask = |key: &str, previous: Option<&str>| {
+        let body = serde_json::json!({ "model": "test/script", "input": "Hi", "previous_response_id": previous });
+        server.client().with(&format!("Authorization: Key {key}"), "POST", "/v1/responses", &body.to_string())
+    };
+    let first = ask(&key, None).json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(ask(&foreign, Some(&first)).fault().1, "previous_response_not_found");
+    assert_eq!(ask(&key, Some(&first)).status, 200);
+}

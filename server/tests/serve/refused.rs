@@ -5,7 +5,7 @@ use causerie_server::serve::Settings;
 use crate::server::{TestServer, ask};
 
 /// A field with a value that is refused, and the code.
-const REFUSED: [(&str, &str, &str); 66] = [
+const REFUSED: [(&str, &str, &str); 68] = [
     ("max_tokens", "0", "invalid_value"),
     ("max_tokens", "-1", "invalid_value"),
     ("max_tokens", "2147483648", "invalid_value"),
@@ -67,7 +67,9 @@ const REFUSED: [(&str, &str, &str); 66] = [
     ("logit_bias", r#"{"five": 1}"#, "invalid_value"),
     ("logit_bias", r#"{"1000000": 1}"#, "invalid_value"),
     ("ignore_eos", "1", "invalid_value"),
-    ("reasoning_effort", r#""low""#, "unsupported_field"),
+    ("reasoning_effort", r#""much""#, "invalid_value"),
+    ("reasoning_effort", "3", "invalid_value"),
+    ("truncation", r#""newest""#, "invalid_value"),
     ("guided_json", "{}", "unsupported_field"),
     ("messages", "[]", "invalid_value"),
     ("messages", r#""Hi""#, "invalid_value"),
@@ -126,8 +128,8 @@ fn what_is_expected_is_told_with_its_limits() {
 fn values_that_ask_for_nothing_pass() {
     let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
     let fields = r#", "presence_penalty": 0, "frequency_penalty": 0.0, "logprobs": false, "top_logprobs": 0, "logit_bias": {},
-        "parallel_tool_calls": true, "tool_choice": "auto", "reasoning_effort": "none", "response_format": {"type": "text"}, "ignore_eos": false, "modalities": ["text"], "n": 1,
-        "stop": [], "store": true, "service_tier": "auto", "chat_template_kwargs": {}, "top_k": 0, "top_p": 0"#;
+        "parallel_tool_calls": true, "tool_choice": "auto", "reasoning_effort": "none", "verbosity": "medium", "truncation": "disabled", "response_format": {"type": "text"}, "ignore_eos": false, "modalities": ["text"], "n": 1,
+        "stop": [], "functions": [], "function_call": "auto", "suffix": "", "grammar": "", "typical_p": 1, "store": true, "service_tier": "auto", "chat_template_kwargs": {}, "top_k": 0, "top_p": 0"#;
     assert_eq!(server.chat(fields).status, 200);
 }
 

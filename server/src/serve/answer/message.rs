@@ -14,6 +14,7 @@ pub(in crate::serve) struct MessageWriter {
     id: String,
     model_id: String,
     has_functions: bool,
+    prompt_tokens: usize,
     /// Blocks begun so far; the last one may still be open.
     blocks: Vec<Json>,
     is_open: bool,
@@ -22,11 +23,13 @@ pub(in crate::serve) struct MessageWriter {
 }
 
 impl MessageWriter {
-    pub(in crate::serve) fn new(model_id: &str, has_functions: bool) -> Self {
+    /// `prompt_tokens` are told when the message begins.
+    pub(in crate::serve) fn new(model_id: &str, has_functions: bool, prompt_tokens: usize) -> Self {
         Self {
             id: id::unique(),
             model_id: model_id.to_owned(),
             has_functions,
+            prompt_tokens,
             blocks: Vec::new(),
             is_open: false,
             stop_reason: None,
@@ -101,9 +104,9 @@ impl MessageWriter {
 }
 
 impl Writer for MessageWriter {
-    /// What the prompt took is known at the end, where the counts hold for the whole message.
+    /// How much of the prompt was read before is known at the end, where the counts hold for the whole message.
     fn open(&mut self, _: &str) -> Vec<String> {
-        let message = self.message(&[], Usage::default().message_json());
+        let message = self.message(&[], Usage::of_prompt(self.prompt_tokens).message_json());
         vec![named(&json!({ "type": "message_start", "message": message }))]
     }
 

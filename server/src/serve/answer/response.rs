@@ -9,6 +9,7 @@ use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{Writer, named};
 use crate::serve::fault::{Dialect, Fault};
 use crate::serve::id;
+use crate::serve::recent::Memory;
 
 /// Writes one response.
 pub(in crate::serve) struct ResponseWriter {
@@ -23,6 +24,8 @@ pub(in crate::serve) struct ResponseWriter {
     is_cut_short: bool,
     n_events: usize,
     logprobs: Logprobs,
+    /// Where the response is kept, and the items of the conversation before it.
+    keeping: Option<(Memory, String)>,
 }
 
 /// What an item holds that is written in pieces.
@@ -61,9 +64,15 @@ impl Part {
 }
 
 impl ResponseWriter {
-    /// `request` are the fields of the response that tell what was asked for.
-    pub(in crate::serve) fn new(request: Map<String, Json>, has_functions: bool, tells_logprobs: bool) -> Self {
+    /// `request` are the fields of the response that tell what was asked for. The response is kept if it comes to its end.
+    pub(in crate::serve) fn new(
+        request: Map<String, Json>,
+        has_functions: bool,
+        tells_logprobs: bool,
+        keeping: Option<(Memory, String)>,
+    ) -> Self {
         Self {
+            keeping,
             logprobs: Logprobs::new(tells_logprobs, has_functions),
             id: id::unique(),
             created: id::now(),
@@ -251,6 +260,9 @@ impl Writer for ResponseWriter {
     }
 
     fn whole(&mut self, usage: &Usage) -> Json {
+        if let Some((memory, input)) = self.keeping.take() {
+            memory.keep(format!("resp_{}", self.id), input, &self.items);
+        }
         self.response(self.status(), Json::Null, usage.response_json())
     }
 }

@@ -14,6 +14,11 @@ pub(in crate::serve) struct Usage {
 }
 
 impl Usage {
+    /// Of a reply that begins.
+    pub(super) fn of_prompt(prompt_tokens: usize) -> Self {
+        Self { prompt_tokens, ..Self::default() }
+    }
+
     /// Adds a reply; the prompt counts unless it is another choice's as well.
     pub(super) fn add(&mut self, stats: &GenerationStats, is_first_choice: bool) {
         if is_first_choice {
@@ -49,7 +54,7 @@ impl Usage {
     pub(super) fn response_json(&self) -> Json {
         json!({
             "input_tokens": self.prompt_tokens,
-            "input_tokens_details": { "cached_tokens": self.cached_tokens },
+            "input_tokens_details": { "cached_tokens": self.cached_tokens, "cache_write_tokens": 0 },
             "output_tokens": self.completion_tokens,
             "output_tokens_details": { "reasoning_tokens": self.reasoning_tokens },
             "total_tokens": self.prompt_tokens + self.completion_tokens,

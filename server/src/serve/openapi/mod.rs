@@ -120,6 +120,7 @@ mod tests {
 
     use super::*;
     use crate::serve::fields::{Fields, asked};
+    use crate::serve::recent::Memory;
     use crate::serve::{Service, Settings, chat, completions, messages, responses as wire};
     use causerie::testing::ScriptedModel;
     use std::sync::Arc;
@@ -180,9 +181,12 @@ mod tests {
         let message = json!({
             "messages": said, "max_tokens": 1, "tool_choice": { "type": "tool", "name": "f" }, "thinking": { "type": "enabled" },
         });
-        check(&requests::message(), || drop(messages::translate(fields(&message)).map_err(|err| panic!("{err:?}"))));
+        check(&requests::message(), || {
+            drop(messages::translate(&mut fields(&message)).map_err(|err| panic!("{err:?}")))
+        });
         check(&requests::response(), || {
-            drop(wire::translate(&mut fields(&json!({ "input": "Hi" }))).map_err(|err| panic!("{err:?}")));
+            let memory = Memory::new(&service.recent, None);
+            drop(wire::translate(&mut fields(&json!({ "input": "Hi" })), &memory).map_err(|err| panic!("{err:?}")));
         });
     }
 

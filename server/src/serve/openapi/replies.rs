@@ -145,13 +145,14 @@ fn response() -> Json {
         ] })),
         "usage": object(json!({
             "input_tokens": count(),
-            "input_tokens_details": object(json!({ "cached_tokens": count() })),
+            "input_tokens_details": object(json!({ "cached_tokens": count(), "cache_write_tokens": count() })),
             "output_tokens": count(),
             "output_tokens_details": object(json!({ "reasoning_tokens": count() })),
             "total_tokens": count(),
         })),
         "tools": list(json!({ "type": "object" })),
         "tool_choice": { "type": ["string", "object"] },
+        "truncation": { "enum": ["auto", "disabled"] },
         "parallel_tool_calls": { "type": "boolean" },
     }))
 }

@@ -70,6 +70,17 @@ fn template() -> Json {
     } })
 }
 
+fn effort() -> Json {
+    json!({
+        "enum": ["none", "minimal", "low", "medium", "high", "xhigh", "max", "default", null],
+        "description": "With any but none and minimal, a model that can reason is asked to.",
+    })
+}
+
+fn truncation() -> Json {
+    json!({ "enum": ["auto", "disabled", null], "description": "auto leaves out the oldest turns if not all fit." })
+}
+
 /// A JSON Schema, as far as this document looks into it.
 fn schema() -> Json {
     json!({ "type": "object" })
@@ -128,11 +139,16 @@ pub(super) fn chat() -> Json {
             "type": { "const": "allowed_tools" }, "allowed_tools": { "type": "object" },
         } }] },
         "parallel_tool_calls": { "type": "boolean", "default": true },
+        "reasoning_effort": effort(),
+        "verbosity": { "description": "Without effect." },
+        "truncation": truncation(),
         "logprobs": { "type": "boolean", "default": false },
         "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "response_format": { "type": "object", "required": ["type"], "properties": {
             "type": { "enum": ["text", "json_object", "json_schema"] },
-            "json_schema": { "type": "object", "required": ["schema"], "properties": { "schema": schema() } },
+            "json_schema": { "type": "object", "properties": { "schema": schema() } },
+            "schema": schema(),
+            "value": { "type": "object", "description": "Another name of schema." },
         } },
     });
     object(&["model", "messages"], [sampling(), choices(), template(), chat])
@@ -152,11 +168,13 @@ pub(super) fn completion() -> Json {
 /// Fields that mean the same in Anthropic's form and in ours.
 fn message_fields() -> Json {
     let blocks = json!({ "type": "array", "items": { "type": "object", "required": ["type"], "properties": {
-        "type": { "enum": ["text", "image", "tool_use", "tool_result", "thinking"] },
+        "type": { "enum": [
+            "text", "image", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking",
+        ] },
     } } });
     let content = json!({ "anyOf": [{ "type": "string" }, blocks] });
     let message = json!({ "type": "object", "required": ["role", "content"], "properties": {
-        "role": { "enum": ["user", "assistant"] }, "content": content,
+        "role": { "enum": ["user", "assistant", "system"] }, "content": content,
     } });
     json!({
         "messages": { "type": "array", "items": message, "minItems": 1, "maxItems": 10_000 },
@@ -176,7 +194,7 @@ fn message_fields() -> Json {
             "format": { "type": "object", "required": ["type", "schema"], "properties": {
                 "type": { "const": "json_schema" }, "schema": schema(),
             } },
-            "effort": { "type": "null", "description": "Refused." },
+            "effort": { "description": "Without effect." },
         } },
         "output_format": { "type": "object", "description": "An older place of output_config.format." },
         "ignore_eos": { "type": "boolean", "default": false },
@@ -198,7 +216,10 @@ pub(super) fn count() -> Json {
 
 pub(super) fn response() -> Json {
     let item = json!({ "type": "object", "properties": {
-        "type": { "enum": ["message", "function_call", "function_call_output", "reasoning"] },
+        "type": { "enum": [
+            "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning",
+            "item_reference",
+        ] },
     } });
     let fields = json!({
         "input": { "anyOf": [{ "type": "string" }, { "type": "array", "items": item, "minItems": 1, "maxItems": 10_000 }] },
@@ -212,15 +233,16 @@ pub(super) fn response() -> Json {
             "format": { "type": "object", "required": ["type"], "properties": {
                 "type": { "enum": ["text", "json_object", "json_schema"] }, "schema": schema(),
             } },
-            "verbosity": { "type": "null", "description": "Refused." },
+            "verbosity": { "description": "Without effect." },
         } },
         "reasoning": { "type": "object", "properties": {
-            "effort": { "enum": ["none", null] },
+            "effort": effort(),
             "summary": { "description": "Without effect: reasoning is shown whole." },
             "generate_summary": { "description": "Without effect." },
         } },
-        "store": { "const": false, "description": "Nothing is stored." },
-        "previous_response_id": { "type": "null", "description": "Refused: nothing is stored." },
+        "truncation": truncation(),
+        "store": { "type": "boolean", "default": true, "description": "Whether a request may go on from the response." },
+        "previous_response_id": { "type": "string", "description": "The response that this request goes on from." },
         "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
         "metadata": { "type": "object", "description": "Told again in the response." },
         "user": { "description": "Without effect." },
