@@ -14,6 +14,9 @@ const MOST_BYTES: usize = 64 << 20;
 /// Bytes of one response and what it answers: more than a model reads. As values they take up to a hundred times as much.
 pub(super) const LONGEST: usize = 1 << 20;
 
+/// Bytes of responses that one request may look for items in: a few items may be named many times.
+const MOST_SEARCHED: usize = 16 << 20;
+
 /// Responses, the oldest first.
 #[derive(Default)]
 pub(super) struct Recent {
@@ -79,10 +82,13 @@ impl Memory {
         Ok([&response.input, &response.output].into_iter().flat_map(|text| items(text)).collect())
     }
 
-    /// An item of a response, whose id has that of the response in it.
-    pub(super) fn item(&self, id: &str) -> Option<Json> {
+    /// An item of a response, whose id has that of the response in it. `n_searched` counts the bytes that the request has
+    /// looked through; beyond a limit nothing is found.
+    pub(super) fn item(&self, id: &str, n_searched: &mut usize) -> Option<Json> {
         let response = self.find(&format!("resp_{}", id.split('_').nth(1)?))?;
-        items(&response.output).into_iter().find(|item| item["id"] == id)
+        *n_searched += response.output.len();
+        let items = if *n_searched <= MOST_SEARCHED { items(&response.output) } else { Vec::new() };
+        items.into_iter().find(|item| item["id"] == id)
     }
 
     fn find(&self, id: &str) -> Option<Arc<Response>> {
@@ -121,9 +127,12 @@ mod tests {
         let [ours, theirs] = ["a", "b"].map(|key| Memory::new(&recent, Some(key.to_owned())));
         ours.keep("resp_1".to_owned(), r#"[{"role": "user"}]"#.to_owned(), &[json!({ "id": "msg_1_0" })]);
         assert_eq!(ours.conversation("resp_1").unwrap(), [json!({ "role": "user" }), json!({ "id": "msg_1_0" })]);
-        assert_eq!(ours.item("msg_1_0"), Some(json!({ "id": "msg_1_0" })));
-        assert_eq!((ours.item("msg_1_1"), ours.item("msg")), (None, None));
+        let mut n_searched = 0;
+        assert_eq!(ours.item("msg_1_0", &mut n_searched), Some(json!({ "id": "msg_1_0" })));
+        assert_eq!(["msg_1_1", "msg"].map(|id| ours.item(id, &mut 0)), [None, None]);
+        n_searched = MOST_SEARCHED;
+        assert_eq!(ours.item("msg_1_0", &mut n_searched), None, "too much was looked through");
         assert_eq!(theirs.conversation("resp_1").unwrap_err().code(), "previous_response_not_found");
-        assert_eq!(theirs.item("msg_1_0"), None);
+        assert_eq!(theirs.item("msg_1_0", &mut 0), None);
     }
 }

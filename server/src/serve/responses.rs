@@ -149,10 +149,12 @@ fn read_conversation(fields: &mut Fields, memory: &Memory) -> Result<Conversatio
         Json::Array(items) => items,
         value => return Err(expected("input", "a text or an array of items", &value)),
     };
+    let mut n_searched = 0;
     for (i, item) in input.iter_mut().enumerate().filter(|(_, item)| item["type"] == "item_reference") {
         let place = format!("input[{i}]");
-        *item = memory.item(text(&place, item, "id")?).ok_or_else(|| {
-            let message = format!("{place}: no item of this id is kept: only those of recent responses are");
+        *item = memory.item(text(&place, item, "id")?, &mut n_searched).ok_or_else(|| {
+            let message =
+                format!("{place}: no item of this id is kept: only those of recent responses are, and 16 MiB at most");
             Fault::not_found(message).at("input")
         })?;
     }
