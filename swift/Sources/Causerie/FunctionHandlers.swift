@@ -104,20 +104,9 @@ public struct FunctionHandlers: Sendable {
     private static func outcome(of returned: Any?) throws -> FunctionOutcome {
         if returned is Void { return .json(text: "null") }
         if let text = returned as? String { return .text(text: text) }
-        if let value = returned as? any Encodable, !(value is any JsonNative) {
-            return .json(text: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
-        }
         return .json(text: try JsonValue(returned, at: "the result").text)
     }
 }
-
-/// What ``JsonValue`` takes as it is; other values encode themselves.
-private protocol JsonNative {}
-extension Bool: JsonNative {}
-extension Int: JsonNative {}
-extension Double: JsonNative {}
-extension Array: JsonNative where Element == Any? {}
-extension Dictionary: JsonNative where Key == String, Value == Any? {}
 
 /// A value that may come from several sides: the first one counts.
 private final class First<Value: Sendable>: @unchecked Sendable {
