@@ -85,18 +85,18 @@ public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String 
     try replyMember(of: type).parameter().told.text
 }
 
-/// The value that the text of a reply is.
+/// The value that the text of a reply is. An optional type takes `null`.
 ///
 /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the place.
 public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) throws -> Value {
-    guard let json = try? SdkJsonObject(text: "{\"\(replyName)\": \(text)}") else {
-        throw SdkError.InvalidArgument(reason: "\(replyName) is no JSON", argument: replyName)
-    }
+    guard let value = try? JsonReader.value(from: text),
+        let json = try? SdkJsonObject(text: JsonValue.object([(replyName, value)]).text)
+    else { throw SdkError.InvalidArgument(reason: "\(replyName) is no JSON", argument: replyName) }
     // A reply is checked as the one argument of a function.
     let member = try replyMember(of: type)
     let function = SdkFunction(name: replyName, functionDescription: "", parameters: [try member.parameter()])
     let call = SdkFunctionCall(name: replyName, argumentsObject: json)
-    let reply = try call.fitting(function)[replyName] ?? .null
+    guard let reply = try call.fitting(function)[replyName] else { return try nothing(of: type) }
     if let fault = member.shape.fault(in: reply, at: replyName) { throw fault }
     return try decode(Reply<Value>.self, from: .object([(replyName, reply)])).reply
 }
@@ -107,8 +107,17 @@ private struct Reply<Value: Decodable>: Decodable {
     var reply: Value
 }
 
+/// What is left where `null` was left out.
+private func nothing<Value>(of type: Value.Type) throws -> Value {
+    if let type = type as? any ExpressibleByNilLiteral.Type, let nothing = type.init(nilLiteral: ()) as? Value {
+        return nothing
+    }
+    throw SdkError.InvalidArgument(reason: "\(replyName) is missing", argument: replyName)
+}
+
 private func replyMember<Value: Decodable>(of type: Value.Type) throws -> Shape.Member {
-    Shape.Member(name: replyName, shape: try Shape(of: type), isOptional: false)
+    let isOptional = type is any ExpressibleByNilLiteral.Type
+    return Shape.Member(name: replyName, shape: try Shape(of: type), isOptional: isOptional)
 }
 
 private func decode<Value: Decodable>(_ type: Value.Type, from json: JsonValue) throws -> Value {

@@ -83,6 +83,22 @@ struct Recipe: Codable, SdkDescribed {
         }
     }
 
+    @Test(arguments: [#"[], "x": [1]"#, "[], 5", "[]]", "", "nil", #"{"a": 1, "a": 2}"#])
+    func refuseRepliesThatAreNoJson(_ text: String) {
+        #expect(throws: SdkError.InvalidArgument(reason: "reply is no JSON", argument: "reply")) {
+            try decodedReply(text, as: [Int].self)
+        }
+    }
+
+    @Test func takeNullWhereAReplyIsOptional() throws {
+        #expect(try decodedReply(" null ", as: Int?.self) == nil)
+        #expect(try decodedReply("5", as: Int?.self) == 5)
+        #expect(try decodedReply("null", as: Recipe?.self)?.title == nil)
+        #expect(throws: SdkError.InvalidArgument(reason: "reply is null", argument: "reply")) {
+            try decodedReply("null", as: Int.self)
+        }
+    }
+
     @Test func areRunWithTypes() async throws {
         let conversation = try scripted(
             calling("[book_table(restaurant='Da Ugo', guests=[{'name': 'Ada'}], hours=1)]"),
