@@ -15,7 +15,11 @@ public struct FunctionHandlers: Sendable {
 
     /// Replies whose calls are run, one after the other. The calls of the next one are left to the app.
     public var maxRounds = 8
-    /// Seconds that a function may take. Then its task is cancelled, and the model is told.
+    /// Seconds that a function may take. Then its task is cancelled, and the model is told; with none left from the start,
+    /// it is not run.
+    ///
+    /// Functions run on threads of their own, so that the limit holds for those that block as well. Before iOS 18 and
+    /// macOS 15 they run where Swift runs all tasks: as many that block there as the device has cores hold up the reply.
     public var timeLimit: TimeInterval?
     /// Whether all calls of a reply are run at once. Their results come in order.
     public var inParallel = false
@@ -66,11 +70,12 @@ public struct FunctionHandlers: Sendable {
     }
 
     private func run(_ call: SdkFunctionCall) async -> FunctionOutcome {
+        if let timeLimit, !(0 < timeLimit) { return .timedOut }
         let first = First<FunctionOutcome>()
-        let work = Task { first.give(await outcome(call)) }
+        let work = onOwnThread { first.give(await outcome(call)) }
         let clock = timeLimit.map { limit in
             Task {
-                try await Task.sleep(nanoseconds: UInt64(max(0, min(limit, 1e9)) * 1e9))
+                try await Task.sleep(nanoseconds: UInt64(min(limit, 1e9) * 1e9))
                 first.give(.timedOut)
             }
         }
@@ -105,6 +110,27 @@ public struct FunctionHandlers: Sendable {
         if returned is Void { return .json(text: "null") }
         if let text = returned as? String { return .text(text: text) }
         return .json(text: try JsonValue(returned, at: "the result").text)
+    }
+}
+
+/// Runs tasks on threads of their own. One that blocks would keep a thread of Swift's pool, which has one for each core,
+/// from the clock and from who reads.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+private final class OwnThreads: TaskExecutor {
+    static let shared = OwnThreads()
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // A queue for each: what shares one waits for what blocks, or for the second that its next thread takes.
+        DispatchQueue(label: "causerie.function").async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+private func onOwnThread(_ run: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
+        Task(executorPreference: OwnThreads.shared) { await run() }
+    } else {
+        Task { await run() }
     }
 }
 

@@ -137,7 +137,7 @@ struct Recipe: Codable, SdkDescribed {
         let conversation = try scripted(
             calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
-        handlers.timeLimit = 0
+        handlers.timeLimit = .leastNonzeroMagnitude
         handlers.on("f") { _ in
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 Forever.shared.keep(continuation)
@@ -148,6 +148,38 @@ struct Recipe: Codable, SdkDescribed {
             if case .functionResult(let result) = event { results.append(result) }
         }
         #expect(results.map(\.isError) == [true])
+    }
+
+    /// Functions that block, more of them than Swift's pool has threads, are not waited for either.
+    @available(macOS 15, iOS 18, *)
+    @Test func areGivenUpWhereTheyBlock() async throws {
+        let n = ProcessInfo.processInfo.activeProcessorCount + 1
+        let calls = (0..<n).map { _ in "f()" }.joined(separator: ", ")
+        let conversation = try scripted(calling("[\(calls)]"), #"["Done."]"#)
+        let gate = DispatchSemaphore(value: 0)
+        @Sendable func block() { gate.wait() }
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = .leastNonzeroMagnitude
+        handlers.inParallel = true
+        handlers.on("f") { _ in block() }
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        #expect(results.map(\.isError) == (0..<n).map { _ in true })
+        for _ in 0..<n { gate.signal() }
+    }
+
+    @Test(arguments: [0, -1, -Double.infinity, .nan]) func areNotRunWithoutTime(_ limit: TimeInterval) async throws {
+        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = limit
+        handlers.on("f") { _ in Issue.record("it ran") }
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        #expect(results.map(\.text) == [#"{"error": "f gave no result within 0 seconds"}"#])
     }
 
     /// An error that is written for no reader is told with its case and values.
