@@ -15,8 +15,9 @@ extension Conversation {
 
     /// The reply to a message, as it is written.
     ///
-    /// Nothing happens before the first event is asked for, and the engine writes no further than the loop reads.
-    /// Leaving the loop stops the engine, and so does cancelling the task.
+    /// Nothing happens before the first event is asked for. The engine writes at most eighteen events ahead of the loop and
+    /// then waits. Leaving the loop stops it, and so does cancelling the task; the history may then hold some more than was
+    /// read.
     ///
     /// ```swift
     /// let question = ChatMessage(role: .user, textContent: "What is the weather in Oslo?")

@@ -4,11 +4,11 @@ import Foundation
 ///
 /// ```swift
 /// var handlers = FunctionHandlers()
-/// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] ?? nil] }
+/// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
 /// ```
 ///
-/// A text that is returned reaches the model as it is; dictionaries, arrays and numbers do as JSON. An error that is
-/// thrown is told to the model.
+/// A text that is returned reaches the model as it is; dictionaries, arrays, numbers and what is `Encodable` do as JSON. An
+/// error that is thrown is told to the model.
 public struct FunctionHandlers: Sendable {
     /// What runs a call, and gives what JSON can hold.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?

@@ -116,6 +116,20 @@ struct Recipe: Codable, SdkDescribed {
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)
     }
 
+    /// As the documentation of `FunctionHandlers` has it, without a warning.
+    @Test func mayReturnDictionaries() async throws {
+        let conversation = try scripted(
+            calling("[check_weather(city='Oslo'), check_weather(city=1)]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
+        var results: [FunctionResult] = []
+        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+            if case .functionResult(let result) = event { results.append(result) }
+        }
+        let expected = [#"{"city": "Oslo", "sky": "sunny"}"#, #"{"city": null, "sky": "sunny"}"#]
+        #expect(results.map(\.text) == expected)
+    }
+
     @Test func mayReturnNothing() async throws {
         let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
