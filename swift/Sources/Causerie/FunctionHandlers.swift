@@ -113,27 +113,6 @@ public struct FunctionHandlers: Sendable {
     }
 }
 
-/// Runs tasks on threads of their own. One that blocks would keep a thread of Swift's pool, which has one for each core,
-/// from the clock and from who reads.
-@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
-private final class OwnThreads: TaskExecutor {
-    static let shared = OwnThreads()
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        // A queue for each: what shares one waits for what blocks, or for the second that its next thread takes.
-        DispatchQueue(label: "causerie.function").async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-}
-
-private func onOwnThread(_ run: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
-        Task(executorPreference: OwnThreads.shared) { await run() }
-    } else {
-        Task { await run() }
-    }
-}
-
 /// A value that may come from several sides: the first one counts.
 private final class First<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
@@ -181,6 +160,18 @@ extension Conversation {
         rounds(message, handlers, generationOptions)
     }
 
+    /// The reply to a text of the person, with the functions called on the way.
+    ///
+    /// - Parameters:
+    ///   - text: what the person says.
+    ///   - handlers: what runs the functions.
+    ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
+    public func respondWithFunctions(
+        _ text: String, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
+    ) -> FunctionStream {
+        rounds(ChatMessage(role: .user, textContent: text), handlers, generationOptions)
+    }
+
     /// The same for a reply to the history as it stands.
     ///
     /// - Parameters:
@@ -195,9 +186,12 @@ extension Conversation {
     private func rounds(
         _ message: ChatMessage?, _ handlers: FunctionHandlers, _ options: GenerationOptions?
     ) -> FunctionStream {
-        let rounds = startRounds(
-            message: message, handled: handlers.names, rounds: handlers.options,
-            options: options ?? GenerationOptions())
+        let options = options ?? GenerationOptions()
+        let rounds = Result {
+            try options.check()
+            try checkCount(handlers.maxRounds, "max_rounds")
+            return startRounds(message: message, handled: handlers.names, rounds: handlers.options, options: options)
+        }
         return FunctionStream(rounds: rounds, handlers: handlers)
     }
 }
