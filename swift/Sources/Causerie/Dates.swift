@@ -26,9 +26,10 @@ extension Date {
     /// What an error says that was expected.
     static let told = "a date and time such as 2026-01-31T12:00:00Z"
 
+    // A reply that is held to the format date-time may have leap seconds, and fractions of any length.
     private static let form =
-        #"\A([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})([.,][0-9]{1,9})?)?"#
-        + #"([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\z"#
+        #"\A([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-5][0-9]|60)(?:[.,]([0-9]+))?)?"#
+        + #"([Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?\z"#
 
     /// A date, or a date and time, as ISO 8601 has them. Where nothing says how far it is from UTC, it is in the time zone
     /// of the device.
@@ -40,25 +41,20 @@ extension Date {
         func number(_ part: Int) -> Int { parts[part].flatMap { Int($0) } ?? 0 }
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(secondsFromGMT: 0)!
-        let components = DateComponents(
-            year: number(1), month: number(2), day: number(3), hour: number(4), minute: number(5), second: number(6))
-        // It knows no 31 February; and has no hour that a change of clocks leaves out.
-        guard components.isValidDate(in: calendar) else { return nil }
-        if let offset = parts[8] {
-            guard let zone = Self.zone(offset) else { return nil }
-            calendar.timeZone = zone
-        } else {
-            calendar.timeZone = .current
-        }
-        guard let date = calendar.date(from: components) else { return nil }
-        let fraction = parts[7].flatMap { Double("0." + $0.dropFirst()) }
-        self = date + (fraction ?? 0)
+        let minute = DateComponents(
+            year: number(1), month: number(2), day: number(3), hour: number(4), minute: number(5))
+        // In UTC, which has every minute: where clocks change, some are left out.
+        guard minute.isValidDate(in: calendar) else { return nil }
+        if parts[8] == nil { calendar.timeZone = .current }
+        guard let date = calendar.date(from: minute) else { return nil }
+        let fraction = parts[7].flatMap { Double("0.\($0)") } ?? 0
+        self = date + (Double(number(6)) + fraction - Self.seconds(offset: parts[8] ?? "Z"))
     }
 
-    /// The time zone that `Z`, `+01`, `+0100` or `+01:00` is.
-    private static func zone(_ offset: Substring) -> TimeZone? {
+    /// How far `Z`, `+01`, `+0100` or `+01:00` is from UTC.
+    private static func seconds(offset: Substring) -> Double {
         let digits = offset.filter(\.isNumber)
-        let minutes = (Int(digits.prefix(2)) ?? 0) * 60 + (Int(digits.dropFirst(2)) ?? 0)
-        return TimeZone(secondsFromGMT: (offset.first == "-" ? -minutes : minutes) * 60)
+        let minutes = (Double(digits.prefix(2)) ?? 0) * 60 + (Double(digits.dropFirst(2)) ?? 0)
+        return (offset.first == "-" ? -60 : 60) * minutes
     }
 }
