@@ -21,6 +21,11 @@ func scripted(_ replies: String...) throws -> Conversation {
     try loadScriptedModel(script: #"{"replies": [\#(replies.joined(separator: ", "))]}"#).createConversation()
 }
 
+/// A reply of the text of calls.
+func calling(_ calls: String) -> String {
+    #"[{"control": "<|tool_call_start|>"}, "\#(calls)", {"control": "<|tool_call_end|>"}]"#
+}
+
 /// Reads a reply to its end, and gives its text.
 func text(of reply: ResponseStream) async throws -> String {
     var text = ""

@@ -171,8 +171,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
 
     /// What a model reads of what a function returns.
     private func told(_ returned: @escaping @Sendable () -> Any?) async throws -> String? {
-        let conversation = try scripted(
-            #"[{"control": "<|tool_call_start|>"}, "[f()]", {"control": "<|tool_call_end|>"}]"#, #"["Done."]"#)
+        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
         handlers.on("f") { _ in returned() }
         for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
