@@ -103,6 +103,7 @@ final class Shape {
     }
 }
 
+/// A dictionary whose keys are texts, which asks for no names.
 private protocol Map {
     static var values: Any.Type { get }
 }

@@ -42,3 +42,12 @@ func completion(of reply: ResponseStream) async throws -> Completion {
     }
     throw Missing()
 }
+
+/// Reads a reply with its functions to its end, and gives what came of these.
+func results(of conversation: Conversation, with handlers: FunctionHandlers) async throws -> [FunctionResult] {
+    var results: [FunctionResult] = []
+    for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+        if case .functionResult(let result) = event { results.append(result) }
+    }
+    return results
+}

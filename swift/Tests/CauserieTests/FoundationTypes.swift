@@ -174,9 +174,6 @@ private enum Bare: Codable, CaseIterable { case one, two }
         let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
         handlers.on("f") { _ in returned() }
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { return result.text }
-        }
-        return nil
+        return try await results(of: conversation, with: handlers).first?.text
     }
 }

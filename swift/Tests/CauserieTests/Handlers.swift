@@ -11,10 +11,7 @@ import Testing
             calling("[check_weather(city='Oslo'), check_weather(city=1)]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
         handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         let expected = [#"{"city": "Oslo", "sky": "sunny"}"#, #"{"city": null, "sky": "sunny"}"#]
         #expect(results.map(\.text) == expected)
     }
@@ -23,10 +20,7 @@ import Testing
         let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
         handlers.on("f") { _ in () }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.isError) == [false])
         #expect(results.map(\.text) == ["null"])
     }
@@ -42,10 +36,7 @@ import Testing
                 Forever.shared.keep(continuation)
             }
         }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.isError) == [true])
     }
 
@@ -61,10 +52,7 @@ import Testing
         handlers.timeLimit = .leastNonzeroMagnitude
         handlers.inParallel = true
         handlers.on("f") { _ in block() }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.isError) == (0..<n).map { _ in true })
         for _ in 0..<n { gate.signal() }
     }
@@ -74,10 +62,7 @@ import Testing
         var handlers = FunctionHandlers()
         handlers.timeLimit = limit
         handlers.on("f") { _ in Issue.record("it ran") }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.text) == [#"{"error": "f gave no result within 0 seconds"}"#])
     }
 
@@ -87,10 +72,7 @@ import Testing
         var handlers = FunctionHandlers()
         handlers.on("f") { _ in throw ShopError.soldOut(item: "ink") }
         handlers.on("g") { _ in throw SdkError.Internal(reason: "no shop") }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.text) == [#"{"error": "soldOut(item: \"ink\")"}"#, #"{"error": "no shop"}"#])
     }
 }

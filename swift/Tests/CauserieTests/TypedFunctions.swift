@@ -107,10 +107,7 @@ struct Recipe: Codable, SdkDescribed {
         var handlers = FunctionHandlers()
         try handlers.on(BookTable.self) { table in table.guests }
         try conversation.registerFunctions(functions: handlers.functions)
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.isError) == [false, true])
         #expect(results.first?.text == #"[{"name": "Ada"}]"#)
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)
