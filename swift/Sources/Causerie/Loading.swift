@@ -58,7 +58,7 @@ public func loadModel(
 ///   - path: as for ``loadModel(path:options:progress:)``.
 ///   - contextSize: the tokens of the context whose memory counts, at most; as loading has it when `nil`.
 public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
-    try checkCount(contextSize, "context_size")
+    try checkCount(contextSize, "context_size", expected: "1 or more")
     return try readModelInfoRaw(path: path, contextSize: contextSize)
 }
 

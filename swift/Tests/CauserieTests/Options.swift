@@ -9,8 +9,8 @@ import Testing
 
     @Test func areRefusedBelowZero() async throws {
         let conversation = try scripted(#"["a"]"#)
-        func check(_ option: String, _ options: GenerationOptions) async {
-            let refusal = Self.refusal(option)
+        func check(_ option: String, _ expected: String, _ options: GenerationOptions) async {
+            let refusal = Self.refusal(option, expected)
             await #expect(throws: refusal) {
                 try await text(of: conversation.generateResponse("Hi", generationOptions: options))
             }
@@ -33,10 +33,10 @@ import Testing
             }
             #expect(throws: refusal) { try conversation.planContext(options: options) }
         }
-        await check("max_tokens", GenerationOptions().with(\.maxTokens, -1))
-        await check("top_k", GenerationOptions().with(\.topK, -1))
-        await check("logprobs", GenerationOptions().with(\.logprobs, -1))
-        await check("logit_bias", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
+        await check("max_tokens", "1 or more", GenerationOptions().with(\.maxTokens, -1))
+        await check("top_k", "0 or more", GenerationOptions().with(\.topK, -1))
+        await check("logprobs", "0 to 20", GenerationOptions().with(\.logprobs, -1))
+        await check("logit_bias", "ids of tokens", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
         #expect(conversation.history.isEmpty && !conversation.isGenerating)
         #expect(try await text(of: conversation.generateResponse("Hi")) == "a")
     }
@@ -52,14 +52,16 @@ import Testing
     }
 
     @Test func areRefusedBelowZeroWhereAModelIsLoaded() async throws {
-        func check(_ option: String, _ options: LoadOptions) async {
-            await #expect(throws: Self.refusal(option)) { try await loadModel(url: demo, options: options) }
+        func check(_ option: String, _ expected: String, _ options: LoadOptions) async {
+            await #expect(throws: Self.refusal(option, expected)) { try await loadModel(url: demo, options: options) }
         }
-        await check("context_size", LoadOptions().with(\.contextSize, -1))
-        await check("threads", LoadOptions().with(\.threads, -1))
-        await check("cache_entries", LoadOptions().with(\.cacheEntries, -1))
-        await check("top_k", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
-        #expect(throws: Self.refusal("context_size")) { try readModelInfo(path: demo.path, contextSize: -1) }
+        await check("context_size", "1 or more", LoadOptions().with(\.contextSize, -1))
+        await check("threads", "1 to 1024", LoadOptions().with(\.threads, -1))
+        await check("cache_entries", "0 or more", LoadOptions().with(\.cacheEntries, -1))
+        await check("top_k", "0 or more", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
+        #expect(throws: Self.refusal("context_size", "1 or more")) {
+            try readModelInfo(path: demo.path, contextSize: -1)
+        }
     }
 
     @Test func keepAsManyMessagesAsThereAre() async throws {
@@ -93,7 +95,7 @@ import Testing
         #expect(try modelRunner.restoreSession(path: file.path).history == conversation.history)
     }
 
-    private static func refusal(_ option: String) -> SdkError {
-        .InvalidOption(reason: "\(option) is -1, expected 0 or more", option: option)
+    private static func refusal(_ option: String, _ expected: String = "0 or more") -> SdkError {
+        .InvalidOption(reason: "\(option) is -1, expected \(expected)", option: option)
     }
 }
