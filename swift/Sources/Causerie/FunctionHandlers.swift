@@ -15,8 +15,7 @@ public struct FunctionHandlers: Sendable {
 
     /// Replies whose calls are run, one after the other. The calls of the next one are left to the app.
     public var maxRounds = 8
-    /// Seconds that a function may take. Then its task is cancelled, and the model is told; with none left from the start,
-    /// it is not run.
+    /// Seconds that a function may take. Then its task is cancelled, and the model is told. At 0 and below, none is run.
     ///
     /// Functions run on threads of their own, so that the limit holds for those that block as well. Before iOS 18 and
     /// macOS 15 they run where Swift runs all tasks: as many that block there as the device has cores hold up the reply.
