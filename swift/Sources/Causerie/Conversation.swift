@@ -15,8 +15,9 @@ extension Conversation {
 
     /// The reply to a message, as it is written.
     ///
-    /// Nothing happens before the first event is asked for, and the engine writes no further than the loop reads.
-    /// Leaving the loop stops the engine, and so does cancelling the task.
+    /// Nothing happens before the first event is asked for. The engine writes at most eighteen events ahead of the loop and
+    /// then waits. Leaving the loop stops it, and so does cancelling the task; the history may then hold some more than was
+    /// read.
     ///
     /// ```swift
     /// let question = ChatMessage(role: .user, textContent: "What is the weather in Oslo?")
@@ -36,13 +37,43 @@ extension Conversation {
     public func generateResponse(
         message: ChatMessage, generationOptions: GenerationOptions? = nil
     ) -> ResponseStream {
-        startResponse(message: message, options: generationOptions ?? GenerationOptions())
+        (generationOptions ?? GenerationOptions()).reply { startResponse(message: message, options: $0) }
+    }
+
+    /// The reply to a text of the person. See ``generateResponse(message:generationOptions:)``.
+    ///
+    /// - Parameters:
+    ///   - text: what the person says.
+    ///   - generationOptions: how it is generated; the model's own defaults when `nil`.
+    public func generateResponse(_ text: String, generationOptions: GenerationOptions? = nil) -> ResponseStream {
+        generateResponse(message: ChatMessage(role: .user, textContent: text), generationOptions: generationOptions)
     }
 
     /// A reply to the history as it stands, for example after several results of functions were appended to it.
     ///
     /// - Parameter generationOptions: how it is generated; the model's own defaults when `nil`.
     public func continueResponse(generationOptions: GenerationOptions? = nil) -> ResponseStream {
-        startContinuation(options: generationOptions ?? GenerationOptions())
+        (generationOptions ?? GenerationOptions()).reply { startContinuation(options: $0) }
+    }
+
+    /// What a reply to the history as it stands would leave out of the prompt.
+    ///
+    /// - Parameter options: those of the reply.
+    public func planContext(options: GenerationOptions = GenerationOptions()) throws -> ContextPlan {
+        try options.check()
+        return try planContextRaw(options: options)
+    }
+
+    /// Keeps the first messages of the history.
+    ///
+    /// - Parameter messageCount: how many of them; more than there are keep all.
+    public func truncate(messageCount: Int) throws {
+        try checkCount(messageCount, "message_count")
+        try truncateRaw(messageCount: messageCount)
+    }
+
+    /// Saves the conversation to a file, with what the model has read of it.
+    public func saveSession(path: String) throws {
+        try saveSession(path: path, includeCache: true)
     }
 }

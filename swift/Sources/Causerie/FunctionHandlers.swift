@@ -4,18 +4,21 @@ import Foundation
 ///
 /// ```swift
 /// var handlers = FunctionHandlers()
-/// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] ?? nil] }
+/// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
 /// ```
 ///
-/// A text that is returned reaches the model as it is; dictionaries, arrays and numbers do as JSON. An error that is
-/// thrown is told to the model.
+/// A text that is returned reaches the model as it is; dictionaries, arrays, numbers and what is `Encodable` do as JSON. An
+/// error that is thrown is told to the model.
 public struct FunctionHandlers: Sendable {
     /// What runs a call, and gives what JSON can hold.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?
 
     /// Replies whose calls are run, one after the other. The calls of the next one are left to the app.
     public var maxRounds = 8
-    /// Seconds that a function may take. Then its task is cancelled, and the model is told.
+    /// Seconds that a function may take. Then its task is cancelled, and the model is told. At 0 and below, none is run.
+    ///
+    /// Functions run on threads of their own, so that the limit holds for those that block as well. Before iOS 18 and
+    /// macOS 15 they run where Swift runs all tasks: as many that block there as the device has cores hold up the reply.
     public var timeLimit: TimeInterval?
     /// Whether all calls of a reply are run at once. Their results come in order.
     public var inParallel = false
@@ -66,11 +69,12 @@ public struct FunctionHandlers: Sendable {
     }
 
     private func run(_ call: SdkFunctionCall) async -> FunctionOutcome {
+        if let timeLimit, !(0 < timeLimit) { return .timedOut }
         let first = First<FunctionOutcome>()
-        let work = Task { first.give(await outcome(call)) }
+        let work = onOwnThread { first.give(await outcome(call)) }
         let clock = timeLimit.map { limit in
             Task {
-                try await Task.sleep(nanoseconds: UInt64(max(0, min(limit, 1e9)) * 1e9))
+                try await Task.sleep(nanoseconds: UInt64(min(limit, 1e9) * 1e9))
                 first.give(.timedOut)
             }
         }
@@ -104,20 +108,9 @@ public struct FunctionHandlers: Sendable {
     private static func outcome(of returned: Any?) throws -> FunctionOutcome {
         if returned is Void { return .json(text: "null") }
         if let text = returned as? String { return .text(text: text) }
-        if let value = returned as? any Encodable, !(value is any JsonNative) {
-            return .json(text: String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
-        }
         return .json(text: try JsonValue(returned, at: "the result").text)
     }
 }
-
-/// What ``JsonValue`` takes as it is; other values encode themselves.
-private protocol JsonNative {}
-extension Bool: JsonNative {}
-extension Int: JsonNative {}
-extension Double: JsonNative {}
-extension Array: JsonNative where Element == Any? {}
-extension Dictionary: JsonNative where Key == String, Value == Any? {}
 
 /// A value that may come from several sides: the first one counts.
 private final class First<Value: Sendable>: @unchecked Sendable {
@@ -166,6 +159,18 @@ extension Conversation {
         rounds(message, handlers, generationOptions)
     }
 
+    /// The reply to a text of the person, with the functions called on the way.
+    ///
+    /// - Parameters:
+    ///   - text: what the person says.
+    ///   - handlers: what runs the functions.
+    ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
+    public func respondWithFunctions(
+        _ text: String, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
+    ) -> FunctionStream {
+        rounds(ChatMessage(role: .user, textContent: text), handlers, generationOptions)
+    }
+
     /// The same for a reply to the history as it stands.
     ///
     /// - Parameters:
@@ -180,9 +185,12 @@ extension Conversation {
     private func rounds(
         _ message: ChatMessage?, _ handlers: FunctionHandlers, _ options: GenerationOptions?
     ) -> FunctionStream {
-        let rounds = startRounds(
-            message: message, handled: handlers.names, rounds: handlers.options,
-            options: options ?? GenerationOptions())
+        let options = options ?? GenerationOptions()
+        let rounds = Result {
+            try options.check()
+            try checkCount(handlers.maxRounds, "max_rounds")
+            return startRounds(message: message, handled: handlers.names, rounds: handlers.options, options: options)
+        }
         return FunctionStream(rounds: rounds, handlers: handlers)
     }
 }

@@ -7,11 +7,11 @@ public final class FunctionStream: AsyncSequence, Sendable {
     /// The events of a reply.
     public typealias Element = MessageResponse
 
-    private let rounds: FunctionRounds
+    private let rounds: Result<FunctionRounds, any Error>
     private let handlers: FunctionHandlers
     private let running = Running()
 
-    init(rounds: FunctionRounds, handlers: FunctionHandlers) {
+    init(rounds: Result<FunctionRounds, any Error>, handlers: FunctionHandlers) {
         self.rounds = rounds
         self.handlers = handlers
     }
@@ -44,15 +44,16 @@ public final class FunctionStream: AsyncSequence, Sendable {
     /// Stops the reply: within one token where the model writes, and at once where functions run, whose tasks are
     /// cancelled. The loop then ends with a `complete` whose finish reason is `interrupted`.
     public func cancel() {
-        rounds.cancel()
+        try? rounds.get().cancel()
         running.cancel()
     }
 
     fileprivate func claim() throws {
-        try rounds.claim()
+        try rounds.get().claim()
     }
 
     fileprivate func next() async throws -> MessageResponse? {
+        let rounds = try rounds.get()
         var outcomes: [FunctionOutcome] = []
         while let event = try await rounds.next(outcomes: outcomes) {
             switch event {

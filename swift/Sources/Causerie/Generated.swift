@@ -678,7 +678,7 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     /**
      * What a reply to the history as it stands would leave out of the prompt with these options.
      */
-    func planContext(options: GenerationOptions) throws  -> ContextPlan
+    func planContextRaw(options: GenerationOptions) throws  -> ContextPlan
 
     /**
      * Tokens that the model would read for the history as it stands, functions included.
@@ -723,7 +723,7 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     /**
      * Keeps the first messages of the history.
      */
-    func truncate(messageCount: SdkCount) throws
+    func truncateRaw(messageCount: SdkCount) throws
 
     /**
      * Offers a function no longer; false when there is none of this name.
@@ -863,7 +863,7 @@ open func modelRunnerObject() -> ModelRunner  {
     /**
      * What a reply to the history as it stands would leave out of the prompt with these options.
      */
-open func planContext(options: GenerationOptions)throws  -> ContextPlan  {
+open func planContextRaw(options: GenerationOptions)throws  -> ContextPlan  {
     return try  FfiConverterTypeContextPlan_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_plan_context(
@@ -980,7 +980,7 @@ open func startRounds(message: ChatMessage?, handled: [String], rounds: RoundOpt
     /**
      * Keeps the first messages of the history.
      */
-open func truncate(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
+open func truncateRaw(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_truncate(
             self.uniffiCloneHandle(),
@@ -1464,12 +1464,12 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     /**
      * Completes a prompt as it stands.
      */
-    func complete(prompt: String, options: GenerationOptions)  -> ResponseStream
+    func completeRaw(prompt: String, options: GenerationOptions)  -> ResponseStream
 
     /**
      * Completes a prompt given as token ids.
      */
-    func completeTokens(prompt: [UInt32], options: GenerationOptions)  -> ResponseStream
+    func completeTokensRaw(prompt: [UInt32], options: GenerationOptions)  -> ResponseStream
 
     /**
      * Tokens that a prompt and its reply can have together.
@@ -1582,7 +1582,7 @@ open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     /**
      * Completes a prompt as it stands.
      */
-open func complete(prompt: String, options: GenerationOptions) -> ResponseStream  {
+open func completeRaw(prompt: String, options: GenerationOptions) -> ResponseStream  {
     return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete(
@@ -1596,7 +1596,7 @@ open func complete(prompt: String, options: GenerationOptions) -> ResponseStream
     /**
      * Completes a prompt given as token ids.
      */
-open func completeTokens(prompt: [UInt32], options: GenerationOptions) -> ResponseStream  {
+open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> ResponseStream  {
     return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
@@ -7891,7 +7891,7 @@ public struct FfiConverterTypeSdkCount: FfiConverter {
     }
 
     public static func write(_ value: SdkCount, into buf: inout [UInt8]) {
-        let builtinValue = limit(value)
+        let builtinValue = UInt32(clamping: value)
         return FfiConverterUInt32.write(builtinValue, into: &buf)
     }
 
@@ -7901,7 +7901,7 @@ public struct FfiConverterTypeSdkCount: FfiConverter {
     }
 
     public static func lower(_ value: SdkCount) -> UInt32 {
-        let builtinValue = limit(value)
+        let builtinValue = UInt32(clamping: value)
         return FfiConverterUInt32.lower(builtinValue)
     }
 }
@@ -8110,7 +8110,7 @@ public func loadScriptedModel(script: String)throws  -> ModelRunner  {
  * `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
  * model's own, at most 8,192 tokens, or at most `context_size`.
  */
-public func readModelInfo(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
+public func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
     return try  FfiConverterTypeModelInfo_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_func_read_model_info(

@@ -4,7 +4,7 @@ extension JsonValue {
     /// The JSON value of one of Swift's, or of Foundation's.
     ///
     /// - Parameters:
-    ///   - value: text, a boolean, a number, nothing, an array or a dictionary.
+    ///   - value: text, a boolean, a number, nothing, an array, a dictionary, or what encodes itself.
     ///   - place: where it stands, for the error.
     ///   - depth: how many arrays and dictionaries it stands in.
     init(_ value: Any?, at place: String, depth: Int = 0) throws {
@@ -30,6 +30,7 @@ extension JsonValue {
         case let value as [String: Any?]: self = try Self.object(value, at: place, depth: depth)
         case let value as [Any?]: self = try Self.array(value, at: place, depth: depth)
         case let value as any Absentable: self = try JsonValue(value.present, at: place, depth: depth)
+        case let value as any Encodable: self = try Self.encoded(value, at: place, depth: depth)
         default: throw Self.fault(place, "is of the type \(type(of: value)), which JSON has not")
         }
     }
@@ -49,6 +50,17 @@ extension JsonValue {
             items.enumerated().map { index, item in
                 try JsonValue(item, at: "\(place)[\(index)]", depth: depth + 1)
             })
+    }
+
+    /// What a value makes of itself.
+    private static func encoded(_ value: any Encodable, at place: String, depth: Int) throws -> Self {
+        do {
+            let data = try JSONEncoder.dated.encode(value)
+            let json = try JsonReader.value(from: String(decoding: data, as: UTF8.self))
+            return try JsonValue(json.native, at: place, depth: depth)
+        } catch EncodingError.invalidValue(_, let context) {
+            throw fault(context.codingPath.place(in: place), "has no JSON: \(context.debugDescription)")
+        }
     }
 
     private static func checkDepth(_ depth: Int, at place: String) throws {
@@ -78,6 +90,19 @@ extension JsonValue {
 
     private static func fault(_ place: String, _ text: String) -> SdkError {
         .Serialization(reason: "\(place) \(text)")
+    }
+}
+
+extension [any CodingKey] {
+    /// The place that a coder means, as validation writes it.
+    func place(in outer: String) -> String {
+        reduce(into: outer) { place, key in
+            if let index = key.intValue {
+                place += "[\(index)]"
+            } else {
+                place += (place.isEmpty ? "" : ".") + key.stringValue
+            }
+        }
     }
 }
 

@@ -13,7 +13,8 @@ public struct SdkJsonObject: Sendable {
 
     /// A map made of Swift's values.
     ///
-    /// - Parameter dictionary: what JSON can hold: text, booleans, numbers of any type, `nil`, arrays and dictionaries.
+    /// - Parameter dictionary: what JSON can hold: text, booleans, numbers of any type, `nil`, arrays, dictionaries, and what
+    ///   is `Encodable`.
     /// - Throws: ``SdkError/Serialization(reason:)`` naming the place of what JSON cannot hold.
     public init(_ dictionary: [String: Any?]) throws {
         json = try JsonValue(dictionary, at: "").text

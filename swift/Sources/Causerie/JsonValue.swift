@@ -31,6 +31,18 @@ enum JsonValue {
         Dictionary(entries.map { ($0.name, $0.value.native) }) { first, _ in first }
     }
 
+    /// The value of a name, where this is an object that has it.
+    subscript(name: String) -> JsonValue? {
+        guard case .object(let entries) = self else { return nil }
+        return entries.first { $0.name == name }?.value
+    }
+
+    /// The same with another value of a name, where this is an object that has it.
+    func changing(_ name: String, _ change: (JsonValue) -> JsonValue) -> JsonValue {
+        guard case .object(let entries) = self else { return self }
+        return .object(entries.map { $0.name == name ? (name, change($0.value)) : $0 })
+    }
+
     /// The value with the names of every object sorted.
     var sorted: JsonValue {
         switch self {

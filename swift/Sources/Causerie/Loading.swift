@@ -17,6 +17,7 @@ public func loadModel(
     options: LoadOptions = LoadOptions(),
     progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
 ) async throws -> ModelRunner {
+    try options.check()
     try Task.checkCancellation()
     let watch = LoadWatch(progress: progress)
     do {
@@ -45,7 +46,20 @@ public func loadModel(
     options: LoadOptions = LoadOptions(),
     progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
 ) async throws -> ModelRunner {
-    try await loadModel(path: url.path, options: options, progress: progress)
+    guard url.isFileURL || url.scheme == nil else {
+        throw SdkError.ModelNotFound(reason: "\(url.absoluteString) is no file URL")
+    }
+    return try await loadModel(path: url.path, options: options, progress: progress)
+}
+
+/// What a model is, and what it would take, from the headers of its files. Nothing is loaded.
+///
+/// - Parameters:
+///   - path: as for ``loadModel(path:options:progress:)``.
+///   - contextSize: the tokens of the context whose memory counts, at most; as loading has it when `nil`.
+public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
+    try checkCount(contextSize, "context_size", expected: "1 or more")
+    return try readModelInfoRaw(path: path, contextSize: contextSize)
 }
 
 /// Passes on how far loading is, until it is cancelled.

@@ -21,12 +21,3 @@ extension ChatMessageContent {
     /// A part of text.
     public static func text(_ text: String) -> Self { .text(text: text) }
 }
-
-extension ModelRunner {
-    /// A conversation.
-    ///
-    /// - Parameter systemPrompt: the message that sets its frame; none when `nil` or empty.
-    public func createConversation(systemPrompt: String? = nil) -> Conversation {
-        createConversation(systemPrompt: systemPrompt ?? "")
-    }
-}

@@ -27,7 +27,28 @@ extension LoadOptions {
     }
 }
 
-/// A limit as the engine takes it: a negative one is none.
-func limit(_ count: Int) -> UInt32 {
-    count < 0 ? .max : UInt32(clamping: count)
+extension GenerationOptions {
+    /// Refuses numbers below zero, of which the border knows none.
+    func check() throws {
+        try checkCount(topK, "top_k")
+        try checkCount(logitBias?.keys.min(), "logit_bias", expected: "ids of tokens")
+        try checkCount(logprobs, "logprobs", expected: "0 to 20")
+        try checkCount(maxTokens, "max_tokens", expected: "1 or more")
+    }
+}
+
+extension LoadOptions {
+    /// The same for these.
+    func check() throws {
+        try checkCount(contextSize, "context_size", expected: "1 or more")
+        try checkCount(threads, "threads", expected: "1 to 1024")
+        try checkCount(cacheEntries, "cache_entries")
+        try checkCount(generationDefaults?.topK, "top_k")
+    }
+}
+
+/// Refuses a number below zero, in the words of the engine.
+func checkCount(_ count: Int?, _ option: String, expected: String = "0 or more") throws {
+    guard let count, count < 0 else { return }
+    throw SdkError.InvalidOption(reason: "\(option) is \(count), expected \(expected)", option: option)
 }

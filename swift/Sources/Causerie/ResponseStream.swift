@@ -40,6 +40,36 @@ extension ResponseStream: AsyncSequence {
     }
 }
 
+/// A reply that is refused before it begins, which is told to who reads it.
+private final class RefusedResponse: ResponseStream, @unchecked Sendable {
+    private let refusal: any Error
+
+    init(_ refusal: any Error) {
+        self.refusal = refusal
+        super.init(noHandle: NoHandle())
+    }
+
+    @available(*, unavailable)
+    required init(unsafeFromHandle handle: UInt64) { fatalError("it has none") }
+
+    override func claim() throws { throw refusal }
+    override func nextRaw() async throws -> RawMessageResponse? { throw refusal }
+    override func nextRawBlocking() throws -> RawMessageResponse? { throw refusal }
+    override func cancel() {}
+}
+
+extension GenerationOptions {
+    /// The reply that is started with them, once they were checked.
+    func reply(_ start: (GenerationOptions) -> ResponseStream) -> ResponseStream {
+        do {
+            try check()
+            return start(self)
+        } catch {
+            return RefusedResponse(error)
+        }
+    }
+}
+
 /// The hold of a loop on its stream. It is let go when the loop is left, which stops the engine even where the app keeps
 /// the stream.
 private final class Reading: Sendable {

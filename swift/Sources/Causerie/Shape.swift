@@ -2,8 +2,10 @@
 final class Shape {
     enum Form {
         case unknown
-        case simple(SdkFunctionParameterType)
+        case plain(PlainType)
         case array(Shape)
+        /// Any names; a model is not told of the values.
+        case map(of: PlainType?)
         case object([Member])
     }
 
@@ -38,13 +40,10 @@ final class Shape {
         let description = [outer, self.description].compactMap { $0 }.first { !$0.isEmpty }
         switch form {
         case .unknown: throw SdkError.InvalidFunction(reason: "a type tells nothing of itself")
-        case .simple(.sdkStr(let values, _)): return .sdkStr(enumValues: values, description: description)
-        case .simple(.sdkInt(let values, _)): return .sdkInt(enumValues: values, description: description)
-        case .simple(.sdkNum(let values, _)): return .sdkNum(enumValues: values, description: description)
-        case .simple(.sdkBool): return .sdkBool(description: description)
-        case .simple(let other): return other
+        case .plain(let plain): return plain.parameterType(described: description)
         case .array(let item):
             return .sdkArr(itemType: try item.parameterType(described: nil), description: description)
+        case .map: return .sdkObj(properties: [:], required: [], description: description)
         case .object(let members):
             var properties: [String: SdkFunctionParameterType] = [:]
             for member in members {
@@ -61,27 +60,29 @@ final class Shape {
             description = described.sdkDescription
             descriptions = described.sdkDescriptions
         }
-        if let cases = type as? any CaseIterable.Type, let (parameterType, first) = Self.choice(cases),
-            let first = first as? Value
-        {
-            form = .simple(parameterType)
-            return first
-        }
-        let simple: (SdkFunctionParameterType, Any)? =
-            switch type {
-            case is String.Type: (SdkStr(), "")
-            case is Bool.Type: (SdkBool(), false)
-            case is Double.Type: (SdkNum(), 0.0)
-            case is Float.Type: (SdkNum(), Float(0))
-            case let number as any FixedWidthInteger.Type: (SdkInt(), number.init(truncatingIfNeeded: 0))
-            default: nil
-            }
-        if let (parameterType, value) = simple, let value = value as? Value {
-            form = .simple(parameterType)
-            return value
+        if let plain = PlainType(type), let sample = plain.sample as? Value {
+            form = .plain(plain)
+            return sample
         }
         guard depth < 32 else { throw SdkError.InvalidFunction(reason: "\(type) is nested deeper than 32 levels") }
-        return try Value(from: ShapeDecoder(shape: self))
+        let value: Value
+        do {
+            value = try Value(from: ShapeDecoder(shape: self))
+        } catch is DecodingError where type is any RawRepresentable.Type || type is any CaseIterable.Type {
+            throw Self.untold(type)
+        }
+        if value is any RawRepresentable, Mirror(reflecting: value).displayStyle == .enum { throw Self.untold(type) }
+        if let map = type as? any Map.Type {
+            form = .map(of: PlainType(map.values))
+        } else if case .unknown = form {
+            form = .object([])  // it asked for no properties
+        }
+        return value
+    }
+
+    private static func untold(_ type: Any.Type) -> SdkError {
+        let wanted = "an enum has to be CaseIterable, with texts or whole numbers as its raw values"
+        return .InvalidFunction(reason: "\(type) is no type that a model can be told: \(wanted)")
     }
 
     func add(_ key: any CodingKey, isOptional: Bool) -> Shape {
@@ -100,120 +101,13 @@ final class Shape {
         form = .array(inner)
         return inner
     }
-
-    private static func choice<Cases: CaseIterable>(_ type: Cases.Type) -> (SdkFunctionParameterType, Any)? {
-        let values = type.allCases.map { ($0 as? any RawRepresentable)?.rawValue as Any? }
-        guard let first = type.allCases.first else { return nil }
-        if let texts = values as? [String] { return (SdkStr(enumValues: texts), first) }
-        if let numbers = values as? [Int] { return (SdkInt(enumValues: numbers), first) }
-        return nil
-    }
 }
 
-private struct ShapeDecoder: Decoder {
-    let shape: Shape
-    var codingPath: [any CodingKey] { [] }
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        if case .unknown = shape.form { shape.form = .object([]) }
-        return KeyedDecodingContainer(Members<Key>(shape: shape))
-    }
-
-    func unkeyedContainer() -> any UnkeyedDecodingContainer {
-        Items(shape: shape.item())
-    }
-
-    func singleValueContainer() -> any SingleValueDecodingContainer {
-        One(shape: shape)
-    }
+/// A dictionary whose keys are texts, which asks for no names.
+private protocol Map {
+    static var values: Any.Type { get }
 }
 
-private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let shape: Shape
-    var codingPath: [any CodingKey] { [] }
-    var allKeys: [Key] { [] }
-
-    func contains(_ key: Key) -> Bool { true }
-    func decodeNil(forKey key: Key) -> Bool { false }
-
-    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-        try shape.add(key, isOptional: false).record(type)
-    }
-
-    func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
-        try shape.add(key, isOptional: true).record(type)
-    }
-
-    // Those of Swift's own types, which are not asked for by the ones above.
-    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try optional(type, key) }
-    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try optional(type, key) }
-    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try optional(type, key) }
-    func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? { try optional(type, key) }
-    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try optional(type, key) }
-    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try optional(type, key) }
-    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try optional(type, key) }
-    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try optional(type, key) }
-    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try optional(type, key) }
-    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try optional(type, key) }
-    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try optional(type, key) }
-    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try optional(type, key) }
-    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try optional(type, key) }
-    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try optional(type, key) }
-
-    private func optional<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
-        try shape.add(key, isOptional: true).record(type)
-    }
-
-    func nestedContainer<Inner: CodingKey>(
-        keyedBy type: Inner.Type, forKey key: Key
-    ) throws -> KeyedDecodingContainer<Inner> {
-        ShapeDecoder(shape: shape.add(key, isOptional: false)).container(keyedBy: type)
-    }
-
-    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        ShapeDecoder(shape: shape.add(key, isOptional: false)).unkeyedContainer()
-    }
-
-    func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
-    func superDecoder(forKey key: Key) throws -> any Decoder { ShapeDecoder(shape: shape.add(key, isOptional: false)) }
-}
-
-/// A list that seems to have one item.
-private struct Items: UnkeyedDecodingContainer {
-    let shape: Shape
-    var currentIndex = 0
-    var codingPath: [any CodingKey] { [] }
-    var count: Int? { 1 }
-    var isAtEnd: Bool { 0 < currentIndex }
-
-    mutating func decodeNil() -> Bool { false }
-
-    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        currentIndex += 1
-        return try shape.record(type)
-    }
-
-    mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        currentIndex += 1
-        return ShapeDecoder(shape: shape).container(keyedBy: type)
-    }
-
-    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        currentIndex += 1
-        return ShapeDecoder(shape: shape).unkeyedContainer()
-    }
-
-    mutating func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
-}
-
-private struct One: SingleValueDecodingContainer {
-    let shape: Shape
-    var codingPath: [any CodingKey] { [] }
-
-    func decodeNil() -> Bool { false }
-
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try shape.record(type)
-    }
+extension Dictionary: Map where Key == String {
+    fileprivate static var values: Any.Type { Value.self }
 }

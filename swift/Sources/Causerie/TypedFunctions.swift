@@ -31,12 +31,16 @@ extension SdkDescribed {
 extension SdkFunction {
     /// The function that takes the properties of a type as its arguments.
     ///
-    /// Optional properties may be left out. Enums of texts or whole numbers that are `CaseIterable` are the values
-    /// allowed. ``SdkDescribed`` says the rest.
+    /// Optional properties may be left out, and no others: a default value is not seen from here. Enums of texts or whole
+    /// numbers that are `CaseIterable` are the values allowed. A `Date`, a `URL`, a `UUID` and base64 `Data` are texts.
+    /// ``SdkDescribed`` says the rest.
     ///
     /// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that a model cannot be told.
     public init<Arguments: Decodable>(of type: Arguments.Type) throws {
-        let shape = try Shape(of: type)
+        try self.init(of: type, shape: Shape(of: type))
+    }
+
+    fileprivate init(of type: Any.Type, shape: Shape) throws {
         guard case .object(let members) = shape.form else {
             throw SdkError.InvalidFunction(reason: "\(type) has no properties that could be arguments")
         }
@@ -44,40 +48,33 @@ extension SdkFunction {
         self.init(
             name: described?.sdkName ?? snakeCase(String(describing: type)),
             functionDescription: described?.sdkDescription ?? "",
-            parameters: try members.map { member in
-                SdkFunctionParameter(
-                    name: member.name, type: try member.shape.parameterType(described: nil),
-                    parameterDescription: member.description ?? member.shape.description,
-                    optional: member.isOptional)
-            })
+            parameters: try members.map { try $0.parameter() })
     }
 }
 
 extension SdkFunctionCall {
     /// The arguments as a value of a type, once they fit the function that it is.
     ///
-    /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the argument, unless it is a number that its
-    ///   type cannot hold.
+    /// A `Date` is read as ISO 8601 has it, with or without a time, fractions of seconds, and how far it is from UTC; where
+    /// that is not said, it is in the time zone of the device.
+    ///
+    /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the argument.
     public func decoded<Arguments: Decodable>(as type: Arguments.Type) throws -> Arguments {
-        try decoded(as: type, by: try SdkFunction(of: type), from: nil)
+        let shape = try Shape(of: type)
+        let arguments = try fitting(try SdkFunction(of: type, shape: shape))
+        if let fault = shape.fault(in: arguments, at: "") { throw fault }
+        return try decode(type, from: arguments)
     }
 
-    fileprivate func decoded<Value: Decodable>(
-        as type: Value.Type, by function: SdkFunction, from member: String?
-    ) throws -> Value {
+    /// The arguments, made to fit a function.
+    fileprivate func fitting(_ function: SdkFunction) throws -> JsonValue {
         var call = self
         call.name = function.name
         let validation = validate(call: call, functions: [function])
         if let fault = validation.diagnostics.first(where: { $0.severity == .error }) {
             throw SdkError.InvalidArgument(reason: fault.text, argument: fault.path)
         }
-        do {
-            let data = Data(validation.argumentsObject.json.utf8)
-            guard member != nil else { return try JSONDecoder().decode(type, from: data) }
-            return try JSONDecoder().decode(Reply<Value>.self, from: data).reply
-        } catch let error as DecodingError {
-            throw SdkError(error)
-        }
+        return try JsonReader.value(from: validation.argumentsObject.json)
     }
 }
 
@@ -85,24 +82,23 @@ extension SdkFunctionCall {
 ///
 /// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that a model cannot be told.
 public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String {
-    let schema = try JsonReader.value(from: functionSchema(function: replyFunction(of: type)))
-    var value: JsonValue? = schema
-    for key in ["parameters", "properties", replyName] {
-        guard case .object(let entries)? = value else { break }
-        value = entries.first { $0.name == key }?.value
-    }
-    return value?.text ?? "{}"
+    try replyMember(of: type).parameter().told.text
 }
 
-/// The value that the text of a reply is.
+/// The value that the text of a reply is. An optional type takes `null`.
 ///
 /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the place.
 public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) throws -> Value {
-    guard let json = try? SdkJsonObject(text: "{\"\(replyName)\": \(text)}") else {
-        throw SdkError.InvalidArgument(reason: "\(replyName) is no JSON", argument: replyName)
-    }
+    guard let value = try? JsonReader.value(from: text),
+        let json = try? SdkJsonObject(text: JsonValue.object([(replyName, value)]).text)
+    else { throw SdkError.InvalidArgument(reason: "\(replyName) is no JSON", argument: replyName) }
+    // A reply is checked as the one argument of a function.
+    let member = try replyMember(of: type)
+    let function = SdkFunction(name: replyName, functionDescription: "", parameters: [try member.parameter()])
     let call = SdkFunctionCall(name: replyName, argumentsObject: json)
-    return try call.decoded(as: type, by: try replyFunction(of: type), from: replyName)
+    guard let reply = try call.fitting(function)[replyName] else { return try nothing(of: type) }
+    if let fault = member.shape.fault(in: reply, at: replyName) { throw fault }
+    return try decode(Reply<Value>.self, from: .object([(replyName, reply)])).reply
 }
 
 private let replyName = "reply"
@@ -111,13 +107,25 @@ private struct Reply<Value: Decodable>: Decodable {
     var reply: Value
 }
 
-/// A reply is checked as the one argument of a function.
-private func replyFunction<Value: Decodable>(of type: Value.Type) throws -> SdkFunction {
-    let shape = try Shape(of: type)
-    let reply = SdkFunctionParameter(
-        name: replyName, type: try shape.parameterType(described: nil), parameterDescription: shape.description,
-        optional: false)
-    return SdkFunction(name: replyName, functionDescription: "", parameters: [reply])
+/// What is left where `null` was left out.
+private func nothing<Value>(of type: Value.Type) throws -> Value {
+    if let type = type as? any ExpressibleByNilLiteral.Type, let nothing = type.init(nilLiteral: ()) as? Value {
+        return nothing
+    }
+    throw SdkError.InvalidArgument(reason: "\(replyName) is missing", argument: replyName)
+}
+
+private func replyMember<Value: Decodable>(of type: Value.Type) throws -> Shape.Member {
+    let isOptional = type is any ExpressibleByNilLiteral.Type
+    return Shape.Member(name: replyName, shape: try Shape(of: type), isOptional: isOptional)
+}
+
+private func decode<Value: Decodable>(_ type: Value.Type, from json: JsonValue) throws -> Value {
+    do {
+        return try JSONDecoder.dated.decode(type, from: Data(json.text.utf8))
+    } catch let error as DecodingError {
+        throw SdkError(error)
+    }
 }
 
 extension SdkError {
@@ -130,13 +138,7 @@ extension SdkError {
             case .keyNotFound(let key, let context): (context.codingPath + [key], "is missing")
             @unknown default: ([], error.localizedDescription)
             }
-        let place = path.reduce(into: "") { place, key in
-            if let index = key.intValue {
-                place += "[\(index)]"
-            } else {
-                place += (place.isEmpty ? "" : ".") + key.stringValue
-            }
-        }
+        let place = path.place(in: "")
         // Foundation does not say where a number stands that its type cannot hold.
         let subject = place.isEmpty ? "an argument does not fit its type:" : place
         self = .InvalidArgument(reason: "\(subject) \(reason)", argument: place)

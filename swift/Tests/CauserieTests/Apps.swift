@@ -21,6 +21,11 @@ func scripted(_ replies: String...) throws -> Conversation {
     try loadScriptedModel(script: #"{"replies": [\#(replies.joined(separator: ", "))]}"#).createConversation()
 }
 
+/// A reply of the text of calls.
+func calling(_ calls: String) -> String {
+    #"[{"control": "<|tool_call_start|>"}, "\#(calls)", {"control": "<|tool_call_end|>"}]"#
+}
+
 /// Reads a reply to its end, and gives its text.
 func text(of reply: ResponseStream) async throws -> String {
     var text = ""
@@ -36,4 +41,13 @@ func completion(of reply: ResponseStream) async throws -> Completion {
         if case .complete(let completion) = event { return completion }
     }
     throw Missing()
+}
+
+/// Reads a reply with its functions to its end, and gives what came of these.
+func results(of conversation: Conversation, with handlers: FunctionHandlers) async throws -> [FunctionResult] {
+    var results: [FunctionResult] = []
+    for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
+        if case .functionResult(let result) = event { results.append(result) }
+    }
+    return results
 }

@@ -74,6 +74,10 @@ import Testing
         await #expect { try await loadModel(path: "/nowhere/model.gguf") } throws: {
             ($0 as? SdkError)?.kind == "ModelNotFound" && $0.localizedDescription.contains("/nowhere/model.gguf")
         }
+        let address = try #require(URL(string: "https://example.org/demo.gguf"))
+        await #expect(throws: SdkError.ModelNotFound(reason: "https://example.org/demo.gguf is no file URL")) {
+            try await loadModel(url: address)
+        }
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).gguf")
         try Data("GGUF, but not really".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }

@@ -27,6 +27,16 @@ import Testing
         #expect(written < 100)
     }
 
+    @Test func areWrittenEighteenEventsAheadAtMost() async throws {
+        let long = (1...5_000).map { _ in #""a""# }.joined(separator: ", ")
+        let conversation = try scripted("[\(long)]", #"["b"]"#)
+        for try await _ in conversation.generateResponse(message: hi) { break }
+        // It waits its turn behind the reply that was left.
+        let options = GenerationOptions().with(\.onBusy, .queue)
+        #expect(try await text(of: conversation.generateResponse(message: hi, generationOptions: options)) == "b")
+        #expect(1...19 ~= conversation.history[1].text.count)
+    }
+
     @Test func areReadOnTheMainActor() async throws {
         let conversation = try scripted(#"["a", "b"]"#)
         let text = try await Task { @MainActor in

@@ -100,16 +100,6 @@ import Testing
         }
     }
 
-    @Test func takesALimitBelowZeroForNone() async throws {
-        let conversation = try scripted(#"["a", "b"]"#)
-        let options = GenerationOptions().with(\.maxTokens, -1)
-        #expect(try await text(of: conversation.generateResponse(message: hi, generationOptions: options)) == "ab")
-        try conversation.truncate(messageCount: -1)
-        #expect(conversation.history.count == 2)
-        try conversation.truncate(messageCount: Int.max)
-        #expect(conversation.history.count == 2)
-    }
-
     @Test func holdsPartsOfAMessage() {
         let message = ChatMessage(role: .user, content: [.text("a"), .image(data: .init([1, 2])), .text("b")])
         #expect(message.text == "ab")

@@ -127,11 +127,6 @@ extension SdkError {
 }
 
 extension JsonValue {
-    subscript(name: String) -> JsonValue? {
-        guard case .object(let entries) = self else { return nil }
-        return entries.first { $0.name == name }?.value
-    }
-
     var string: String? {
         if case .string(let string) = self { string } else { nil }
     }

@@ -83,6 +83,22 @@ struct Recipe: Codable, SdkDescribed {
         }
     }
 
+    @Test(arguments: [#"[], "x": [1]"#, "[], 5", "[]]", "", "nil", #"{"a": 1, "a": 2}"#])
+    func refuseRepliesThatAreNoJson(_ text: String) {
+        #expect(throws: SdkError.InvalidArgument(reason: "reply is no JSON", argument: "reply")) {
+            try decodedReply(text, as: [Int].self)
+        }
+    }
+
+    @Test func takeNullWhereAReplyIsOptional() throws {
+        #expect(try decodedReply(" null ", as: Int?.self) == nil)
+        #expect(try decodedReply("5", as: Int?.self) == 5)
+        #expect(try decodedReply("null", as: Recipe?.self)?.title == nil)
+        #expect(throws: SdkError.InvalidArgument(reason: "reply is null", argument: "reply")) {
+            try decodedReply("null", as: Int.self)
+        }
+    }
+
     @Test func areRunWithTypes() async throws {
         let conversation = try scripted(
             calling("[book_table(restaurant='Da Ugo', guests=[{'name': 'Ada'}], hours=1)]"),
@@ -91,64 +107,14 @@ struct Recipe: Codable, SdkDescribed {
         var handlers = FunctionHandlers()
         try handlers.on(BookTable.self) { table in table.guests }
         try conversation.registerFunctions(functions: handlers.functions)
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
+        let results = try await results(of: conversation, with: handlers)
         #expect(results.map(\.isError) == [false, true])
         #expect(results.first?.text == #"[{"name": "Ada"}]"#)
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)
     }
 
-    @Test func mayReturnNothing() async throws {
-        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
-        var handlers = FunctionHandlers()
-        handlers.on("f") { _ in () }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
-        #expect(results.map(\.isError) == [false])
-        #expect(results.map(\.text) == ["null"])
-    }
-
     @Test func areRefusedWhereAModelCannotBeTold() {
         #expect { try SdkFunction(of: String.self) } throws: { ($0 as? SdkError)?.kind == "InvalidFunction" }
-    }
-
-    /// A function that ends for nothing is not waited for.
-    @Test func areGivenUp() async throws {
-        let conversation = try scripted(
-            calling("[f()]"), #"["Done."]"#)
-        var handlers = FunctionHandlers()
-        handlers.timeLimit = 0
-        handlers.on("f") { _ in
-            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-                Forever.shared.keep(continuation)
-            }
-        }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
-        #expect(results.map(\.isError) == [true])
-    }
-
-    /// An error that is written for no reader is told with its case and values.
-    @Test func failWithWhatTheirErrorSays() async throws {
-        let conversation = try scripted(calling("[f(), g()]"), #"["Done."]"#)
-        var handlers = FunctionHandlers()
-        handlers.on("f") { _ in throw ShopError.soldOut(item: "ink") }
-        handlers.on("g") { _ in throw SdkError.Internal(reason: "no shop") }
-        var results: [FunctionResult] = []
-        for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
-            if case .functionResult(let result) = event { results.append(result) }
-        }
-        #expect(results.map(\.text) == [#"{"error": "soldOut(item: \"ink\")"}"#, #"{"error": "no shop"}"#])
-    }
-
-    private func calling(_ calls: String) -> String {
-        #"[{"control": "<|tool_call_start|>"}, "\#(calls)", {"control": "<|tool_call_end|>"}]"#
     }
 
     private func check<Value: Encodable>(_ entry: JsonValue, _ decode: () throws -> Value) throws {
@@ -163,19 +129,4 @@ struct Recipe: Codable, SdkDescribed {
             #expect(reason == entry["reason"]?.string)
         }
     }
-}
-
-/// Keeps continuations that are never resumed.
-private final class Forever: @unchecked Sendable {
-    static let shared = Forever()
-    private let lock = NSLock()
-    private var kept: [CheckedContinuation<Void, Never>] = []
-
-    func keep(_ continuation: CheckedContinuation<Void, Never>) {
-        lock.withLock { kept.append(continuation) }
-    }
-}
-
-private enum ShopError: Error {
-    case soldOut(item: String)
 }

@@ -1,0 +1,108 @@
+/// Lets a type decode from nothing, and notes what it asks for.
+struct ShapeDecoder: Decoder {
+    let shape: Shape
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        if case .unknown = shape.form { shape.form = .object([]) }
+        return KeyedDecodingContainer(Members<Key>(shape: shape))
+    }
+
+    func unkeyedContainer() -> any UnkeyedDecodingContainer {
+        Items(shape: shape.item())
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer {
+        One(shape: shape)
+    }
+}
+
+private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let shape: Shape
+    var codingPath: [any CodingKey] { [] }
+    var allKeys: [Key] { [] }
+
+    func contains(_ key: Key) -> Bool { true }
+    func decodeNil(forKey key: Key) -> Bool { false }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try shape.add(key, isOptional: false).record(type)
+    }
+
+    func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+        try shape.add(key, isOptional: true).record(type)
+    }
+
+    // Those of Swift's own types, which are not asked for by the ones above.
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try optional(type, key) }
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try optional(type, key) }
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try optional(type, key) }
+    func decodeIfPresent(_ type: Float.Type, forKey key: Key) throws -> Float? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int8.Type, forKey key: Key) throws -> Int8? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int16.Type, forKey key: Key) throws -> Int16? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int32.Type, forKey key: Key) throws -> Int32? { try optional(type, key) }
+    func decodeIfPresent(_ type: Int64.Type, forKey key: Key) throws -> Int64? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt.Type, forKey key: Key) throws -> UInt? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt8.Type, forKey key: Key) throws -> UInt8? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt16.Type, forKey key: Key) throws -> UInt16? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt32.Type, forKey key: Key) throws -> UInt32? { try optional(type, key) }
+    func decodeIfPresent(_ type: UInt64.Type, forKey key: Key) throws -> UInt64? { try optional(type, key) }
+
+    private func optional<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
+        try shape.add(key, isOptional: true).record(type)
+    }
+
+    func nestedContainer<Inner: CodingKey>(
+        keyedBy type: Inner.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<Inner> {
+        ShapeDecoder(shape: shape.add(key, isOptional: false)).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        ShapeDecoder(shape: shape.add(key, isOptional: false)).unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { ShapeDecoder(shape: shape.add(key, isOptional: false)) }
+}
+
+/// A list that seems to have one item.
+private struct Items: UnkeyedDecodingContainer {
+    let shape: Shape
+    var currentIndex = 0
+    var codingPath: [any CodingKey] { [] }
+    var count: Int? { 1 }
+    var isAtEnd: Bool { 0 < currentIndex }
+
+    mutating func decodeNil() -> Bool { false }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        currentIndex += 1
+        return try shape.record(type)
+    }
+
+    mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        currentIndex += 1
+        return ShapeDecoder(shape: shape).container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        currentIndex += 1
+        return ShapeDecoder(shape: shape).unkeyedContainer()
+    }
+
+    mutating func superDecoder() throws -> any Decoder { ShapeDecoder(shape: shape) }
+}
+
+private struct One: SingleValueDecodingContainer {
+    let shape: Shape
+    var codingPath: [any CodingKey] { [] }
+
+    func decodeNil() -> Bool { false }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try shape.record(type)
+    }
+}

@@ -1,0 +1,65 @@
+extension Shape.Member {
+    /// The parameter of a function that this is.
+    func parameter() throws -> SdkFunctionParameter {
+        var parameter = SdkFunctionParameter(
+            name: name, type: try shape.parameterType(described: nil),
+            parameterDescription: description ?? shape.description, optional: isOptional)
+        if shape.hasKeywords {
+            parameter.schema = SdkJsonObject(json: shape.withKeywords(parameter.told).text)
+        }
+        return parameter
+    }
+}
+
+extension SdkFunctionParameter {
+    /// The JSON Schema that a model is told.
+    var told: JsonValue {
+        let function = SdkFunction(name: "f", functionDescription: "", parameters: [self])
+        let schema = try? JsonReader.value(from: functionSchema(function: function))
+        return schema?["parameters"]?["properties"]?[name] ?? .object([])
+    }
+}
+
+extension Shape {
+    /// Whether a JSON Schema says more of it than a type of a parameter can.
+    fileprivate var hasKeywords: Bool {
+        switch form {
+        case .unknown, .map: false
+        case .plain(let plain): plain.keyword != nil
+        case .array(let item): item.hasKeywords
+        case .object(let members): members.contains { $0.shape.hasKeywords }
+        }
+    }
+
+    /// Its schema, with what no type of a parameter says.
+    fileprivate func withKeywords(_ schema: JsonValue) -> JsonValue {
+        switch form {
+        case .unknown, .map: return schema
+        case .plain(let plain):
+            guard let keyword = plain.keyword, case .object(let entries) = schema else { return schema }
+            return .object(entries + [(keyword.name, .string(keyword.value))])
+        case .array(let item): return schema.changing("items", item.withKeywords)
+        case .object(let members):
+            return schema.changing("properties") { properties in
+                members.reduce(properties) { $0.changing($1.name, $1.shape.withKeywords) }
+            }
+        }
+    }
+
+    /// What is wrong with a value that fits its schema, and yet is none of its type.
+    func fault(in value: JsonValue, at place: String) -> SdkError? {
+        switch (form, value) {
+        case (.plain(let plain), _): return plain.fault(in: value, at: place)
+        case (.array(let item), .array(let values)):
+            return values.enumerated().lazy.compactMap { item.fault(in: $1, at: "\(place)[\($0)]") }.first
+        case (.map(let plain?), .object(let entries)):
+            return entries.lazy.compactMap { plain.fault(in: $0.value, at: "\(place).\($0.name)") }.first
+        case (.object(let members), .object):
+            let prefix = place.isEmpty ? "" : place + "."
+            return members.lazy.compactMap { member in
+                value[member.name].flatMap { member.shape.fault(in: $0, at: prefix + member.name) }
+            }.first
+        default: return nil
+        }
+    }
+}

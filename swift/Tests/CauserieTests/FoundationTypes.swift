@@ -1,0 +1,179 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+private enum Small: UInt8, Codable, CaseIterable { case low = 1, high }
+private enum Untold: String, Codable { case a, b }
+private enum Unnumbered: Int, Codable { case none }
+private enum Bare: Codable, CaseIterable { case one, two }
+
+/// Typed functions whose types are Foundation's, or no more than a number.
+@Suite struct FoundationTypes {
+    private struct Event: Codable, SdkDescribed, Equatable {
+        var at: Date
+        var links: [URL]?
+        var place: Place?
+
+        struct Place: Codable, Equatable {
+            var id: UUID
+            var photo: Data?
+        }
+
+        static let sdkDescriptions = ["at": "When."]
+    }
+
+    @Test func areToldAsTextsWithTheirFormats() throws {
+        let function = try SdkFunction(of: Event.self)
+        let properties = try JsonReader.value(from: functionSchema(function: function))["parameters"]?["properties"]
+        #expect(properties?["at"]?.text == #"{"type": "string", "description": "When.", "format": "date-time"}"#)
+        #expect(properties?["links"]?["items"]?.text == #"{"type": "string", "format": "uri"}"#)
+        #expect(properties?["place"]?["properties"]?["id"]?.text == #"{"type": "string", "format": "uuid"}"#)
+        #expect(
+            properties?["place"]?["properties"]?["photo"]?.text == #"{"type": "string", "contentEncoding": "base64"}"#)
+        #expect(
+            try replySchema(of: Date.self) == #"{"type": "string", "description": "", "format": "date-time"}"#)
+        let conversation = try scripted()
+        try conversation.registerFunction(function: function)
+        #expect(conversation.functions == [function])
+    }
+
+    @Test func areDecodedAndChecked() throws {
+        let id = "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"
+        let event = try decoded(
+            #"{"at": "2026-01-31T12:00:00Z", "links": ["https://a.b/c"], "place": {"id": "\#(id)", "photo": "aGk="}}"#,
+            as: Event.self)
+        let place = Event.Place(id: try #require(UUID(uuidString: id)), photo: Data("hi".utf8))
+        let links = try [#require(URL(string: "https://a.b/c"))]
+        #expect(event == Event(at: Date(timeIntervalSince1970: 1_769_860_800), links: links, place: place))
+        check(#"{"at": "noon"}"#, as: Event.self, "at is not a date and time such as 2026-01-31T12:00:00Z")
+        check(#"{"at": 1769860800}"#, as: Event.self, "at is not a date and time such as 2026-01-31T12:00:00Z")
+        check(
+            #"{"at": "2026-01-31", "links": ["a:b", "a"]}"#, as: Event.self,
+            "links[1] is not a URL such as https://example.org")
+        check(#"{"at": "2026-01-31", "place": {"id": "1"}}"#, as: Event.self, "place.id is not a UUID")
+        check(
+            #"{"at": "2026-01-31", "place": {"id": "\#(id)", "photo": "a"}}"#, as: Event.self,
+            "place.photo is not base64 text")
+        #expect(throws: SdkError.InvalidArgument(reason: "reply is not a UUID", argument: "reply")) {
+            try decodedReply(#""x""#, as: UUID.self)
+        }
+    }
+
+    @Test(arguments: [
+        ("2026-01-31T12:00:00Z", 0), ("2026-01-31t12:00:00z", 0), ("2026-01-31 12:00Z", 0),
+        ("2026-01-31T12:00:00.25Z", 0.25), ("2026-01-31T12:00:00,5Z", 0.5), ("2026-01-31T12:00:00+01:00", -3600),
+        ("2026-01-31T12:00:00-0130", 5400), ("2026-01-31T12:00:00+02", -7200), ("2026-01-31T12:00:00-23:59", 86_340),
+        ("2026-01-31T12:00:60Z", 60), ("2026-01-31T12:00:00.2500000000000000000000000Z", 0.25),
+    ])
+    func readDatesInAllForms(_ text: String, seconds: Double) {
+        #expect(Date(iso8601: text)?.timeIntervalSince1970 == 1_769_860_800 + seconds)
+    }
+
+    @Test func readDatesWithoutAnOffsetInTheTimeZoneOfTheDevice() throws {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .current
+        let noon = DateComponents(year: 2026, month: 1, day: 31, hour: 12)
+        #expect(Date(iso8601: "2026-01-31T12:00") == calendar.date(from: noon))
+        let day = DateComponents(year: 2026, month: 1, day: 31)
+        #expect(Date(iso8601: "2026-01-31") == calendar.date(from: day))
+    }
+
+    @Test(arguments: [
+        "", "2026", "2026-02-31", "2026-13-01", "2026-01-31T25:00:00Z", "2026-01-31T12:61Z", "2026-01-31T12Z",
+        "1769860800",
+        "2026-01-31T12:00:00Z\n", " 2026-01-31", "2026-01-31T12:00:00+99:00", "٢٠٢٦-01-31",
+    ])
+    func readNoOtherTextAsADate(_ text: String) {
+        #expect(Date(iso8601: text) == nil)
+    }
+
+    @Test func areWrittenAsTheyAreRead() async throws {
+        let at = Date(timeIntervalSince1970: 0)
+        let id = UUID()
+        let event = Event(at: at, links: [URL(fileURLWithPath: "/a")], place: Event.Place(id: id))
+        #expect(try await told { at } == "1970-01-01T00:00:00Z")
+        #expect(
+            try await told { ["at": at, "days": [at]] as [String: Any] }
+                == #"{"at": "1970-01-01T00:00:00Z", "days": ["1970-01-01T00:00:00Z"]}"#)
+        #expect(
+            try await told { ["event": event] as [String: Any] }
+                == #"{"event": {"at": "1970-01-01T00:00:00Z", "links": ["file:///a"], "place": {"id": "\#(id)"}}}"#)
+        let ratio = try await told { ["a": [Ratio(value: .nan)]] as [String: Any] }
+        #expect(ratio?.hasPrefix(#"{"error": "the result.a[0].value has no JSON: "#) == true)
+    }
+
+    private struct Ratio: Codable {
+        var value: Double
+    }
+
+    private struct Numbers: Codable, Equatable {
+        var price: Decimal?
+        var level: Small?
+        var small: Int8?
+        var size: UInt?
+        var half: Float?
+        var counts: [String: Int8]?
+    }
+
+    @Test func areNumbersWithinTheirRange() throws {
+        let schema = functionSchema(function: try SdkFunction(of: Numbers.self))
+        let properties = try JsonReader.value(from: schema)["parameters"]?["properties"]
+        #expect(properties?["price"]?["type"]?.string == "number")
+        #expect(properties?["level"]?.text == #"{"type": "integer", "description": "", "enum": [1, 2]}"#)
+        let largest = #"{"price": 1.10, "level": 2, "small": -128, "size": 18446744073709551615, "counts": {"a": 127}}"#
+        #expect(
+            try decoded(largest, as: Numbers.self)
+                == Numbers(
+                    price: Decimal(string: "1.1"), level: .high, small: .min, size: .max, half: nil,
+                    counts: ["a": 127]))
+        check(#"{"small": 300}"#, as: Numbers.self, "small is not a whole number from -128 to 127")
+        check(#"{"size": -1}"#, as: Numbers.self, "size is not a whole number from 0 to 18446744073709551615")
+        check(#"{"half": 1e300}"#, as: Numbers.self, "half is not a number that Float can hold")
+        check(#"{"counts": {"a": 300}}"#, as: Numbers.self, "counts.a is not a whole number from -128 to 127")
+        check(#"{"level": 3}"#, as: Numbers.self, "level is none of 1, 2")
+    }
+
+    private struct Now: Codable {}
+
+    @Test func mayHaveNoProperties() throws {
+        let function = try SdkFunction(of: Now.self)
+        #expect(function == SdkFunction(name: "now", functionDescription: "", parameters: []))
+        _ = try decoded("{}", as: Now.self)
+        #expect(try replySchema(of: Now.self) == #"{"type": "object", "description": "", "properties": {}}"#)
+    }
+
+    private struct Holder<Held: Codable>: Codable {
+        var held: Held
+    }
+
+    @Test func areRefusedWhereAnEnumCannotBeTold() {
+        func check<Held: Codable>(_ type: Held.Type) {
+            let wanted = "an enum has to be CaseIterable, with texts or whole numbers as its raw values"
+            let reason = "\(type) is no type that a model can be told: \(wanted)"
+            #expect(throws: SdkError.InvalidFunction(reason: reason)) { try SdkFunction(of: Holder<Held>.self) }
+        }
+        check(Untold.self)
+        check(Unnumbered.self)
+        check(Bare.self)
+    }
+
+    private func decoded<Value: Decodable>(_ arguments: String, as type: Value.Type) throws -> Value {
+        try SdkFunctionCall(name: "f", argumentsObject: SdkJsonObject(text: arguments)).decoded(as: type)
+    }
+
+    private func check<Value: Decodable>(_ arguments: String, as type: Value.Type, _ reason: String) {
+        let place = String(reason.prefix { $0 != " " })
+        #expect(throws: SdkError.InvalidArgument(reason: reason, argument: place)) {
+            _ = try decoded(arguments, as: type)
+        }
+    }
+
+    /// What a model reads of what a function returns.
+    private func told(_ returned: @escaping @Sendable () -> Any?) async throws -> String? {
+        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("f") { _ in returned() }
+        return try await results(of: conversation, with: handlers).first?.text
+    }
+}

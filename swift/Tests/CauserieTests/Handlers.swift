@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+/// What runs functions, and what a model is told of it.
+@Suite struct Handlers {
+    /// As the documentation of `FunctionHandlers` has it, without a warning.
+    @Test func mayReturnDictionaries() async throws {
+        let conversation = try scripted(
+            calling("[check_weather(city='Oslo'), check_weather(city=1)]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
+        let results = try await results(of: conversation, with: handlers)
+        let expected = [#"{"city": "Oslo", "sky": "sunny"}"#, #"{"city": null, "sky": "sunny"}"#]
+        #expect(results.map(\.text) == expected)
+    }
+
+    @Test func mayReturnNothing() async throws {
+        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("f") { _ in () }
+        let results = try await results(of: conversation, with: handlers)
+        #expect(results.map(\.isError) == [false])
+        #expect(results.map(\.text) == ["null"])
+    }
+
+    /// A function that ends for nothing is not waited for.
+    @Test func areGivenUp() async throws {
+        let conversation = try scripted(
+            calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = .leastNonzeroMagnitude
+        handlers.on("f") { _ in
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                Forever.shared.keep(continuation)
+            }
+        }
+        let results = try await results(of: conversation, with: handlers)
+        #expect(results.map(\.isError) == [true])
+    }
+
+    /// Functions that block, more of them than Swift's pool has threads, are not waited for either.
+    @available(macOS 15, iOS 18, *)
+    @Test func areGivenUpWhereTheyBlock() async throws {
+        let n = ProcessInfo.processInfo.activeProcessorCount + 1
+        let calls = (0..<n).map { _ in "f()" }.joined(separator: ", ")
+        let conversation = try scripted(calling("[\(calls)]"), #"["Done."]"#)
+        let gate = DispatchSemaphore(value: 0)
+        @Sendable func block() { gate.wait() }
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = .leastNonzeroMagnitude
+        handlers.inParallel = true
+        handlers.on("f") { _ in block() }
+        let results = try await results(of: conversation, with: handlers)
+        #expect(results.map(\.isError) == (0..<n).map { _ in true })
+        for _ in 0..<n { gate.signal() }
+    }
+
+    @Test(arguments: [0, -1, -Double.infinity, .nan]) func areNotRunWithoutTime(_ limit: TimeInterval) async throws {
+        let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.timeLimit = limit
+        handlers.on("f") { _ in Issue.record("it ran") }
+        let results = try await results(of: conversation, with: handlers)
+        #expect(results.map(\.text) == [#"{"error": "f gave no result within 0 seconds"}"#])
+    }
+
+    /// An error that is written for no reader is told with its case and values.
+    @Test func failWithWhatTheirErrorSays() async throws {
+        let conversation = try scripted(calling("[f(), g()]"), #"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("f") { _ in throw ShopError.soldOut(item: "ink") }
+        handlers.on("g") { _ in throw SdkError.Internal(reason: "no shop") }
+        let results = try await results(of: conversation, with: handlers)
+        #expect(results.map(\.text) == [#"{"error": "soldOut(item: \"ink\")"}"#, #"{"error": "no shop"}"#])
+    }
+}
+
+/// Keeps continuations that are never resumed.
+private final class Forever: @unchecked Sendable {
+    static let shared = Forever()
+    private let lock = NSLock()
+    private var kept: [CheckedContinuation<Void, Never>] = []
+
+    func keep(_ continuation: CheckedContinuation<Void, Never>) {
+        lock.withLock { kept.append(continuation) }
+    }
+}
+
+private enum ShopError: Error {
+    case soldOut(item: String)
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+
+@testable import Causerie
+
+/// What options are refused, and what stands where they are left out.
+@Suite struct Options {
+    private let demo = repository.appendingPathComponent("models/demo.gguf")
+
+    @Test func areRefusedBelowZero() async throws {
+        let conversation = try scripted(#"["a"]"#)
+        func check(_ option: String, _ expected: String, _ options: GenerationOptions) async {
+            let refusal = Self.refusal(option, expected)
+            await #expect(throws: refusal) {
+                try await text(of: conversation.generateResponse("Hi", generationOptions: options))
+            }
+            await #expect(throws: refusal) {
+                try await text(of: conversation.continueResponse(generationOptions: options))
+            }
+            await #expect(throws: refusal) {
+                try await text(of: conversation.modelRunner.complete(prompt: "Hi", options: options))
+            }
+            await #expect(throws: refusal) {
+                try await text(of: conversation.modelRunner.completeTokens(prompt: [1], options: options))
+            }
+            await #expect(throws: refusal) {
+                try await conversation.generateResponse("Hi", generationOptions: options).next()
+            }
+            await #expect(throws: refusal) {
+                for try await _ in conversation.respondWithFunctions(
+                    "Hi", handlers: FunctionHandlers(), generationOptions: options)
+                {}
+            }
+            #expect(throws: refusal) { try conversation.planContext(options: options) }
+        }
+        await check("max_tokens", "1 or more", GenerationOptions().with(\.maxTokens, -1))
+        await check("top_k", "0 or more", GenerationOptions().with(\.topK, -1))
+        await check("logprobs", "0 to 20", GenerationOptions().with(\.logprobs, -1))
+        await check("logit_bias", "ids of tokens", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
+        #expect(conversation.history.isEmpty && !conversation.isGenerating)
+        #expect(try await text(of: conversation.generateResponse("Hi")) == "a")
+    }
+
+    @Test func areRefusedBelowZeroWhereFunctionsAreRun() async throws {
+        let conversation = try scripted(#"["a"]"#)
+        var handlers = FunctionHandlers()
+        handlers.maxRounds = -1
+        let reply = conversation.continueWithFunctions(handlers: handlers)
+        reply.cancel()
+        await #expect(throws: Self.refusal("max_rounds")) { for try await _ in reply {} }
+        #expect(!conversation.isGenerating)
+    }
+
+    @Test func areRefusedBelowZeroWhereAModelIsLoaded() async throws {
+        func check(_ option: String, _ expected: String, _ options: LoadOptions) async {
+            await #expect(throws: Self.refusal(option, expected)) { try await loadModel(url: demo, options: options) }
+        }
+        await check("context_size", "1 or more", LoadOptions().with(\.contextSize, -1))
+        await check("threads", "1 to 1024", LoadOptions().with(\.threads, -1))
+        await check("cache_entries", "0 or more", LoadOptions().with(\.cacheEntries, -1))
+        await check("top_k", "0 or more", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
+        #expect(throws: Self.refusal("context_size", "1 or more")) {
+            try readModelInfo(path: demo.path, contextSize: -1)
+        }
+    }
+
+    @Test func keepAsManyMessagesAsThereAre() async throws {
+        let conversation = try scripted(#"["a"]"#)
+        _ = try await text(of: conversation.generateResponse("Hi"))
+        #expect(throws: Self.refusal("message_count")) { try conversation.truncate(messageCount: -1) }
+        try conversation.truncate(messageCount: Int.max)
+        #expect(conversation.history.map(\.text) == ["Hi", "a"])
+        try conversation.truncate(messageCount: 1)
+        #expect(conversation.history.map(\.text) == ["Hi"])
+    }
+
+    @Test func mayBeLeftOut() async throws {
+        let conversation = try scripted(#"["a"]"#, #"["b"]"#, #"["c"]"#)
+        let modelRunner = conversation.modelRunner
+        #expect(try await text(of: conversation.generateResponse("Hi")) == "a")
+        var last: MessageResponse?
+        for try await event in conversation.respondWithFunctions("Hi", handlers: FunctionHandlers()) { last = event }
+        guard case .complete(let completion)? = last else { throw Missing() }
+        #expect(completion.fullMessage.text == "b")
+        #expect(conversation.history.map(\.role) == [.user, .assistant, .user, .assistant])
+        #expect(try await text(of: modelRunner.complete(prompt: "Hi")) == "c")
+        #expect(try conversation.planContext().droppedMessages == [])
+        let prompt = try modelRunner.renderPrompt(messages: [hi])
+        #expect(try prompt == modelRunner.renderPrompt(messages: [hi], addGenerationPrompt: true))
+        let tokens = try modelRunner.promptTokens(messages: [hi])
+        #expect(try tokens == modelRunner.promptTokens(messages: [hi], addGenerationPrompt: true))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).session")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try conversation.saveSession(path: file.path)
+        #expect(try modelRunner.restoreSession(path: file.path).history == conversation.history)
+    }
+
+    private static func refusal(_ option: String, _ expected: String = "0 or more") -> SdkError {
+        .InvalidOption(reason: "\(option) is -1, expected \(expected)", option: option)
+    }
+}
