@@ -29,8 +29,8 @@ import kotlinx.coroutines.withTimeoutOrNull
  * }
  * ```
  *
- * A text that is returned reaches the model as it is; maps, lists and numbers do as JSON. An exception becomes an error
- * that the model reads.
+ * A text that is returned reaches the model as it is; maps, lists, numbers and values of serializable classes do as JSON.
+ * An exception becomes an error that the model reads.
  */
 public class FunctionHandlers {
     /** Replies whose calls are run, one after the other. The calls of the next one are left to the app. */
@@ -117,7 +117,7 @@ public class FunctionHandlers {
 
 /** What runs a function, and blocks its thread meanwhile; see [FunctionHandlers.onBlocking]. */
 public fun interface FunctionHandler {
-    /** What the function returns for a call: a text, or what JSON can hold. */
+    /** What the function returns for a call: a text, what JSON can hold, or a value of a serializable class. */
     public fun run(call: SdkFunctionCall): Any?
 }
 
