@@ -2436,6 +2436,7 @@ open class FunctionRounds: Disposable, AutoCloseable, FunctionRoundsInterface
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
         if (this.wasDestroyed.compareAndSet(false, true)) {
+            cancel()
             // This decrement always matches the initial count of 1 given at creation time.
             if (this.callCounter.decrementAndGet() == 0L) {
                 cleanable?.clean()
@@ -3636,6 +3637,7 @@ open class ResponseStream: Disposable, AutoCloseable, ResponseStreamInterface
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
         if (this.wasDestroyed.compareAndSet(false, true)) {
+            cancel()
             // This decrement always matches the initial count of 1 given at creation time.
             if (this.callCounter.decrementAndGet() == 0L) {
                 cleanable?.clean()
