@@ -1870,10 +1870,13 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
      */
     val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
 
+    internal val runner = lazy { modelRunner() }
+
     override fun destroy() {
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
         if (this.wasDestroyed.compareAndSet(false, true)) {
+            if (runner.isInitialized()) runner.value.close()
             // This decrement always matches the initial count of 1 given at creation time.
             if (this.callCounter.decrementAndGet() == 0L) {
                 cleanable?.clean()

@@ -15,9 +15,12 @@ public val Conversation.history: List<ChatMessage>
 public val Conversation.functions: List<SdkFunction>
     @JvmSynthetic get() = functions()
 
-/** The runner that made this conversation. */
+/**
+ * The runner that made this conversation, closed with it. [Conversation.modelRunner] as a function makes one at each call,
+ * which is its caller's to close and holds the model till then.
+ */
 public val Conversation.modelRunner: ModelRunner
-    @JvmSynthetic get() = modelRunner()
+    @JvmSynthetic get() = runner.value
 
 /** Whether a reply is being generated, or waits for its turn. */
 public val Conversation.isGenerating: Boolean

@@ -42,6 +42,10 @@ public fun loadModelBlocking(
     progress: LoadProgress? = null
 ): ModelRunner = runBlocking { loadWatched(path, options, progress?.let { it::proceed }) }
 
+/** The same as `unload` for callers that wait on a thread of their own. */
+@Throws(SdkException::class, InterruptedException::class)
+public fun ModelRunner.unloadBlocking(): Unit = runBlocking { unload() }
+
 private suspend fun loadWatched(path: String, options: LoadOptions, proceed: ((Float) -> Boolean)?): ModelRunner {
     val watcher = proceed?.let(::Watcher)
     return try {

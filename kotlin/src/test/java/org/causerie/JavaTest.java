@@ -95,6 +95,15 @@ class JavaTest {
     }
 
     @Test
+    void aModelIsUnloadedWhoeverHoldsIt() throws SdkException, InterruptedException {
+        try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
+                Conversation conversation = runner.createConversation("")) {
+            Causerie.unloadBlocking(runner);
+            assertThrows(SdkException.ModelUnloaded.class, () -> readAll(conversation));
+        }
+    }
+
+    @Test
     void whatAListenerOfLoadingThrowsIsThrown() {
         String demo = System.getProperty("causerie.repository") + "/models/demo.gguf";
         IllegalStateException thrown = new IllegalStateException("no paper");
