@@ -26,6 +26,14 @@ public val Conversation.modelRunner: ModelRunner
 public val Conversation.isGenerating: Boolean
     @JvmSynthetic get() = isGenerating()
 
+/** Saves the conversation to a file, with what the model has read of it. */
+@JvmSynthetic
+public fun Conversation.saveSession(path: String): Unit = saveSession(path, includeCache = true)
+
+/** What a reply to the history as it stands would leave out of the prompt, with options as by default. */
+@JvmSynthetic
+public fun Conversation.planContext(): ContextPlan = planContext(GenerationOptions())
+
 /**
  * The reply to a message, as a flow of events that ends after [MessageResponse.Complete], or with one [SdkException].
  *

@@ -85,3 +85,21 @@ public val ModelRunner.contextSize: Int
 /** Whether the model's chat template can offer functions. */
 public val ModelRunner.supportsFunctionCalling: Boolean
     @JvmSynthetic get() = supportsFunctionCalling()
+
+/** Completes a prompt as it stands, with options as by default. */
+@JvmSynthetic
+public fun ModelRunner.complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
+
+/** Completes a prompt given as token ids, with options as by default. */
+@JvmSynthetic
+public fun ModelRunner.completeTokens(prompt: List<UInt>): ResponseStream = completeTokens(prompt, GenerationOptions())
+
+/** The prompt that the model would read for these messages, up to where its own begins. */
+@JvmSynthetic
+public fun ModelRunner.renderPrompt(messages: List<ChatMessage>): String =
+    renderPrompt(messages, addGenerationPrompt = true)
+
+/** The token ids of the prompt that the model would read for these messages, up to where its own begins. */
+@JvmSynthetic
+public fun ModelRunner.promptTokens(messages: List<ChatMessage>): List<UInt> =
+    promptTokens(messages, addGenerationPrompt = true)
