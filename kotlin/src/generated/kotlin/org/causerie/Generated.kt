@@ -4213,6 +4213,9 @@ data class GenerationOptions (
     val `timeoutMilliseconds`: SdkLong? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -4577,6 +4580,9 @@ data class LoadOptions (
     val `cacheEntries`: SdkCount? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -4917,6 +4923,9 @@ data class RoundOptions (
     val `inParallel`: kotlin.Boolean = false
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -5033,6 +5042,9 @@ data class SamplingDefaults (
     val `repetitionPenalty`: kotlin.Float? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 

@@ -162,6 +162,20 @@ class ConversationTest {
     }
 
     @Test
+    fun `a negative count is refused by its name and a negative seed is one like any other`() {
+        fun refused(make: () -> Unit) = assertThrows(SdkException.InvalidOption::class.java, make)
+        val err = refused { generationOptions { maxTokens = -1 } }
+        assertEquals("max_tokens" to "max_tokens is -1, expected 0 or more", err.option to err.message)
+        assertEquals("top_k", refused { GenerationOptions().copy(topK = -40) }.option)
+        assertEquals("top_k", refused { SamplingDefaults(topK = -1) }.option)
+        assertEquals("cache_bytes", refused { loadOptions { cacheBytes = -1 } }.option)
+        val conversation = scripted(listOf("a")).createConversation("")
+        val endless = functionHandlers { maxRounds = -1 }
+        assertEquals("max_rounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)
+        assertEquals("a", conversation.generateResponse("Hi", generationOptions { rngSeed = -1 }).read().text())
+    }
+
+    @Test
     fun `half a character is replaced and crashes nothing`() {
         val conversation = scripted(listOf("🦀")).createConversation("")
         assertEquals("🦀", conversation.generateResponse("🦀".take(1) + "日本 \u0000 <|im_end|>").read().text())
