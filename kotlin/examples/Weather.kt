@@ -6,37 +6,42 @@ import org.causerie.*
 /** Asks the demo model for the weather: it calls a function, is told the result, and answers. */
 fun main(arguments: Array<String>) = runBlocking {
     ModelRunner.load(arguments.firstOrNull() ?: "models/demo.gguf").use { modelRunner ->
-        val conversation = modelRunner.createConversation("You are causerie, a small assistant on this device.")
-        conversation.registerFunction(
-            SdkFunction(
-                name = "check_weather",
-                description = "Check the weather in a city.",
-                parameters = listOf(
-                    SdkFunctionParameter(name = "city", type = SdkStr(), description = "City."),
-                ),
-            ),
-        )
-        val options = generationOptions { temperature = 0f }
-        val question = ChatMessage(
-            role = ChatMessage.Role.USER,
-            content = listOf(ChatMessageContent.Text("Check the weather in Oslo")),
-        )
-        val results = mutableListOf<ChatMessage>()
-        conversation.generateResponse(question, options).collect { response ->
-            when (response) {
-                is MessageResponse.Chunk -> print(response.text)
-                is MessageResponse.FunctionCalls -> results += response.functionCalls.map(::run)
-                else -> {}
-            }
-        }
+        // The model stays in memory until its conversations are closed too.
+        modelRunner.createConversation("You are causerie, a small assistant on this device.").use { ask(it) }
+    }
+}
 
-        val history = conversation.history + results
-        val answering = conversation.modelRunner.createConversationFromHistory(history)
+private suspend fun ask(conversation: Conversation) {
+    conversation.registerFunction(
+        SdkFunction(
+            name = "check_weather",
+            description = "Check the weather in a city.",
+            parameters = listOf(
+                SdkFunctionParameter(name = "city", type = SdkStr(), description = "City."),
+            ),
+        ),
+    )
+    val options = generationOptions { temperature = 0f }
+    val question = ChatMessage(
+        role = ChatMessage.Role.USER,
+        content = listOf(ChatMessageContent.Text("Check the weather in Oslo")),
+    )
+    val results = mutableListOf<ChatMessage>()
+    conversation.generateResponse(question, options).collect { response ->
+        when (response) {
+            is MessageResponse.Chunk -> print(response.text)
+            is MessageResponse.FunctionCalls -> results += response.functionCalls.map(::run)
+            else -> {}
+        }
+    }
+
+    val history = conversation.history + results
+    conversation.modelRunner.createConversationFromHistory(history).use { answering ->
         answering.continueResponse(options).collect { response ->
             if (response is MessageResponse.Chunk) print(response.text)
         }
-        println()
     }
+    println()
 }
 
 /** Runs a call; the arguments were written by the model, and may be anything. */

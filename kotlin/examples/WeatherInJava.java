@@ -40,7 +40,7 @@ public final class WeatherInJava {
     }
 
     /** Prints the text of a reply, and returns its calls. */
-    private static List<SdkFunctionCall> read(BlockingReply reply) throws SdkException {
+    private static List<SdkFunctionCall> read(BlockingReply reply) throws SdkException, InterruptedException {
         List<SdkFunctionCall> calls = new ArrayList<>();
         for (MessageResponse event : reply) {
             if (event instanceof MessageResponse.Chunk) {

@@ -1870,10 +1870,13 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
      */
     val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
 
+    internal val runner = lazy { modelRunner() }
+
     override fun destroy() {
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
         if (this.wasDestroyed.compareAndSet(false, true)) {
+            if (runner.isInitialized()) runner.value.close()
             // This decrement always matches the initial count of 1 given at creation time.
             if (this.callCounter.decrementAndGet() == 0L) {
                 cleanable?.clean()
@@ -2436,6 +2439,7 @@ open class FunctionRounds: Disposable, AutoCloseable, FunctionRoundsInterface
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
         if (this.wasDestroyed.compareAndSet(false, true)) {
+            cancel()
             // This decrement always matches the initial count of 1 given at creation time.
             if (this.callCounter.decrementAndGet() == 0L) {
                 cleanable?.clean()
@@ -3636,6 +3640,7 @@ open class ResponseStream: Disposable, AutoCloseable, ResponseStreamInterface
         // Only allow a single call to this method.
         // TODO: maybe we should log a warning if called more than once?
         if (this.wasDestroyed.compareAndSet(false, true)) {
+            cancel()
             // This decrement always matches the initial count of 1 given at creation time.
             if (this.callCounter.decrementAndGet() == 0L) {
                 cleanable?.clean()
@@ -4180,7 +4185,7 @@ data class GenerationOptions (
     /**
      * Variables for the chat template besides those that all of them know, for what a newer one takes.
      */
-    val `templateVariables`: JsonObject? = null
+    val `templateVariables`: SdkJsonObject? = null
     ,
     /**
      * Ends the reply behind its first block of calls.
@@ -4208,6 +4213,9 @@ data class GenerationOptions (
     val `timeoutMilliseconds`: SdkLong? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -4247,7 +4255,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
-            FfiConverterOptionalTypeJsonObject.read(buf),
+            FfiConverterOptionalTypeSdkJsonObject.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeOnCancel.read(buf),
             FfiConverterOptionalTypeOnBusy.read(buf),
@@ -4282,7 +4290,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.allocationSize(value.`injectSchemaIntoPrompt`) +
             FfiConverterBoolean.allocationSize(value.`enableThinking`) +
             FfiConverterBoolean.allocationSize(value.`inlineThinkingTags`) +
-            FfiConverterOptionalTypeJsonObject.allocationSize(value.`templateVariables`) +
+            FfiConverterOptionalTypeSdkJsonObject.allocationSize(value.`templateVariables`) +
             FfiConverterBoolean.allocationSize(value.`stopAfterToolCalls`) +
             FfiConverterOptionalTypeOnCancel.allocationSize(value.`onCancel`) +
             FfiConverterOptionalTypeOnBusy.allocationSize(value.`onBusy`) +
@@ -4316,7 +4324,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.write(value.`injectSchemaIntoPrompt`, buf)
             FfiConverterBoolean.write(value.`enableThinking`, buf)
             FfiConverterBoolean.write(value.`inlineThinkingTags`, buf)
-            FfiConverterOptionalTypeJsonObject.write(value.`templateVariables`, buf)
+            FfiConverterOptionalTypeSdkJsonObject.write(value.`templateVariables`, buf)
             FfiConverterBoolean.write(value.`stopAfterToolCalls`, buf)
             FfiConverterOptionalTypeOnCancel.write(value.`onCancel`, buf)
             FfiConverterOptionalTypeOnBusy.write(value.`onBusy`, buf)
@@ -4572,6 +4580,9 @@ data class LoadOptions (
     val `cacheEntries`: SdkCount? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -4912,6 +4923,9 @@ data class RoundOptions (
     val `inParallel`: kotlin.Boolean = false
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -5028,6 +5042,9 @@ data class SamplingDefaults (
     val `repetitionPenalty`: kotlin.Float? = null
 
 ){
+    init {
+        checkCounts(this)
+    }
 
 
 
@@ -5199,7 +5216,7 @@ data class SdkFunctionCall (
     /**
      * Exactly what the model wrote; arguments may be missing or of the wrong type.
      */
-    val `arguments`: JsonObject
+    val `arguments`: SdkJsonObject
     ,
     /**
      * Tells the calls of a message apart: `call_0`, `call_1`, … in order.
@@ -5237,7 +5254,7 @@ public object FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer<SdkFunctio
     override fun read(buf: ByteBuffer): SdkFunctionCall {
         return SdkFunctionCall(
             FfiConverterString.read(buf),
-            FfiConverterTypeJsonObject.read(buf),
+            FfiConverterTypeSdkJsonObject.read(buf),
             FfiConverterString.read(buf),
             FfiConverterString.read(buf),
             FfiConverterSequenceString.read(buf),
@@ -5247,7 +5264,7 @@ public object FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer<SdkFunctio
 
     override fun allocationSize(value: SdkFunctionCall) = (
             FfiConverterString.allocationSize(value.`name`) +
-            FfiConverterTypeJsonObject.allocationSize(value.`arguments`) +
+            FfiConverterTypeSdkJsonObject.allocationSize(value.`arguments`) +
             FfiConverterString.allocationSize(value.`callId`) +
             FfiConverterString.allocationSize(value.`rawText`) +
             FfiConverterSequenceString.allocationSize(value.`repairs`) +
@@ -5256,7 +5273,7 @@ public object FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer<SdkFunctio
 
     override fun write(value: SdkFunctionCall, buf: ByteBuffer) {
             FfiConverterString.write(value.`name`, buf)
-            FfiConverterTypeJsonObject.write(value.`arguments`, buf)
+            FfiConverterTypeSdkJsonObject.write(value.`arguments`, buf)
             FfiConverterString.write(value.`callId`, buf)
             FfiConverterString.write(value.`rawText`, buf)
             FfiConverterSequenceString.write(value.`repairs`, buf)
@@ -5293,7 +5310,7 @@ data class SdkFunctionParameter (
     /**
      * The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
      */
-    val `schema`: JsonObject? = null
+    val `schema`: SdkJsonObject? = null
 
 ){
 
@@ -5314,7 +5331,7 @@ public object FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer<SdkFu
             FfiConverterTypeSdkFunctionParameterType.read(buf),
             FfiConverterString.read(buf),
             FfiConverterBoolean.read(buf),
-            FfiConverterOptionalTypeJsonObject.read(buf),
+            FfiConverterOptionalTypeSdkJsonObject.read(buf),
         )
     }
 
@@ -5323,7 +5340,7 @@ public object FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer<SdkFu
             FfiConverterTypeSdkFunctionParameterType.allocationSize(value.`type`) +
             FfiConverterString.allocationSize(value.`description`) +
             FfiConverterBoolean.allocationSize(value.`optional`) +
-            FfiConverterOptionalTypeJsonObject.allocationSize(value.`schema`)
+            FfiConverterOptionalTypeSdkJsonObject.allocationSize(value.`schema`)
     )
 
     override fun write(value: SdkFunctionParameter, buf: ByteBuffer) {
@@ -5331,7 +5348,7 @@ public object FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer<SdkFu
             FfiConverterTypeSdkFunctionParameterType.write(value.`type`, buf)
             FfiConverterString.write(value.`description`, buf)
             FfiConverterBoolean.write(value.`optional`, buf)
-            FfiConverterOptionalTypeJsonObject.write(value.`schema`, buf)
+            FfiConverterOptionalTypeSdkJsonObject.write(value.`schema`, buf)
     }
 }
 
@@ -5399,7 +5416,7 @@ data class Validation (
     /**
      * The arguments, with what obviously fits made to fit.
      */
-    val `arguments`: JsonObject
+    val `arguments`: SdkJsonObject
     ,
     /**
      * What was found.
@@ -5431,7 +5448,7 @@ data class Validation (
 public object FfiConverterTypeValidation: FfiConverterRustBuffer<Validation> {
     override fun read(buf: ByteBuffer): Validation {
         return Validation(
-            FfiConverterTypeJsonObject.read(buf),
+            FfiConverterTypeSdkJsonObject.read(buf),
             FfiConverterSequenceTypeDiagnostic.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterString.read(buf),
@@ -5439,14 +5456,14 @@ public object FfiConverterTypeValidation: FfiConverterRustBuffer<Validation> {
     }
 
     override fun allocationSize(value: Validation) = (
-            FfiConverterTypeJsonObject.allocationSize(value.`arguments`) +
+            FfiConverterTypeSdkJsonObject.allocationSize(value.`arguments`) +
             FfiConverterSequenceTypeDiagnostic.allocationSize(value.`diagnostics`) +
             FfiConverterBoolean.allocationSize(value.`isOk`) +
             FfiConverterString.allocationSize(value.`errorsAsToolText`)
     )
 
     override fun write(value: Validation, buf: ByteBuffer) {
-            FfiConverterTypeJsonObject.write(value.`arguments`, buf)
+            FfiConverterTypeSdkJsonObject.write(value.`arguments`, buf)
             FfiConverterSequenceTypeDiagnostic.write(value.`diagnostics`, buf)
             FfiConverterBoolean.write(value.`isOk`, buf)
             FfiConverterString.write(value.`errorsAsToolText`, buf)
@@ -8722,38 +8739,6 @@ public object FfiConverterOptionalMapTypeSdkCountFloat: FfiConverterRustBuffer<M
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypeJsonObject: FfiConverterRustBuffer<JsonObject?> {
-    override fun read(buf: ByteBuffer): JsonObject? {
-        if (buf.get().toInt() == 0) {
-            return null
-        }
-        return FfiConverterTypeJsonObject.read(buf)
-    }
-
-    override fun allocationSize(value: JsonObject?): ULong {
-        if (value == null) {
-            return 1UL
-        } else {
-            return 1UL + FfiConverterTypeJsonObject.allocationSize(value)
-        }
-    }
-
-    override fun write(value: JsonObject?, buf: ByteBuffer) {
-        if (value == null) {
-            buf.put(0)
-        } else {
-            buf.put(1)
-            FfiConverterTypeJsonObject.write(value, buf)
-        }
-    }
-}
-
-
-
-
-/**
- * @suppress
- */
 public object FfiConverterOptionalTypeSdkCount: FfiConverterRustBuffer<SdkCount?> {
     override fun read(buf: ByteBuffer): SdkCount? {
         if (buf.get().toInt() == 0) {
@@ -8776,6 +8761,38 @@ public object FfiConverterOptionalTypeSdkCount: FfiConverterRustBuffer<SdkCount?
         } else {
             buf.put(1)
             FfiConverterTypeSdkCount.write(value, buf)
+        }
+    }
+}
+
+
+
+
+/**
+ * @suppress
+ */
+public object FfiConverterOptionalTypeSdkJsonObject: FfiConverterRustBuffer<SdkJsonObject?> {
+    override fun read(buf: ByteBuffer): SdkJsonObject? {
+        if (buf.get().toInt() == 0) {
+            return null
+        }
+        return FfiConverterTypeSdkJsonObject.read(buf)
+    }
+
+    override fun allocationSize(value: SdkJsonObject?): ULong {
+        if (value == null) {
+            return 1UL
+        } else {
+            return 1UL + FfiConverterTypeSdkJsonObject.allocationSize(value)
+        }
+    }
+
+    override fun write(value: SdkJsonObject?, buf: ByteBuffer) {
+        if (value == null) {
+            buf.put(0)
+        } else {
+            buf.put(1)
+            FfiConverterTypeSdkJsonObject.write(value, buf)
         }
     }
 }
@@ -9370,42 +9387,6 @@ public object FfiConverterMapTypeSdkCountFloat: FfiConverterRustBuffer<Map<SdkCo
 
 
 
-public typealias JsonObject = Map<String, Any?>
-
-/**
- * @suppress
- */
-public object FfiConverterTypeJsonObject: FfiConverter<JsonObject, RustBuffer.ByValue> {
-    override fun lift(value: RustBuffer.ByValue): JsonObject {
-        val builtinValue = FfiConverterString.lift(value)
-        return decodeJsonObject(builtinValue)
-    }
-
-    override fun lower(value: JsonObject): RustBuffer.ByValue {
-        val builtinValue = encodeJsonObject(value)
-        return FfiConverterString.lower(builtinValue)
-    }
-
-    override fun read(buf: ByteBuffer): JsonObject {
-        val builtinValue = FfiConverterString.read(buf)
-        return decodeJsonObject(builtinValue)
-    }
-
-    override fun allocationSize(value: JsonObject): ULong {
-        val builtinValue = encodeJsonObject(value)
-        return FfiConverterString.allocationSize(builtinValue)
-    }
-
-    override fun write(value: JsonObject, buf: ByteBuffer) {
-        val builtinValue = encodeJsonObject(value)
-        FfiConverterString.write(builtinValue, buf)
-    }
-}
-
-
-
-
-
 public typealias SdkCount = Int
 
 /**
@@ -9435,6 +9416,42 @@ public object FfiConverterTypeSdkCount: FfiConverter<SdkCount, Int> {
     override fun write(value: SdkCount, buf: ByteBuffer) {
         val builtinValue = value.toUInt()
         FfiConverterUInt.write(builtinValue, buf)
+    }
+}
+
+
+
+
+
+public typealias SdkJsonObject = Map<String, Any?>
+
+/**
+ * @suppress
+ */
+public object FfiConverterTypeSdkJsonObject: FfiConverter<SdkJsonObject, RustBuffer.ByValue> {
+    override fun lift(value: RustBuffer.ByValue): SdkJsonObject {
+        val builtinValue = FfiConverterString.lift(value)
+        return decodeJsonObject(builtinValue)
+    }
+
+    override fun lower(value: SdkJsonObject): RustBuffer.ByValue {
+        val builtinValue = encodeJsonObject(value)
+        return FfiConverterString.lower(builtinValue)
+    }
+
+    override fun read(buf: ByteBuffer): SdkJsonObject {
+        val builtinValue = FfiConverterString.read(buf)
+        return decodeJsonObject(builtinValue)
+    }
+
+    override fun allocationSize(value: SdkJsonObject): ULong {
+        val builtinValue = encodeJsonObject(value)
+        return FfiConverterString.allocationSize(builtinValue)
+    }
+
+    override fun write(value: SdkJsonObject, buf: ByteBuffer) {
+        val builtinValue = encodeJsonObject(value)
+        FfiConverterString.write(builtinValue, buf)
     }
 }
 

@@ -6,6 +6,7 @@ package org.causerie
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.selects.select
 
@@ -20,21 +21,32 @@ import kotlinx.coroutines.selects.select
  * }
  * ```
  *
- * It is cold, like the flow, and can be read once. Closing it stops the reply.
+ * It is cold, like the flow, and can be read once. Closing it stops the reply, and so ends the reading of another thread.
+ * A thread that waits for an event heeds its interruption, and holds no carrier if it is a virtual one.
  */
 public class BlockingReply internal constructor(private val source: Source) :
     Iterable<MessageResponse>,
     AutoCloseable {
 
+    @Volatile
+    private var isClosed = false
+
     /**
-     * The events; `next` throws the [SdkException] of a reply that failed.
+     * The events; `next` throws the [SdkException] of a reply that failed, and [InterruptedException].
      *
      * @throws SdkException.StreamAlreadyConsumed the second time
      */
-    @Throws(SdkException::class)
+    @Throws(SdkException::class, InterruptedException::class)
     override fun iterator(): Iterator<MessageResponse> {
         source.claim()
-        return generateSequence { source.next() }.iterator()
+        return generateSequence(::next) { last -> if (last is MessageResponse.Complete) null else next() }.iterator()
+    }
+
+    private fun next(): MessageResponse? = try {
+        source.next()
+    } catch (err: IllegalStateException) {
+        // Another thread closed it between two events.
+        if (isClosed) null else throw err
     }
 
     /** Stops the reply within one token, from any thread: it ends with a `Complete` that is interrupted. */
@@ -47,7 +59,10 @@ public class BlockingReply internal constructor(private val source: Source) :
     }
 
     /** Stops the reply, if it has not ended. */
-    override fun close(): Unit = source.use { cancel() }
+    override fun close() {
+        isClosed = true
+        source.close()
+    }
 
     internal interface Source : AutoCloseable {
         fun claim()
@@ -85,7 +100,7 @@ public fun Conversation.continueWithFunctionsBlocking(
 
 private class PlainSource(private val stream: ResponseStream) : BlockingReply.Source {
     override fun claim() = stream.claim()
-    override fun next() = stream.nextBlocking()
+    override fun next() = runBlocking { stream.next() }
     override fun cancel() = stream.cancel()
     override fun close() = stream.close()
 }
@@ -96,10 +111,12 @@ private class RoundSource(private val rounds: FunctionRounds, private val handle
 
     override fun claim() = rounds.claim()
 
-    override fun next(): MessageResponse? {
+    override fun next() = runBlocking { response() }
+
+    private suspend fun response(): MessageResponse? {
         var outcomes = listOf<FunctionOutcome>()
         while (true) {
-            when (val event = rounds.nextBlocking(outcomes)) {
+            when (val event = rounds.next(outcomes)) {
                 null -> return null
                 is RoundEvent.Response -> return event.response
                 is RoundEvent.Run -> outcomes = outcomesOf(event.calls)
@@ -108,7 +125,7 @@ private class RoundSource(private val rounds: FunctionRounds, private val handle
     }
 
     /** What came of the calls; nothing when the reply is cancelled before. */
-    private fun outcomesOf(calls: List<SdkFunctionCall>): List<FunctionOutcome> = runBlocking {
+    private suspend fun outcomesOf(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
         val running = async { handlers.run(calls) }
         select {
             running.onAwait { it }
@@ -124,5 +141,8 @@ private class RoundSource(private val rounds: FunctionRounds, private val handle
         rounds.cancel()
     }
 
-    override fun close() = rounds.close()
+    override fun close() {
+        cancelled.complete(Unit)
+        rounds.close()
+    }
 }

@@ -15,21 +15,33 @@ public val Conversation.history: List<ChatMessage>
 public val Conversation.functions: List<SdkFunction>
     @JvmSynthetic get() = functions()
 
-/** The runner that made this conversation. */
+/**
+ * The runner that made this conversation, closed with it. [Conversation.modelRunner] as a function makes one at each call,
+ * which is its caller's to close and holds the model till then.
+ */
 public val Conversation.modelRunner: ModelRunner
-    @JvmSynthetic get() = modelRunner()
+    @JvmSynthetic get() = runner.value
 
 /** Whether a reply is being generated, or waits for its turn. */
 public val Conversation.isGenerating: Boolean
     @JvmSynthetic get() = isGenerating()
 
+/** Saves the conversation to a file, with what the model has read of it. */
+@JvmSynthetic
+public fun Conversation.saveSession(path: String): Unit = saveSession(path, includeCache = true)
+
+/** What a reply to the history as it stands would leave out of the prompt, with options as by default. */
+@JvmSynthetic
+public fun Conversation.planContext(): ContextPlan = planContext(GenerationOptions())
+
 /**
  * The reply to a message, as a flow of events that ends after [MessageResponse.Complete], or with one [SdkException].
  *
- * It is cold: nothing happens, and the message is not in the history, before it is collected. Generation waits while
- * the collector is busy. It stops within one token when the collector leaves, as with `first` or `take`, and when its
- * coroutine is cancelled; what was written till then stays in the history, unless `onCancel` says otherwise. The flow
- * can be collected once; then it throws [SdkException.StreamAlreadyConsumed].
+ * It is cold: nothing happens, and the message is not in the history, before it is collected. The engine writes at most a
+ * few pieces (sixteen) ahead of the collector, and then waits. It stops within one token when the collector leaves, as with
+ * `first` or `take`, and when its coroutine is cancelled; what was written till then, which may be some more than was
+ * collected, stays in the history, unless `onCancel` says otherwise. The flow can be collected once; then it throws
+ * [SdkException.StreamAlreadyConsumed].
  *
  * ```
  * conversation.generateResponse(ChatMessage(ChatMessage.Role.USER, "Hello!")).collect { event ->

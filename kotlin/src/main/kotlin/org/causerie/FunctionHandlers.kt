@@ -29,8 +29,8 @@ import kotlinx.coroutines.withTimeoutOrNull
  * }
  * ```
  *
- * A text that is returned reaches the model as it is; maps, lists and numbers do as JSON. An exception becomes an error
- * that the model reads.
+ * A text that is returned reaches the model as it is; maps, lists, numbers and values of serializable classes do as JSON.
+ * An exception becomes an error that the model reads.
  */
 public class FunctionHandlers {
     /** Replies whose calls are run, one after the other. The calls of the next one are left to the app. */
@@ -60,8 +60,17 @@ public class FunctionHandlers {
      */
     public fun onBlocking(name: String, handler: FunctionHandler) {
         handlers[name] = { call ->
-            if (timeLimit == null && !inParallel) handler.run(call) else onOtherThread { handler.run(call) }
+            val run = { handler.run(call) }
+            if (timeLimit == null && !inParallel) onThisThread(run) else onOtherThread(run)
         }
+    }
+
+    /** The interruption that ends a function is that of the thread which reads, and ends the reading too. */
+    private fun onThisThread(run: () -> Any?): Any? = try {
+        run()
+    } catch (err: InterruptedException) {
+        Thread.currentThread().interrupt()
+        throw err
     }
 
     private suspend fun onOtherThread(run: () -> Any?): Any? = detached(Dispatchers.IO) { runInterruptible { run() } }
@@ -117,7 +126,8 @@ public class FunctionHandlers {
 
 /** What runs a function, and blocks its thread meanwhile; see [FunctionHandlers.onBlocking]. */
 public fun interface FunctionHandler {
-    /** What the function returns for a call: a text, or what JSON can hold. */
+    /** What the function returns for a call: a text, what JSON can hold, or a value of a serializable class. */
+    @Throws(Exception::class)
     public fun run(call: SdkFunctionCall): Any?
 }
 

@@ -14,7 +14,7 @@ private const val DEEPEST = 128
 internal fun decodeJsonObject(text: String): Map<String, Any?> = JsonReader(text).readObject()
 
 /**
- * Writes an object: null, Boolean, numbers, texts, and maps and lists of them.
+ * Writes an object: null, Boolean, numbers, texts, values of serializable classes, and maps and lists of them.
  *
  * @throws SdkException.Serialization for anything else, naming its place
  */
@@ -52,8 +52,18 @@ private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: In
             text.append(']')
         }
         is Array<*> -> writeValue(text, value.asList(), path, depth)
-        else -> throw SdkException.Serialization("$path is no JSON value, but of ${value.javaClass.name}")
+        else -> text.append(
+            serialized(value)
+                ?: throw SdkException.Serialization("$path is no JSON value, but of ${value.javaClass.name}")
+        )
     }
+}
+
+private fun serialized(value: Any): String? = try {
+    encodeSerializable(value)
+} catch (_: NoClassDefFoundError) {
+    // An app that does not bring kotlinx-serialization-json.
+    null
 }
 
 private fun writeFloat(text: StringBuilder, number: Double, path: String) {

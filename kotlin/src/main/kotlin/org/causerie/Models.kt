@@ -24,12 +24,13 @@ public suspend fun ModelRunner.Companion.load(
     options: LoadOptions = LoadOptions(),
     progress: ((Float) -> Unit)? = null
 ): ModelRunner {
-    val watcher = progress?.let(::Watcher)
-    return try {
-        loadModel(path, options, watcher)
-    } catch (stopped: SdkException) {
-        throw watcher?.thrown ?: stopped
+    val proceed = progress?.let { tell ->
+        { fraction: Float ->
+            tell(fraction)
+            true
+        }
     }
+    return loadWatched(path, options, proceed)
 }
 
 /** The same for callers that wait on a thread of their own; [progress] answers whether to go on. */
@@ -39,16 +40,32 @@ public fun loadModelBlocking(
     path: String,
     options: LoadOptions = LoadOptions(),
     progress: LoadProgress? = null
-): ModelRunner = runBlocking { loadModel(path, options, progress) }
+): ModelRunner = runBlocking { loadWatched(path, options, progress?.let { it::proceed }) }
 
-private class Watcher(private val progress: (Float) -> Unit) : LoadProgress {
+/** The same as `unload` for callers that wait on a thread of their own. */
+@Throws(SdkException::class, InterruptedException::class)
+public fun ModelRunner.unloadBlocking(): Unit = runBlocking { unload() }
+
+private suspend fun loadWatched(path: String, options: LoadOptions, proceed: ((Float) -> Boolean)?): ModelRunner {
+    val watcher = proceed?.let(::Watcher)
+    return try {
+        loadModel(path, options, watcher)
+    } catch (stopped: SdkException) {
+        throw watcher?.thrown ?: stopped
+    }
+}
+
+/** Keeps what a listener throws, which would cross the border as text. */
+private class Watcher(private val listener: (Float) -> Boolean) : LoadProgress {
     @Volatile
     var thrown: Throwable? = null
         private set
 
-    override fun proceed(fraction: Float): Boolean {
-        thrown = runCatching { progress(fraction) }.exceptionOrNull()
-        return thrown == null
+    override fun proceed(fraction: Float): Boolean = try {
+        listener(fraction)
+    } catch (err: Throwable) {
+        thrown = err
+        false
     }
 }
 
@@ -68,3 +85,21 @@ public val ModelRunner.contextSize: Int
 /** Whether the model's chat template can offer functions. */
 public val ModelRunner.supportsFunctionCalling: Boolean
     @JvmSynthetic get() = supportsFunctionCalling()
+
+/** Completes a prompt as it stands, with options as by default. */
+@JvmSynthetic
+public fun ModelRunner.complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
+
+/** Completes a prompt given as token ids, with options as by default. */
+@JvmSynthetic
+public fun ModelRunner.completeTokens(prompt: List<UInt>): ResponseStream = completeTokens(prompt, GenerationOptions())
+
+/** The prompt that the model would read for these messages, up to where its own begins. */
+@JvmSynthetic
+public fun ModelRunner.renderPrompt(messages: List<ChatMessage>): String =
+    renderPrompt(messages, addGenerationPrompt = true)
+
+/** The token ids of the prompt that the model would read for these messages, up to where its own begins. */
+@JvmSynthetic
+public fun ModelRunner.promptTokens(messages: List<ChatMessage>): List<UInt> =
+    promptTokens(messages, addGenerationPrompt = true)

@@ -36,7 +36,7 @@ public fun JsonStyleFunctionCallParser(): FunctionCallParser = FunctionCallParse
 
 /**
  * Options of one reply, to be set. What stays null takes the model's own default, else that of the specification. A
- * value out of its range is told by [SdkException.InvalidOption] when the reply is read.
+ * value out of its range is told by [SdkException.InvalidOption] when the reply is read, a negative count by [build].
  */
 public class GenerationOptionsBuilder {
     /** How calls are found in the reply; null switches parsing off, and call text arrives as chunks. */

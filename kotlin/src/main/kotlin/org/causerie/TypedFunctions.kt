@@ -2,6 +2,7 @@
 
 package org.causerie
 
+import kotlin.reflect.typeOf
 import kotlinx.serialization.DeserializationStrategy
 import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.KSerializer
@@ -19,6 +20,7 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.serializer
+import kotlinx.serialization.serializerOrNull
 
 /*
  * Functions and replies whose types are Kotlin's own: serializable classes. Who uses them brings
@@ -115,18 +117,33 @@ public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: Strin
 
 /**
  * Runs the calls of a function whose arguments are a serializable class; it is among [FunctionHandlers.functions]. A
- * result of a serializable class reaches the model as JSON.
+ * result reaches the model as that of any other handler does.
  */
 public inline fun <reified T, reified R> FunctionHandlers.on(noinline handler: suspend (T) -> R) {
-    val (arguments, results) = serializer<T>() to serializer<R>()
+    val (arguments, results) = serializer<T>() to serializerOrNull(typeOf<R>())
     on(sdkFunction(arguments.descriptor)) { call -> told(results, handler(call.decode(arguments))) }
 }
 
-/** What a handler may return for a value of a serializable class. */
+/** A result as its declared type writes it; as it is, where that cannot: `Map<String, Any>` says too little. */
 @PublishedApi
-internal fun <R> told(serializer: KSerializer<R>, result: R): Any? = when (result) {
-    is String, is Unit -> result
-    else -> decodeJsonObject("""{"": ${json.encodeToString(serializer, result)}}""")[""]
+internal fun <R> told(serializer: KSerializer<R>?, result: R): Any? {
+    if (serializer == null || result is String || result is Unit) return result
+    return try {
+        decodeJsonObject("""{"": ${json.encodeToString(serializer, result)}}""")[""]
+    } catch (_: SerializationException) {
+        result
+    }
+}
+
+/** The JSON text of a value whose class is serializable; null for any other. */
+@JvmSynthetic
+internal fun encodeSerializable(value: Any): String? = try {
+    when (value) {
+        is JsonElement -> value.toString()
+        else -> serializerOrNull(value.javaClass)?.let { json.encodeToString(it, value) }
+    }
+} catch (err: SerializationException) {
+    throw SdkException.Serialization(firstLine(err))
 }
 
 private const val REPLY = "reply"
@@ -161,8 +178,12 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
 } catch (err: IllegalArgumentException) {
     val path = err.message.orEmpty().substringAfter("at path: $", "").substringBefore('\n').trim()
     val argument = (place + path).removePrefix(".")
-    throw SdkException.InvalidArgument("$argument: ${err.message.orEmpty().substringBefore('\n')}", argument)
+    // What the whole call is refused for, such as a check in the class's `init`, has no place in it.
+    val reason = if (argument.isEmpty()) firstLine(err) else "$argument: ${firstLine(err)}"
+    throw SdkException.InvalidArgument(reason, argument)
 }
+
+private fun firstLine(err: Exception): String = err.message.orEmpty().substringBefore('\n')
 
 /** Whether words without quotation marks, which the parser takes as they are, are numbers and the like. */
 private fun isJson(element: JsonElement): Boolean = when (element) {

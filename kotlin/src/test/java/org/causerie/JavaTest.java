@@ -1,9 +1,12 @@
 package org.causerie;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +19,7 @@ class JavaTest {
                     + " {\"control\": \"<|tool_call_end|>\"}], [\"It is sunny.\"], [{\"fail\": \"no memory\"}]]}";
 
     @Test
-    void aToolIsCalledAndAnswered() throws SdkException {
+    void aToolIsCalledAndAnswered() throws SdkException, InterruptedException {
         try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
                 Conversation conversation = runner.createConversation("You are helpful.")) {
             SdkFunctionParameterType text = new SdkFunctionParameterType.SdkStr(null, null);
@@ -68,11 +71,50 @@ class JavaTest {
         }
     }
 
-    private static void readAll(Conversation conversation) throws SdkException {
+    private static void readAll(Conversation conversation) throws SdkException, InterruptedException {
         ChatMessage message = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
         try (BlockingReply reply = Causerie.generateResponseBlocking(conversation, message)) {
             reply.forEach(event -> {});
         }
+    }
+
+    @Test
+    void aHandlerMayDoInputAndOutput() throws SdkException, InterruptedException {
+        FunctionHandlers handlers = new FunctionHandlers();
+        handlers.onBlocking("get_weather", call -> Files.readString(Path.of("no/such/forecast")));
+        try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
+                Conversation conversation = runner.createConversation("");
+                BlockingReply reply = Causerie.respondWithFunctionsBlocking(
+                        conversation, Causerie.chatMessage(ChatMessageRole.USER, "Weather?"), handlers)) {
+            for (MessageResponse event : reply) {
+                if (event instanceof MessageResponse.FunctionResult) {
+                    assertTrue(((MessageResponse.FunctionResult) event).getText().contains("forecast"));
+                }
+            }
+        }
+    }
+
+    @Test
+    void aModelIsUnloadedWhoeverHoldsIt() throws SdkException, InterruptedException {
+        try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
+                Conversation conversation = runner.createConversation("")) {
+            Causerie.unloadBlocking(runner);
+            assertThrows(SdkException.ModelUnloaded.class, () -> readAll(conversation));
+        }
+    }
+
+    @Test
+    void whatAListenerOfLoadingThrowsIsThrown() {
+        String demo = System.getProperty("causerie.repository") + "/models/demo.gguf";
+        IllegalStateException thrown = new IllegalStateException("no paper");
+        LoadProgress progress = fraction -> {
+            throw thrown;
+        };
+        assertSame(
+                thrown,
+                assertThrows(
+                        IllegalStateException.class,
+                        () -> Causerie.loadModelBlocking(demo, new LoadOptions(), progress)));
     }
 
     @Test

@@ -1,7 +1,9 @@
 package org.causerie
 
 import java.util.concurrent.CancellationException
+import java.util.concurrent.CountDownLatch
 import kotlin.concurrent.thread
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
@@ -160,6 +162,20 @@ class ConversationTest {
     }
 
     @Test
+    fun `a negative count is refused by its name and a negative seed is one like any other`() {
+        fun refused(make: () -> Unit) = assertThrows(SdkException.InvalidOption::class.java, make)
+        val err = refused { generationOptions { maxTokens = -1 } }
+        assertEquals("max_tokens" to "max_tokens is -1, expected 0 or more", err.option to err.message)
+        assertEquals("top_k", refused { GenerationOptions().copy(topK = -40) }.option)
+        assertEquals("top_k", refused { SamplingDefaults(topK = -1) }.option)
+        assertEquals("cache_bytes", refused { loadOptions { cacheBytes = -1 } }.option)
+        val conversation = scripted(listOf("a")).createConversation("")
+        val endless = functionHandlers { maxRounds = -1 }
+        assertEquals("max_rounds", refused { conversation.respondWithFunctions("Hi", endless).read() }.option)
+        assertEquals("a", conversation.generateResponse("Hi", generationOptions { rngSeed = -1 }).read().text())
+    }
+
+    @Test
     fun `half a character is replaced and crashes nothing`() {
         val conversation = scripted(listOf("🦀")).createConversation("")
         assertEquals("🦀", conversation.generateResponse("🦀".take(1) + "日本 \u0000 <|im_end|>").read().text())
@@ -183,6 +199,52 @@ class ConversationTest {
         reply.close()
         reply.close()
         reply.cancel()
+        assertEquals("b", conversation.generateResponseBlocking(user()).use { it.toList() }.text())
+    }
+
+    @Test
+    fun `closing a stream ends the wait for its next event`() = runBlocking {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        val stream = conversation.startResponse(user(), GenerationOptions())
+        assertEquals(MessageResponse.Chunk("a"), stream.next())
+        val end = async(start = CoroutineStart.UNDISPATCHED) { stream.next() }
+        stream.close()
+        assertEquals(FinishReason.INTERRUPTED, (end.await() as MessageResponse.Complete).finishReason)
+        assertEquals("b", conversation.generateResponse("Hi").toList().text())
+    }
+
+    @Test
+    fun `closing a blocking reply ends the reading of another thread`() {
+        val conversation = scripted(listOf(STALL)).createConversation("")
+        val waiting = conversation.generateResponseBlocking(user())
+        lateinit var events: List<MessageResponse>
+        val reader = thread { events = waiting.toList() }
+        await("the reply has begun") { conversation.isGenerating }
+        waiting.close()
+        reader.join()
+        assertEquals(FinishReason.INTERRUPTED, events.complete().finishReason)
+
+        val between = scripted(listOf("a", STALL)).createConversation("").generateResponseBlocking(user())
+        val iterator = between.iterator()
+        assertEquals(MessageResponse.Chunk("a"), iterator.next())
+        between.close()
+        assertFalse(iterator.hasNext())
+    }
+
+    @Test
+    fun `interrupting a thread that reads ends its wait`() {
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
+        val begun = CountDownLatch(1)
+        var thrown: Throwable? = null
+        val reader = thread {
+            thrown = runCatching {
+                conversation.generateResponseBlocking(user()).use { reply -> reply.forEach { begun.countDown() } }
+            }.exceptionOrNull()
+        }
+        begun.await()
+        reader.interrupt()
+        reader.join()
+        assertTrue(thrown is InterruptedException, "$thrown")
         assertEquals("b", conversation.generateResponseBlocking(user()).use { it.toList() }.text())
     }
 

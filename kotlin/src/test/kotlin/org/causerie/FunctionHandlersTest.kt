@@ -10,6 +10,7 @@ import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
@@ -34,6 +35,24 @@ class FunctionHandlersTest {
         }
         assertEquals(listOf("ok"), results(handlers, "f()").map { it.text })
         assertEquals(listOf(Thread.currentThread()), seen)
+    }
+
+    @Test
+    fun `interrupting one that runs on the thread that reads ends the reading`() {
+        val entered = CountDownLatch(1)
+        val handlers = functionHandlers {
+            onBlocking("f") {
+                entered.countDown()
+                CountDownLatch(1).await()
+            }
+        }
+        val reader = Thread.currentThread()
+        val other = thread {
+            entered.await()
+            reader.interrupt()
+        }
+        assertThrows(InterruptedException::class.java) { results(handlers, "f()") }
+        other.join()
     }
 
     @Test

@@ -10,6 +10,7 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.yield
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertSame
 import org.junit.jupiter.api.Test
 
 /** Replies that are left and cancelled at random leave nothing behind. */
@@ -20,6 +21,18 @@ class LeakTest {
         generateAtRandom(300, replies = 50)
         await("the engines have ended") { before.containsAll(engines()) }
         assertEquals(0, uniffiContinuationHandleMap.size)
+    }
+
+    @Test
+    fun `closing all that was made frees the model, without the garbage collector`() {
+        val before = engines()
+        scripted(listOf("a")).use { runner ->
+            runner.createConversation("").use { conversation ->
+                assertSame(conversation.modelRunner, conversation.modelRunner)
+                conversation.modelRunner.createConversation("").close()
+            }
+        }
+        await("the engine has ended") { before.containsAll(engines()) }
     }
 
     @Test

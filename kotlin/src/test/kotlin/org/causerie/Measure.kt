@@ -17,6 +17,9 @@ fun main() {
             runBlocking { runner.createConversation("").generateResponse("Hi").collect { read() } }
         }
         events("nextBlocking()") { read -> runner.pull { while (nextBlocking() != null) read() } }
+        events("a blocking reply") { read ->
+            runner.createConversation("").generateResponseBlocking(user()).use { reply -> reply.forEach { read() } }
+        }
     }
     if (!File("/proc/self/status").exists()) return
     generateAtRandom(500, replies = 50)

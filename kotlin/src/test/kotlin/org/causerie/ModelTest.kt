@@ -125,4 +125,24 @@ class ModelTest {
             assertTrue("Hello!" in text, text)
         }
     }
+
+    @Test
+    fun `what is left out is as in the other languages`() = runBlocking {
+        loadModelBlocking(demo).use { runner ->
+            val messages = listOf(user("Hello!"))
+            assertEquals(runner.renderPrompt(messages, true), runner.renderPrompt(messages))
+            val tokens = runner.promptTokens(messages)
+            assertEquals(runner.promptTokens(messages, true), tokens)
+            for (stream in listOf(runner.complete("Hello"), runner.completeTokens(tokens))) {
+                stream.use { assertTrue(it.next() is MessageResponse.Chunk) }
+            }
+
+            val conversation = runner.createConversationFromHistory(messages)
+            assertEquals(conversation.planContext(GenerationOptions()), conversation.planContext())
+            val file = File.createTempFile("causerie", ".session")
+            conversation.saveSession(file.path)
+            assertEquals(messages, runner.restoreSession(file.path).history)
+            assertTrue(file.delete())
+        }
+    }
 }

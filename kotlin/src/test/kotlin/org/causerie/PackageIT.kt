@@ -37,6 +37,16 @@ class PackageIT {
     }
 
     @Test
+    fun `a result of an unknown class is an error for the model where kotlinx-serialization is missing`() {
+        val elsewhere = Files.createTempDirectory("causerie").toFile()
+        val source = File(elsewhere, "Odd.java").apply { writeText(ODD_RESULT) }
+        val java = File(System.getProperty("java.home"), "bin/java").path
+        val output = run(elsewhere, java, "-cp", "$jar${File.pathSeparator}$classpath", source.path)
+        assertTrue("the result is no JSON value, but of java.lang.Object" in output, output)
+        elsewhere.deleteRecursively()
+    }
+
+    @Test
     fun `the jar depends on three libraries and holds the native one`() {
         val names = classpath.split(File.pathSeparator).map { File(it).name.substringBeforeLast('-') }.toSet()
         assertEquals(
@@ -131,3 +141,21 @@ class PackageIT {
             generateSequence { zip.nextEntry }.associate { it.name to zip.readBytes() }
         }
 }
+
+private const val ODD_RESULT = """
+    import org.causerie.*;
+
+    class Odd {
+        public static void main(String[] arguments) throws Exception {
+            FunctionHandlers handlers = new FunctionHandlers();
+            handlers.onBlocking("f", call -> new Object());
+            Conversation conversation = Causerie.loadScriptedModel(
+                    "{'replies': [[{'control': '<|tool_call_start|>'}, '[f()]', {'control': '<|tool_call_end|>'}], ['a']]}"
+                            .replace((char) 39, '"')).createConversation("");
+            ChatMessage question = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
+            try (BlockingReply reply = Causerie.respondWithFunctionsBlocking(conversation, question, handlers)) {
+                reply.forEach(System.out::println);
+            }
+        }
+    }
+"""

@@ -3,9 +3,11 @@ package org.causerie
 import kotlinx.serialization.SerialName
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.serializer
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 @Serializable
@@ -62,6 +64,16 @@ data class Recipe(
 @Serializable
 data class Offer(val item: String, val price: Double?, val inStock: Boolean = true)
 
+@Serializable
+class LookOut
+
+@Serializable
+data class Positive(val n: Int) {
+    init {
+        require(0 < n) { "n must be positive" }
+    }
+}
+
 /** The cases of `tests/fixtures/typed`, with Kotlin's own types. */
 class TypedFunctionsTest {
     private val shared = decodeJsonObject(repository.resolve("tests/fixtures/typed/functions.json").readText())
@@ -114,6 +126,44 @@ class TypedFunctionsTest {
     @Test
     fun `a result is told whole`() {
         assertEquals(mapOf("item" to "tea", "price" to 2.5, "inStock" to true), told(serializer(), Offer("tea", 2.5)))
+    }
+
+    @Test
+    fun `a result of a type that says too little is told by its values`() {
+        val seen = mapOf("sky" to "sunny", "people" to listOf(Guest("Ada"), 3))
+        assertEquals(
+            """{"sky": "sunny", "people": [{"name": "Ada"}, 3]}""",
+            result(functionHandlers { on { _: LookOut -> seen } })
+        )
+        fun judge(price: Double): Any = if (price < 3) "cheap" else price
+        assertEquals("cheap", result(functionHandlers { on { _: LookOut -> judge(2.0) } }))
+        assertEquals("4.0", result(functionHandlers { on { _: LookOut -> judge(4.0) } }))
+    }
+
+    @Test
+    fun `a handler by name returns what is serializable`() {
+        fun told(value: Any?) = result(functionHandlers { on("look_out") { value } })
+        assertEquals("""{"item": "tea", "price": 2.5, "inStock": true}""", told(Offer("tea", 2.5)))
+        assertEquals("""{"seat": "at_the_bar"}""", told(mapOf("seat" to Seat.AT_THE_BAR)))
+        assertEquals("""{"a": [null, 1, "x"]}""", told(Json.parseToJsonElement("""{"a": [null, 1, "x"]}""")))
+        assertEquals("x", told(JsonPrimitive("x")))
+        assertEquals("[1, 2]", told(intArrayOf(1, 2)))
+        assertEquals("""{"error": "the result is no JSON value, but of java.lang.Object"}""", told(Object()))
+        assertTrue("NaN" in told(Offer("tea", Double.NaN)))
+    }
+
+    private fun result(handlers: FunctionHandlers): String {
+        val conversation = scripted(call("[look_out()]"), listOf("Done.")).createConversation("")
+        return conversation.respondWithFunctions("Hi", handlers).read()
+            .firstNotNullOf { it as? MessageResponse.FunctionResult }.text
+    }
+
+    @Test
+    fun `what a class refuses is told with its place, if it has one`() {
+        fun reason(decode: () -> Any) =
+            assertThrows(SdkException.InvalidArgument::class.java) { decode() }.let { it.argument to it.message }
+        assertEquals("" to "n must be positive", reason { SdkFunctionCall("f", mapOf("n" to 0)).decode<Positive>() })
+        assertEquals("reply" to "reply: n must be positive", reason { decodeReply<Positive>("""{"n": 0}""") })
     }
 
     @Test
