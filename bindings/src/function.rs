@@ -83,7 +83,8 @@ pub enum SdkFunctionParameterType {
     },
     /// A map of named values.
     SdkObj {
-        /// Shown to the model sorted by name.
+        /// Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
+        /// others sorted by name.
         properties: HashMap<String, SdkFunctionParameterType>,
         /// Names of the properties that must be present.
         #[uniffi(default)]

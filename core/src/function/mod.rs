@@ -133,7 +133,8 @@ pub enum SdkFunctionParameterType {
     },
     /// A map of named values.
     SdkObj {
-        /// Sorted by name, so that the prompt is the same from every language.
+        /// Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
+        /// others sorted by name: the same from every language.
         properties: BTreeMap<String, SdkFunctionParameterType>,
         /// Names of the properties that must be present.
         required: Vec<String>,

@@ -12,7 +12,7 @@ pub(crate) use read::read_functions;
 /// The entry of a function in the tool list: its name, description and parameters.
 ///
 /// Keys stand in the order `type, description, enum, items, properties, required`; parameters in the order given;
-/// properties of objects sorted by name. A type that stands directly under a parameter takes the parameter's
+/// properties of objects with the required ones first, as listed, and the others sorted by name. A type that stands directly under a parameter takes the parameter's
 /// description, even an empty one.
 ///
 /// ```
@@ -96,7 +96,8 @@ fn type_schema(parameter_type: &SdkFunctionParameterType, description: Option<&s
             ("array", description, Arguments::from([("items".to_owned(), type_schema(item_type, None))]))
         }
         SdkObj { properties, required, description } => {
-            let schemas = properties.iter().map(|(name, property)| (name.clone(), type_schema(property, None)));
+            let needed = required.iter().filter_map(|name| properties.get_key_value(name));
+            let schemas = needed.chain(properties).map(|(name, property)| (name.clone(), type_schema(property, None)));
             ("object", description, object(schemas.collect(), required.clone()))
         }
         SdkNull => ("null", &None, Arguments::new()),
@@ -160,15 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn properties_are_sorted_and_required_ones_listed() {
+    fn required_properties_come_first_as_they_are_listed() {
         let object = SdkFunctionParameterType::SdkObj {
-            properties: [("z".into(), described("last")), ("b".into(), SdkFunctionParameterType::SdkNull)].into(),
-            required: vec!["z".into()],
+            properties: ["b", "y", "c", "z"].map(|name| (name.into(), described(name))).into(),
+            required: vec!["z".into(), "c".into()],
             description: None,
         };
         check(
             object,
-            r#"{"type": "object", "description": "p", "properties": {"b": {"type": "null"}, "z": {"type": "string", "description": "last"}}, "required": ["z"]}"#,
+            r#"{"type": "object", "description": "p", "properties": {"z": {"type": "string", "description": "z"}, "c": {"type": "string", "description": "c"}, "b": {"type": "string", "description": "b"}, "y": {"type": "string", "description": "y"}}, "required": ["z", "c"]}"#,
         );
     }
 

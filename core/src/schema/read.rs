@@ -355,7 +355,7 @@ mod tests {
                            "path": {"type": "array", "items": {"$ref": "#/$defs/Point"}}}}}]"##;
         let function = &functions_from_json(text).unwrap()[0];
         assert!(function.parameters.iter().all(|parameter| parameter.schema.is_none()), "{function:?}");
-        let point = r#"{"type": "object", "properties": {"name": {"type": "string"}, "x": {"type": "integer"}}, "required": ["x"]}"#;
+        let point = r#"{"type": "object", "properties": {"x": {"type": "integer"}, "name": {"type": "string"}}, "required": ["x"]}"#;
         let told = function_schema(function).to_string();
         assert!(
             told.contains(&format!(r#""path": {{"type": "array", "description": "", "items": {point}}}"#)),
