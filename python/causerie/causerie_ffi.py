@@ -2622,7 +2622,8 @@ class SdkFunctionParameterType:
             self.properties = properties
 
             """
-        Shown to the model sorted by name.
+        Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
+        others sorted by name.
 """
 
             if required is _DEFAULT:

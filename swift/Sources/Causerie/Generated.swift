@@ -6099,7 +6099,8 @@ public indirect enum SdkFunctionParameterType: Equatable, Hashable {
      */
     case sdkObj(
         /**
-         * Shown to the model sorted by name.
+         * Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
+         * others sorted by name.
          */properties: [String: SdkFunctionParameterType],
         /**
          * Names of the properties that must be present.

@@ -7392,7 +7392,8 @@ sealed class SdkFunctionParameterType {
      */
     data class SdkObj(
         /**
-         * Shown to the model sorted by name.
+         * Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
+         * others sorted by name.
          */
         val `properties`: Map<kotlin.String, org.causerie.SdkFunctionParameterType>,
         /**
