@@ -70,8 +70,8 @@ class ModelInfo:
 class ModelRunner:
     """A loaded model, from which conversations are made. A `with` block unloads it at its end.
 
-    It may be used from any thread. It does not survive `os.fork()`: in the child its calls raise
-    `SdkError.ModelUnloaded`, and no other model can be loaded there. Start processes with `spawn`.
+    It may be used from any thread. It does not survive `os.fork()`: in the child replies, sessions and changes of
+    conversations raise `SdkError.ModelUnloaded`, and no other model can be loaded there. Start processes with `spawn`.
     """
 
     def __init__(self, runner: ffi.ModelRunner) -> None:
@@ -130,6 +130,7 @@ class ModelRunner:
 
     def restore_session(self, path: str | os.PathLike[str]) -> Conversation:
         """A conversation that was saved to a file. Raises `SdkError.Session`."""
+        check_not_forked(self._fork_count)
         return self._conversation(self._ffi.restore_session(os.fspath(path)))
 
     def complete(
