@@ -101,7 +101,10 @@ class FunctionHandlers:
             except queue.Empty:
                 break
             if isinstance(outcome, BaseException):
-                raise outcome
+                try:
+                    raise outcome
+                finally:
+                    del outcome  # its traceback holds this frame
             outcomes[index] = outcome
         return outcomes
 
@@ -126,11 +129,23 @@ class FunctionHandlers:
             return ffi.FunctionOutcome.TIMED_OUT()
 
     async def _outcome_async(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+        returned, raised = await self._settled(call)
+        try:
+            if raised:
+                raise raised
+            return _told(returned)
+        except (Exception, asyncio.CancelledError) as err:
+            return _failed(err)
+
+    async def _settled(self, call: SdkFunctionCall) -> tuple[Any, BaseException | None]:
+        """What a function returned and what it waited for gave, or what was raised."""
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
         def finish(returned: Any, err: BaseException | None) -> None:
-            if not finished.done():
+            if finished.done():
+                _drop(returned)
+            else:
                 finished.set_result((returned, err))
 
         def run() -> None:
@@ -142,25 +157,27 @@ class FunctionHandlers:
             try:
                 loop.call_soon_threadsafe(finish, returned, raised)
             except RuntimeError:
-                pass  # the loop was closed: nobody waits any more
+                _drop(returned)  # the loop was closed: nobody waits any more
 
         _start(run)
-        returned, raised = await finished
-        if inspect.isawaitable(returned):
-            # A task of its own, so that a cancellation inside of it is told from one of this reply.
-            task = asyncio.ensure_future(returned)
-            try:
-                await asyncio.wait([task])
-            finally:
-                task.cancel()
-            raised = asyncio.CancelledError() if task.cancelled() else task.exception()
-            returned = None if raised else task.result()
         try:
-            if raised:
-                raise raised
-            return _told(returned)
-        except (Exception, asyncio.CancelledError) as err:
-            return _failed(err)
+            await asyncio.wait([finished])
+        except asyncio.CancelledError:
+            if finished.done():
+                _drop(finished.result()[0])
+            finished.cancel()
+            raise
+        returned, raised = finished.result()
+        if not inspect.isawaitable(returned):
+            return returned, raised
+        # A task of its own, so that a cancellation inside of it is told from one of this reply.
+        task = asyncio.ensure_future(returned)
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+        raised = asyncio.CancelledError() if task.cancelled() else task.exception()
+        return None if raised else task.result(), raised
 
 
 class RoundStream:
@@ -192,13 +209,25 @@ class RoundStream:
                 outcomes = self._handlers._run(event.calls, lambda: self._is_cancelled)
             except _Cancelled:
                 outcomes = []
+            except BaseException:
+                self._give_up()
+                raise
         return None if event is None else event.response
 
     async def next(self) -> MessageResponse | None:
         outcomes: list[ffi.FunctionOutcome] = []
         while isinstance(event := await self._rounds.next(outcomes), ffi.RoundEvent.RUN):
-            outcomes = await self._outcomes(event.calls)
+            try:
+                outcomes = await self._outcomes(event.calls)
+            except BaseException:
+                self._give_up()
+                raise
         return None if event is None else event.response
+
+    def _give_up(self) -> None:
+        """Ends the reply where nobody reads on. Between two rounds a cancelled one has its end ready."""
+        self.cancel()
+        self._rounds.next_blocking([])
 
     async def _outcomes(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
         task = asyncio.ensure_future(self._handlers._run_async(calls))
@@ -232,6 +261,12 @@ def _start(run: Callable[[], None]) -> None:
     """Runs on a thread that does not hold up the end of the process."""
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="causerie-function", daemon=True).start()
+
+
+def _drop(returned: Any) -> None:
+    """Says of what nobody waits for that it is meant."""
+    if inspect.iscoroutine(returned):
+        returned.close()
 
 
 def _awaited(returned: Any, is_cancelled: Callable[[], bool]) -> Any:
