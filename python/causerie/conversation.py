@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked
+from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
 from causerie.handlers import FunctionHandlers, RoundStream
 from causerie.message import ChatMessage, MessageLike, as_message
@@ -152,9 +153,12 @@ class Conversation:
         return self._ffi.remove_last_message()
 
     def truncate(self, message_count: int) -> None:
-        """Keeps the first messages of the history."""
+        """Keeps the first messages of the history. Raises `SdkError.InvalidArgument` for less than none."""
         self._check_not_forked()
-        self._ffi.truncate(message_count)
+        if message_count < 0:
+            reason = f"message_count is {message_count}, expected a whole number from 0"
+            raise SdkError.InvalidArgument(reason, "message_count")
+        self._ffi.truncate(min(message_count, 0xFFFF_FFFF))
 
     def fork(self) -> Conversation:
         """An independent conversation with the same history."""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from causerie import causerie_ffi as ffi
 from causerie._waiting import pull
 from causerie.function import SdkFunction, SdkFunctionCall, json_text
+from causerie.options import RoundOptions
 from causerie.response import MessageResponse
 from causerie.typed import decode_call, function_from, to_json
 
@@ -38,7 +39,7 @@ class FunctionHandlers:
     is dropped. `SystemExit` and its like reach who reads. Functions may be asynchronous. Read with `for` they run on the
     thread that reads, with `async for` on threads of their own; with a limit, or in parallel, always so. A cancel does
     not wait for them, except for those on the thread that reads. After `max_rounds` replies with calls, the calls of the
-    next one are left to the app.
+    next one are left to the app. A wrong option raises `SdkError.InvalidOption`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class FunctionHandlers:
         """Seconds that a function may take."""
         self.in_parallel = in_parallel
         """Whether all calls of a reply are run at once. Their results come in order."""
+        self._options()
         self._functions: dict[str, SdkFunction] = {}
         self._handlers: dict[str, Callable[[SdkFunctionCall], Any]] = {}
         for function in functions:
@@ -75,8 +77,8 @@ class FunctionHandlers:
         """Runs the calls of a function that is declared elsewhere. Their arguments fit its parameters."""
         self._handlers[name] = handler
 
-    def _options(self) -> ffi.RoundOptions:
-        return ffi.RoundOptions(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
+    def _options(self) -> RoundOptions:
+        return RoundOptions(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
 
     # With `for`.
 

@@ -64,7 +64,7 @@ class ModelInfo:
         The memory is that of a context as loading has it: the model's own, at most 8,192 tokens, or at most
         `context_size`. Raises as `ModelRunner.load` does.
         """
-        return ffi.read_model_info(_place(model), context_size)
+        return ffi.read_model_info(_place(model), LoadOptions(context_size=context_size).context_size)
 
 
 class ModelRunner:
@@ -143,7 +143,11 @@ class ModelRunner:
         chosen = gathered(GenerationOptions, options, keywords)
         if isinstance(prompt, str):
             return self._response(self._ffi.complete(prompt, chosen))
-        return self._response(self._ffi.complete_tokens(list(prompt), chosen))
+        tokens = list(prompt)
+        for token in tokens:
+            if not 0 <= token < 1 << 32:
+                raise SdkError.InvalidMessage(f"the prompt holds token id {token}, and no model knows it")
+        return self._response(self._ffi.complete_tokens(tokens, chosen))
 
     def render_prompt(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> str:
         """The prompt that the model would read for these messages."""

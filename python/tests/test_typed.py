@@ -300,6 +300,27 @@ def test_what_is_no_exception_reaches_the_reader_from_any_thread(reading: str, i
     assert text_of(list(conversation.generate_response("Again"))) == "Done."
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_rounds", -1),
+        ("max_rounds", 2**32),
+        ("time_limit", float("nan")),
+        ("time_limit", "5"),
+        ("in_parallel", 3),
+    ],
+)
+def test_a_wrong_option_of_handlers_is_told_at_once(option: str, value: Any) -> None:
+    wrong: dict[str, Any] = {option: value}
+    with pytest.raises(SdkError.InvalidOption, match=option) as raised:
+        FunctionHandlers(**wrong)
+    assert raised.value.option == option
+    handlers = FunctionHandlers()
+    setattr(handlers, option, value)
+    with pytest.raises(SdkError.InvalidOption):
+        scripted().respond_with_functions("Hi", handlers)
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
 @pytest.mark.parametrize("reading", ["for", "async for"])
