@@ -55,6 +55,38 @@ def _check_text(value: object) -> None:
 ffi._UniffiFfiConverterString.check_lower = _check_text
 
 
+# Garbage.
+#
+# The collector calls `__del__` of all that stands in a cycle, in any order, before it takes anything apart. An object of
+# the engine that frees itself there would be used freed by those that come behind it. So it passes its handle to an
+# owner, which the collector does not know of yet, and which frees it when the object is taken apart.
+
+
+def _freed_at_last(cls: Any) -> None:
+    """Makes a generated class free what it stands for only when nothing can use it any more."""
+    free, clone = cls.__del__, cls._uniffi_clone_handle
+
+    class Owner:
+        def __init__(self, handle: int) -> None:
+            self._handle = handle
+
+        def __del__(self) -> None:
+            free(self)
+            del self._handle  # an object that was brought back may be in a cycle once more, with its owner
+
+    def pass_on(self: Any) -> None:
+        if "_handle" in vars(self):
+            self._owner = Owner(vars(self).pop("_handle"))
+
+    cls.__del__ = pass_on
+    cls._uniffi_clone_handle = lambda self: clone(getattr(self, "_owner", self))
+
+
+for _cls in list(vars(ffi).values()):
+    if hasattr(_cls, "_uniffi_make_instance"):
+        _freed_at_last(_cls)
+
+
 # Forks.
 #
 # A child has none of the engine's threads: it would wait for them for ever. So it is told.

@@ -7,7 +7,7 @@ from causerie.conversation import ContextPlan
 from causerie.error import SdkError
 from causerie.function import SdkFunction, SdkFunctionCall, Validation
 from causerie.message import ChatMessage
-from causerie.options import GenerationOptions, LoadOptions
+from causerie.options import GenerationOptions, LoadOptions, RoundOptions
 from causerie.response import MessageResponse as Event
 from causerie.runner import ModelInfo
 
@@ -38,9 +38,6 @@ class ResponseStream:
     async def next(self) -> Event | None: ...
     def next_blocking(self) -> Event | None: ...
     def cancel(self) -> None: ...
-
-class RoundOptions:
-    def __init__(self, *, max_rounds: int | None = None, time_limit: float | None = None, in_parallel: bool = False) -> None: ...
 
 class RoundEvent:
     class RESPONSE(RoundEvent):

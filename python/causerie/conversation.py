@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from causerie import causerie_ffi as ffi
-from causerie._border import adopted
+from causerie._border import adopted, check_not_forked
+from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
 from causerie.handlers import FunctionHandlers, RoundStream
 from causerie.message import ChatMessage, MessageLike, as_message
@@ -73,14 +74,17 @@ class Conversation:
 
     def register_function(self, function: FunctionLike) -> None:
         """Offers a function to the model. One of the same name is replaced where it stands."""
+        self._check_not_forked()
         self._ffi.register_function(as_function(function))
 
     def register_functions(self, functions: Iterable[FunctionLike]) -> None:
         """Offers several functions to the model, all or none."""
+        self._check_not_forked()
         self._ffi.register_functions(as_functions(functions))
 
     def unregister_function(self, name: str) -> bool:
         """Offers a function no longer; false when there is none of this name."""
+        self._check_not_forked()
         return self._ffi.unregister_function(name)
 
     def generate_response(
@@ -140,15 +144,21 @@ class Conversation:
 
     def append_to_history(self, message: MessageLike) -> None:
         """Adds a message without generating, for example one of several function results."""
+        self._check_not_forked()
         self._ffi.append_to_history(as_message(message))
 
     def remove_last_message(self) -> ChatMessage | None:
         """Takes the last message back; `None` when there is none."""
+        self._check_not_forked()
         return self._ffi.remove_last_message()
 
     def truncate(self, message_count: int) -> None:
-        """Keeps the first messages of the history."""
-        self._ffi.truncate(message_count)
+        """Keeps the first messages of the history. Raises `SdkError.InvalidArgument` for less than none."""
+        self._check_not_forked()
+        if message_count < 0:
+            reason = f"message_count is {message_count}, expected a whole number from 0"
+            raise SdkError.InvalidArgument(reason, "message_count")
+        self._ffi.truncate(min(message_count, 0xFFFF_FFFF))
 
     def fork(self) -> Conversation:
         """An independent conversation with the same history."""
@@ -165,5 +175,14 @@ class Conversation:
         return self._ffi.plan_context(gathered(GenerationOptions, options, keywords))
 
     def save_session(self, path: str | os.PathLike[str], include_cache: bool = True) -> None:
-        """Saves the conversation to a file, with or without what the model has read of it. Raises `SdkError.Session`."""
+        """Saves the conversation to a file, with or without what the model has read of it.
+
+        Raises `SdkError.Session` when the file cannot be written, `SdkError.Busy` while a reply is being written, and
+        `SdkError.ModelUnloaded`.
+        """
+        self._check_not_forked()
         self._ffi.save_session(os.fspath(path), include_cache)
+
+    def _check_not_forked(self) -> None:
+        """Changes wait for replies that were cancelled, and saving for the model: in a child, for ever."""
+        check_not_forked(self._model_runner._fork_count)

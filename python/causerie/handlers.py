@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from causerie import causerie_ffi as ffi
 from causerie._waiting import pull
 from causerie.function import SdkFunction, SdkFunctionCall, json_text
+from causerie.options import RoundOptions
 from causerie.response import MessageResponse
 from causerie.typed import decode_call, function_from, to_json
 
@@ -38,7 +39,7 @@ class FunctionHandlers:
     is dropped. `SystemExit` and its like reach who reads. Functions may be asynchronous. Read with `for` they run on the
     thread that reads, with `async for` on threads of their own; with a limit, or in parallel, always so. A cancel does
     not wait for them, except for those on the thread that reads. After `max_rounds` replies with calls, the calls of the
-    next one are left to the app.
+    next one are left to the app. A wrong option raises `SdkError.InvalidOption`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class FunctionHandlers:
         """Seconds that a function may take."""
         self.in_parallel = in_parallel
         """Whether all calls of a reply are run at once. Their results come in order."""
+        self._options()
         self._functions: dict[str, SdkFunction] = {}
         self._handlers: dict[str, Callable[[SdkFunctionCall], Any]] = {}
         for function in functions:
@@ -75,8 +77,8 @@ class FunctionHandlers:
         """Runs the calls of a function that is declared elsewhere. Their arguments fit its parameters."""
         self._handlers[name] = handler
 
-    def _options(self) -> ffi.RoundOptions:
-        return ffi.RoundOptions(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
+    def _options(self) -> RoundOptions:
+        return RoundOptions(max_rounds=self.max_rounds, time_limit=self.time_limit, in_parallel=self.in_parallel)
 
     # With `for`.
 
@@ -101,7 +103,10 @@ class FunctionHandlers:
             except queue.Empty:
                 break
             if isinstance(outcome, BaseException):
-                raise outcome
+                try:
+                    raise outcome
+                finally:
+                    del outcome  # its traceback holds this frame
             outcomes[index] = outcome
         return outcomes
 
@@ -126,11 +131,23 @@ class FunctionHandlers:
             return ffi.FunctionOutcome.TIMED_OUT()
 
     async def _outcome_async(self, call: SdkFunctionCall) -> ffi.FunctionOutcome:
+        returned, raised = await self._settled(call)
+        try:
+            if raised:
+                raise raised
+            return _told(returned)
+        except (Exception, asyncio.CancelledError) as err:
+            return _failed(err)
+
+    async def _settled(self, call: SdkFunctionCall) -> tuple[Any, BaseException | None]:
+        """What a function returned and what it waited for gave, or what was raised."""
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
         def finish(returned: Any, err: BaseException | None) -> None:
-            if not finished.done():
+            if finished.done():
+                _drop(returned)
+            else:
                 finished.set_result((returned, err))
 
         def run() -> None:
@@ -142,25 +159,27 @@ class FunctionHandlers:
             try:
                 loop.call_soon_threadsafe(finish, returned, raised)
             except RuntimeError:
-                pass  # the loop was closed: nobody waits any more
+                _drop(returned)  # the loop was closed: nobody waits any more
 
         _start(run)
-        returned, raised = await finished
-        if inspect.isawaitable(returned):
-            # A task of its own, so that a cancellation inside of it is told from one of this reply.
-            task = asyncio.ensure_future(returned)
-            try:
-                await asyncio.wait([task])
-            finally:
-                task.cancel()
-            raised = asyncio.CancelledError() if task.cancelled() else task.exception()
-            returned = None if raised else task.result()
         try:
-            if raised:
-                raise raised
-            return _told(returned)
-        except (Exception, asyncio.CancelledError) as err:
-            return _failed(err)
+            await asyncio.wait([finished])
+        except asyncio.CancelledError:
+            if finished.done():
+                _drop(finished.result()[0])
+            finished.cancel()
+            raise
+        returned, raised = finished.result()
+        if not inspect.isawaitable(returned):
+            return returned, raised
+        # A task of its own, so that a cancellation inside of it is told from one of this reply.
+        task = asyncio.ensure_future(returned)
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+        raised = asyncio.CancelledError() if task.cancelled() else task.exception()
+        return None if raised else task.result(), raised
 
 
 class RoundStream:
@@ -192,13 +211,25 @@ class RoundStream:
                 outcomes = self._handlers._run(event.calls, lambda: self._is_cancelled)
             except _Cancelled:
                 outcomes = []
+            except BaseException:
+                self._give_up()
+                raise
         return None if event is None else event.response
 
     async def next(self) -> MessageResponse | None:
         outcomes: list[ffi.FunctionOutcome] = []
         while isinstance(event := await self._rounds.next(outcomes), ffi.RoundEvent.RUN):
-            outcomes = await self._outcomes(event.calls)
+            try:
+                outcomes = await self._outcomes(event.calls)
+            except BaseException:
+                self._give_up()
+                raise
         return None if event is None else event.response
+
+    def _give_up(self) -> None:
+        """Ends the reply where nobody reads on. Between two rounds a cancelled one has its end ready."""
+        self.cancel()
+        self._rounds.next_blocking([])
 
     async def _outcomes(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
         task = asyncio.ensure_future(self._handlers._run_async(calls))
@@ -232,6 +263,12 @@ def _start(run: Callable[[], None]) -> None:
     """Runs on a thread that does not hold up the end of the process."""
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="causerie-function", daemon=True).start()
+
+
+def _drop(returned: Any) -> None:
+    """Says of what nobody waits for that it is meant."""
+    if inspect.iscoroutine(returned):
+        returned.close()
 
 
 def _awaited(returned: Any, is_cancelled: Callable[[], bool]) -> Any:

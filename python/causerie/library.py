@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
 from causerie.error import SdkError
-from causerie.function import FunctionLike
+from causerie.function import FunctionLike, as_functions
 from causerie.message import MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
 from causerie.response import Chunk, Complete, FinishReason, GenerationStats, Response, ResponseIterator
@@ -87,7 +87,7 @@ class Tokenizer:
         history = as_messages(messages)
         if tools is not None:
             conversation = self.model_runner.create_conversation_from_history(history)
-            conversation.register_functions(tools)
+            conversation._ffi.register_functions(as_functions(tools))  # nobody else has it: also the child of a fork may
             history = conversation.history
         if tokenize is False or tokenizer is False:
             return self.model_runner.render_prompt(history, add_generation_prompt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 import typing
@@ -39,6 +40,13 @@ def _number(value: Any) -> float:
         raise TypeError("a number")
     number = float(value)
     struct.pack(">f", number)  # the library's have 32 bits; OverflowError for what they do not reach
+    return number
+
+
+def _seconds(value: Any) -> float:
+    number = _number(value)
+    if math.isnan(number):
+        raise TypeError("a number of seconds")
     return number
 
 
@@ -291,6 +299,18 @@ class GenerationKeywords(TypedDict, total=False):
     on_busy: OnBusy | str | None
     context_policy: ContextPolicy | str | None
     timeout_milliseconds: int | None
+
+
+@adopted
+@dataclass
+class RoundOptions(CheckedOptions):
+    """How functions are run along with a reply; see `FunctionHandlers`."""
+
+    _checks = {"max_rounds": _whole(32), "time_limit": _seconds, "in_parallel": _flag}
+
+    max_rounds: int | None = None
+    time_limit: float | None = None
+    in_parallel: bool = False
 
 
 @adopted

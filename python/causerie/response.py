@@ -310,7 +310,7 @@ class ResponseIterator:
 
     def __init__(self, response: Response) -> None:
         if response._stream is None:
-            raise SdkError.StreamAlreadyConsumed("the response was left before")
+            raise SdkError.StreamAlreadyConsumed("the response was read or left before")
         response._stream.claim()
         self._response = response
 
@@ -358,6 +358,7 @@ class ResponseIterator:
     def _taken(self, event: MessageResponse) -> MessageResponse:
         if isinstance(event, Complete) and self._response:
             self._response._completion = event
+            self._response._stream = None  # nothing follows
         return event
 
     def _leave(self) -> None:

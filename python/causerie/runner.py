@@ -64,14 +64,14 @@ class ModelInfo:
         The memory is that of a context as loading has it: the model's own, at most 8,192 tokens, or at most
         `context_size`. Raises as `ModelRunner.load` does.
         """
-        return ffi.read_model_info(_place(model), context_size)
+        return ffi.read_model_info(_place(model), LoadOptions(context_size=context_size).context_size)
 
 
 class ModelRunner:
     """A loaded model, from which conversations are made. A `with` block unloads it at its end.
 
-    It may be used from any thread. It does not survive `os.fork()`: in the child its calls raise
-    `SdkError.ModelUnloaded`, and no other model can be loaded there. Start processes with `spawn`.
+    It may be used from any thread. It does not survive `os.fork()`: in the child replies, sessions and changes of
+    conversations raise `SdkError.ModelUnloaded`, and no other model can be loaded there. Start processes with `spawn`.
     """
 
     def __init__(self, runner: ffi.ModelRunner) -> None:
@@ -130,6 +130,7 @@ class ModelRunner:
 
     def restore_session(self, path: str | os.PathLike[str]) -> Conversation:
         """A conversation that was saved to a file. Raises `SdkError.Session`."""
+        check_not_forked(self._fork_count)
         return self._conversation(self._ffi.restore_session(os.fspath(path)))
 
     def complete(
@@ -142,7 +143,11 @@ class ModelRunner:
         chosen = gathered(GenerationOptions, options, keywords)
         if isinstance(prompt, str):
             return self._response(self._ffi.complete(prompt, chosen))
-        return self._response(self._ffi.complete_tokens(list(prompt), chosen))
+        tokens = list(prompt)
+        for token in tokens:
+            if not 0 <= token < 1 << 32:
+                raise SdkError.InvalidMessage(f"the prompt holds token id {token}, and no model knows it")
+        return self._response(self._ffi.complete_tokens(tokens, chosen))
 
     def render_prompt(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> str:
         """The prompt that the model would read for these messages."""

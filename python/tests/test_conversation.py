@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import CALL_END, CALL_START, runner, scripted, text_of
+from support import CALL_END, CALL_START, STALL, runner, scripted, text_of
 
 import causerie
 from causerie import (
@@ -181,6 +181,31 @@ def test_a_history_is_edited() -> None:
     assert conversation.prompt_token_count() < fork.prompt_token_count()
     plan = fork.plan_context()
     assert plan.tokens_before == plan.tokens_after and plan.dropped_messages == []
+
+
+def test_a_history_is_cut_at_a_number_of_messages() -> None:
+    conversation = scripted(system="Be brief.")
+    conversation.truncate(2**40)
+    with pytest.raises(SdkError.InvalidArgument, match="message_count is -1"):
+        conversation.truncate(-1)
+    with pytest.raises(TypeError):
+        conversation.truncate(0.5)  # type: ignore[arg-type]
+    assert [message.text for message in conversation.history] == ["Be brief."]
+
+
+def test_a_session_is_not_saved_in_the_midst_of_a_reply(tmp_path: Path) -> None:
+    conversation = scripted(["a", STALL])
+    with conversation.generate_response("Hi") as response:
+        iterator = iter(response)
+        next(iterator)
+        with pytest.raises(SdkError.Busy):
+            conversation.save_session(tmp_path / "session")
+
+
+@pytest.mark.parametrize("token", [-1, 2**31, 2**32])
+def test_ids_that_are_no_tokens_are_refused(token: int) -> None:
+    with pytest.raises(SdkError.InvalidMessage, match=str(token)):
+        list(runner(["a"]).complete([token]))
 
 
 def test_a_history_is_a_copy() -> None:

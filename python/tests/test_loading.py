@@ -28,6 +28,8 @@ def test_what_a_model_is_can_be_read_without_loading_it() -> None:
     assert ModelInfo.read("causerie/demo", 64).memory_estimate < info.memory_estimate
     with pytest.raises(SdkError.ModelNotFound):
         ModelInfo.read("no/such.gguf")
+    with pytest.raises(SdkError.InvalidOption):
+        ModelInfo.read("causerie/demo", -1)
 
 
 def test_a_folder_is_loaded_by_its_path() -> None:

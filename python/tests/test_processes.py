@@ -9,7 +9,7 @@ import pytest
 
 BEGIN = """
 import os, signal, sys, threading
-from causerie import ModelRunner, SdkError, load
+from causerie import ModelRunner, SdkError, Tokenizer, load
 from causerie.testing import load_scripted_model
 conversation = load_scripted_model({"replies": [["a", {"stall": True}], ["b"]]}).create_conversation()
 # A process that was started in the background ignores Ctrl-C otherwise.
@@ -27,6 +27,13 @@ def test_a_fork_is_told_that_the_model_stayed_behind() -> None:
     program = """
 iterator = iter(conversation.generate_response("Hi"))
 next(iterator)
+other = conversation.fork()
+function = {"name": "f", "description": "d"}
+cancelled = load_scripted_model({"replies": [["a"] * 1000]}).create_conversation()
+response = cancelled.generate_response("Hi")
+left = iter(response)
+next(left)
+response.cancel()
 child = os.fork()
 if child == 0:
     status = 0
@@ -34,6 +41,16 @@ if child == 0:
         (lambda: next(iterator), SdkError.ModelUnloaded),
         (lambda: list(conversation.generate_response("Hi")), SdkError.ModelUnloaded),
         (conversation.model_runner.unload, SdkError.ModelUnloaded),
+        (lambda: other.save_session("session"), SdkError.ModelUnloaded),
+        (lambda: other.save_session("session", include_cache=False), SdkError.ModelUnloaded),
+        (lambda: conversation.model_runner.restore_session("session"), SdkError.ModelUnloaded),
+        # The reply that was cancelled never ends here.
+        (lambda: cancelled.append_to_history("Hi"), SdkError.ModelUnloaded),
+        (cancelled.remove_last_message, SdkError.ModelUnloaded),
+        (lambda: cancelled.truncate(0), SdkError.ModelUnloaded),
+        (lambda: cancelled.register_function(function), SdkError.ModelUnloaded),
+        (lambda: cancelled.register_functions([function]), SdkError.ModelUnloaded),
+        (lambda: cancelled.unregister_function("f"), SdkError.ModelUnloaded),
         (lambda: load("causerie/demo"), SdkError.ModelLoad),
     ):
         try:
@@ -41,6 +58,9 @@ if child == 0:
             status = 1
         except error:
             pass
+    tokenizer = Tokenizer(conversation.model_runner)
+    if not tokenizer.apply_chat_template([{"role": "user", "content": "Hi"}], [function], tokenize=False):
+        status = 1
     os._exit(status)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

@@ -62,6 +62,14 @@ def test_the_response_keeps_its_completion() -> None:
     assert response.completion is events[-1]
 
 
+def test_a_reply_that_has_ended_holds_nothing_of_the_engine() -> None:
+    response = scripted(["a"]).generate_response("Hi")
+    assert response._stream is not None
+    list(response)
+    assert response._stream is None
+    response.cancel()
+
+
 def test_the_model_waits_for_the_reader() -> None:
     conversation = scripted(MANY)
     response = conversation.generate_response("Hi")

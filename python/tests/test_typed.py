@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import inspect
 import json
 import threading
+import weakref
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
-from support import CALL_END, CALL_START, FIXTURES, scripted, text_of
+from support import CALL_END, CALL_START, FIXTURES, scripted, text_of, until
 
 import causerie
 from causerie import FunctionHandlers, FunctionResult, SdkError, SdkFunctionCall
@@ -294,6 +298,110 @@ def test_what_is_no_exception_reaches_the_reader_from_any_thread(reading: str, i
     with pytest.raises(Stop):
         events_of(conversation.respond_with_functions("Hi", handlers), reading)
     assert text_of(list(conversation.generate_response("Again"))) == "Done."
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_rounds", -1),
+        ("max_rounds", 2**32),
+        ("time_limit", float("nan")),
+        ("time_limit", "5"),
+        ("in_parallel", 3),
+    ],
+)
+def test_a_wrong_option_of_handlers_is_told_at_once(option: str, value: Any) -> None:
+    wrong: dict[str, Any] = {option: value}
+    with pytest.raises(SdkError.InvalidOption, match=option) as raised:
+        FunctionHandlers(**wrong)
+    assert raised.value.option == option
+    handlers = FunctionHandlers()
+    setattr(handlers, option, value)
+    with pytest.raises(SdkError.InvalidOption):
+        scripted().respond_with_functions("Hi", handlers)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
+@pytest.mark.parametrize("reading", ["for", "async for"])
+def test_a_conversation_is_free_when_the_reader_learns_of_it(reading: str, options: Any, is_async: bool) -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+
+    def stop(_: SdkFunctionCall) -> None:
+        raise Stop
+
+    async def stop_async(_: SdkFunctionCall) -> None:
+        raise Stop
+
+    handlers = FunctionHandlers(**options)
+    handlers.on("f", stop_async if is_async else stop)
+    with pytest.raises(Stop) as raised:
+        events_of(conversation.respond_with_functions("Hi", handlers), reading)
+    assert raised.tb  # which holds the frames that read
+    assert not conversation.is_generating
+    assert [message.role for message in conversation.history] == ["user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize("kind", [Stop, ValueError])
+@pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
+def test_what_a_function_raises_is_no_garbage_for_the_collector(options: Any, kind: type[BaseException]) -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+
+    class Held:
+        """What a function holds while it runs."""
+
+    held: list[weakref.ref[Held]] = []
+
+    def fail(_: SdkFunctionCall) -> None:
+        here = Held()
+        held.append(weakref.ref(here))
+        raise kind
+
+    handlers = FunctionHandlers(**options)
+    handlers.on("f", fail)
+    gc.disable()
+    try:
+        with contextlib.suppress(Stop):
+            list(conversation.respond_with_functions("Hi", handlers))
+        until(lambda: held[0]() is None)  # a thread may hold it a moment longer
+    finally:
+        gc.enable()
+
+
+def test_a_function_that_returns_when_nobody_waits_is_not_complained_of() -> None:
+    conversation = scripted(call("[f()]"), ["Done."])
+    entered, left, returned = threading.Event(), threading.Event(), threading.Event()
+    coroutines: list[Any] = []
+
+    async def never() -> None:
+        raise AssertionError
+
+    def f(_: SdkFunctionCall) -> Any:
+        entered.set()
+        left.wait()
+        coroutines.append(never())
+        returned.set()
+        return coroutines[0]
+
+    async def main() -> None:
+        response = conversation.respond_with_functions("Hi", handlers)
+        task = asyncio.ensure_future(read(response))
+        await asyncio.to_thread(entered.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        left.set()
+        await asyncio.to_thread(returned.wait)
+        while inspect.getcoroutinestate(coroutines[0]) != inspect.CORO_CLOSED:
+            await asyncio.sleep(0)
+
+    async def read(response: causerie.Response) -> None:
+        async for _ in response:
+            pass
+
+    handlers = FunctionHandlers()
+    handlers.on("f", f)
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("is_async", [False, True])
