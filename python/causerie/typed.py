@@ -213,9 +213,12 @@ def _plain(hint: Any) -> tuple[Any, bool]:
 
 
 def _note(hint: Any) -> str:
-    """The text that annotates a hint."""
-    if typing.get_origin(hint) is Annotated:
-        return next((note for note in typing.get_args(hint)[1:] if isinstance(note, str)), "")
+    """The text that annotates a hint, or one that can be `None` as well: Python 3.10 adds that to hints of such a default."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return next((note for note in inner[1:] if isinstance(note, str)), "")
+    if origin in (Union, types.UnionType) and type(None) in inner:
+        return next(filter(None, map(_note, inner)), "")
     return ""
 
 

@@ -15,6 +15,8 @@ pub(super) struct Admission {
     n_slots: usize,
     waiting: AtomicUsize,
     queue: usize,
+    /// Without a permit; closed once replies under way are to end.
+    patience: Semaphore,
 }
 
 /// A slot, free again when it is dropped.
@@ -26,7 +28,7 @@ pub(super) type Turn = Pin<Box<dyn Future<Output = Result<Slot, Fault>> + Send>>
 impl Admission {
     pub(super) fn new(slots: usize, queue: usize) -> Self {
         let n_slots = slots.clamp(1, Semaphore::MAX_PERMITS);
-        Self { slots: Arc::new(Semaphore::new(n_slots)), n_slots, waiting: AtomicUsize::new(0), queue }
+        Self { slots: Arc::new(Semaphore::new(n_slots)), n_slots, waiting: AtomicUsize::new(0), queue, patience: Semaphore::new(0) }
     }
 
     /// A slot, at once or when those before have theirs; an error when too many wait for one.
@@ -46,6 +48,16 @@ impl Admission {
     /// From now on nobody enters, and those who wait are told.
     pub(super) fn close(&self) {
         self.slots.close();
+    }
+
+    /// Asks replies under way to end.
+    pub(super) fn give_up(&self) {
+        self.patience.close();
+    }
+
+    /// Waits until replies under way are to end.
+    pub(super) async fn given_up(&self) {
+        let _ = self.patience.acquire().await; // never a permit
     }
 
     pub(super) fn is_closed(&self) -> bool {

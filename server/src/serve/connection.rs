@@ -20,6 +20,8 @@ use crate::serve::{Service, refusal, route};
 
 /// Bytes of a request's line and headers; also what waits of a reply for the client to read it.
 const MOST_HEADER_BYTES: usize = 64 << 10;
+/// For replies whose time is up to tell it to their clients.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How long to wait when the system has no more sockets to give.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -42,8 +44,12 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: im
     }
     drop(listener);
     service.admission.close();
-    // What is left after the drain time goes with the set of connections.
-    let _ = timeout(service.settings.drain_timeout, graceful.shutdown()).await;
+    let mut closing = pin!(graceful.shutdown());
+    if timeout(service.settings.drain_timeout, &mut closing).await.is_err() {
+        service.admission.give_up();
+        // What is left then goes with the set of connections.
+        let _ = timeout(FAREWELL, closing).await;
+    }
 }
 
 /// One connection, with as many requests as it brings. An error is the client's, who hears of it by the closing.

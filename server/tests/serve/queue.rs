@@ -132,12 +132,19 @@ fn a_server_that_stops_tells_who_waits_and_lets_replies_finish() {
 #[test]
 fn a_server_that_stops_waits_for_replies_only_so_long() {
     let settings = Settings { drain_timeout: Duration::from_millis(1), ..Settings::default() };
-    let mut server = TestServer::scripted([slow()], settings);
-    let mut client = server.client();
+    let mut server = TestServer::scripted([slow(), slow()], settings);
+    let [mut client, mut other] = [server.client(), server.client()];
     client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
     let head = client.head().unwrap();
+    other.ask("/v1/chat/completions", &ask(""));
+    server.wait_for("requests_running", "2");
     server.stop();
-    while client.event(&head).is_some() {}
+    let mut last = String::new();
+    while let Some(event) = client.event(&head) {
+        last = event;
+    }
+    assert!(last.contains("\"draining\""), "{last}");
+    assert_eq!(other.reply().fault(), (503, "draining".into(), None));
     server.join();
 }
 

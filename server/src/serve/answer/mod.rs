@@ -119,7 +119,7 @@ impl Answer {
         };
         let slot = slot?;
         let first = match self.replies.first_mut() {
-            Some(reply) => timeout_at(until, reply.next()).await.ok().flatten(),
+            Some(reply) => timeout_at(until, next_of(reply, &self.service)).await.ok().flatten(),
             None => None,
         };
         if let Some(Err(err)) = &first {
@@ -134,7 +134,7 @@ impl Answer {
         for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
             self.writer.open(&reply.echo);
             let completion = loop {
-                match reply.next().await {
+                match next_of(&mut reply, &self.service).await {
                     Some(Ok(MessageResponse::Complete(completion))) => break completion,
                     Some(Ok(event)) => drop(self.writer.push(event)),
                     Some(Err(err)) => {
@@ -195,7 +195,7 @@ impl Answer {
                 loop {
                     let event = match first.take() {
                         Some(event) => Some(event),
-                        None => match timeout(keep_alive, reply.next()).await {
+                        None => match timeout(keep_alive, next_of(&mut reply, &self.service)).await {
                             Ok(event) => event,
                             Err(_) => {
                                 yield KEEP_ALIVE.to_owned();
@@ -236,6 +236,15 @@ impl Answer {
                 yield event;
             }
         }
+    }
+}
+
+/// The next event of a reply; none where replies are to end.
+async fn next_of(reply: &mut PendingReply, service: &Service) -> Option<Event> {
+    tokio::select! {
+        biased;
+        () = service.admission.given_up() => None,
+        event = reply.next() => event,
     }
 }
 
