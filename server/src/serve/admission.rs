@@ -28,7 +28,13 @@ pub(super) type Turn = Pin<Box<dyn Future<Output = Result<Slot, Fault>> + Send>>
 impl Admission {
     pub(super) fn new(slots: usize, queue: usize) -> Self {
         let n_slots = slots.clamp(1, Semaphore::MAX_PERMITS);
-        Self { slots: Arc::new(Semaphore::new(n_slots)), n_slots, waiting: AtomicUsize::new(0), queue, patience: Semaphore::new(0) }
+        Self {
+            slots: Arc::new(Semaphore::new(n_slots)),
+            n_slots,
+            waiting: AtomicUsize::new(0),
+            queue,
+            patience: Semaphore::new(0),
+        }
     }
 
     /// A slot, at once or when those before have theirs; an error when too many wait for one.

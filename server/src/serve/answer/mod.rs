@@ -240,7 +240,7 @@ impl Answer {
 }
 
 /// The next event of a reply; none where replies are to end.
-async fn next_of(reply: &mut PendingReply, service: &Service) -> Option<Event> {
+async fn next_of(reply: &mut Reply, service: &Service) -> Option<Event> {
     tokio::select! {
         biased;
         () = service.admission.given_up() => None,
