@@ -37,8 +37,8 @@ public fun Conversation.planContext(): ContextPlan = planContext(GenerationOptio
 /**
  * The reply to a message, as a flow of events that ends after [MessageResponse.Complete], or with one [SdkException].
  *
- * It is cold: nothing happens, and the message is not in the history, before it is collected. The engine writes at most a
- * few pieces (sixteen) ahead of the collector, and then waits. It stops within one token when the collector leaves, as with
+ * It is cold: nothing happens, and the message is not in the history, before it is collected. The engine writes at most
+ * eighteen events ahead of the collector, and then waits. It stops within one token when the collector leaves, as with
  * `first` or `take`, and when its coroutine is cancelled; what was written till then, which may be some more than was
  * collected, stays in the history, unless `onCancel` says otherwise. The flow can be collected once; then it throws
  * [SdkException.StreamAlreadyConsumed].
