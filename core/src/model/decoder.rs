@@ -84,7 +84,7 @@ fn output_norm(weights: &Weights, architecture: &Architecture) -> String {
 }
 
 /// The matrix of the logits, where it is not the embedding.
-pub(crate) fn head(weights: &Weights, architecture: &Architecture) -> Option<&'static str> {
+fn head(weights: &Weights, architecture: &Architecture) -> Option<&'static str> {
     let name = match weights {
         Weights::Gguf(_) => "output.weight",
         Weights::Folder(_) => "lm_head.weight",

@@ -160,7 +160,7 @@ fn q3_k(block: &[u8], kept: &mut Vec<u8>) {
 }
 
 /// `scale * group_scale * q - minimum * group_minimum`, q of two bits, groups of sixteen. No kernel has the like: rounded
-/// to eight bits, a hundredth of a step between two values of q.
+/// to eight bits, by half of a 127th of the largest value in 32 at most.
 fn q2_k(block: &[u8], kept: &mut Vec<u8>) {
     let (scales, pairs) = (&block[..16], &block[16..80]);
     let (scale, minimum) = (half_at(block, 80), half_at(block, 82));

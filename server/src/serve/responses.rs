@@ -154,7 +154,7 @@ fn read_conversation(fields: &mut Fields, memory: &Memory) -> Result<Conversatio
         let place = format!("input[{i}]");
         *item = memory.item(text(&place, item, "id")?, &mut n_searched).ok_or_else(|| {
             let message =
-                format!("{place}: no item of this id is kept: only those of recent responses are, and 16 MiB at most");
+                format!("{place}: no item of this id is found: recent responses are looked through, 16 MiB at most");
             Fault::not_found(message).at("input")
         })?;
     }
