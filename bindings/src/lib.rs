@@ -33,7 +33,7 @@ pub use options::{
     ToolListForm,
 };
 pub use response::{
-    FinishReason, GenerationStats, MessageResponse, Place, PromptReport, Sampling, ScoredToken, TokenLogprob,
+    FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection, Sampling, ScoredToken, TokenLogprob,
 };
 pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};

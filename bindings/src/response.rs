@@ -79,7 +79,7 @@ pub struct TokenLogprob {
     /// The token that was written.
     pub token: ScoredToken,
     /// What it belongs to. Markers around reasoning and calls belong to those.
-    pub place: Place,
+    pub place: ReplySection,
     /// The most probable tokens in its place, the best first, as many as were asked for.
     pub alternatives: Vec<ScoredToken>,
 }
@@ -99,7 +99,7 @@ pub struct ScoredToken {
 
 /// Where in a reply something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum Place {
+pub enum ReplySection {
     /// In text.
     Text,
     /// In reasoning.
@@ -242,9 +242,9 @@ impl From<core::TokenLogprob> for TokenLogprob {
         Self {
             token: logprob.token.into(),
             place: match logprob.place {
-                core::Place::Text => Place::Text,
-                core::Place::Reasoning => Place::Reasoning,
-                core::Place::Calls => Place::Calls,
+                core::ReplySection::Text => ReplySection::Text,
+                core::ReplySection::Reasoning => ReplySection::Reasoning,
+                core::ReplySection::Calls => ReplySection::Calls,
             },
             alternatives: logprob.alternatives.into_iter().map(Into::into).collect(),
         }

@@ -11,7 +11,7 @@ use crate::message::ChatMessage;
 use crate::options::FunctionCallParser;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{ControlTokens, Frame, PromptRenderer, Segment};
-use crate::tokenizer::{TokenText, Tokenizer};
+use crate::tokenizer::{ModelTokenizer, TokenText};
 
 /// Control tokens as models have them.
 const CONTROL: [&str; 4] = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];
@@ -21,7 +21,7 @@ const CONTROL: [&str; 4] = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>",
 /// # Errors
 /// As loading a folder with such a file.
 pub fn tokenizer_json(bytes: &[u8]) -> Result<()> {
-    let tokenizer = Tokenizer::from_json(text(bytes)?)?;
+    let tokenizer = ModelTokenizer::from_json(text(bytes)?)?;
     let control = tokenizer.control_tokens()?;
     for text in ["", "Hello, world!", " 123  <|im_end|>\n\t天气 👍", "e\u{301}\0\u{10ffff}"] {
         for segments in [vec![Segment::Text(text.to_owned())], control.split(text)] {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::model::Sizes;
 use crate::options::{CacheType, FunctionCallParser};
 use crate::prompt::PromptRenderer;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::ModelTokenizer;
 use crate::weights::Weights;
 
 /// What a model is, from the headers of its files: the weights themselves are not read.
@@ -168,7 +168,7 @@ impl ModelInfo {
 
     fn of(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
-        match Tokenizer::load(weights) {
+        match ModelTokenizer::load(weights) {
             Ok((tokenizer, templates)) => {
                 info.set_tokenizer(weights, &tokenizer)?;
                 if let Some(sources) = templates {
@@ -215,7 +215,7 @@ impl ModelInfo {
         })
     }
 
-    pub(crate) fn set_tokenizer(&mut self, weights: &Weights, tokenizer: &Tokenizer) -> Result<()> {
+    pub(crate) fn set_tokenizer(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
         let name = match weights {
             Weights::Gguf(file) => {
                 let kind = file.text("tokenizer.ggml.model")?.unwrap_or_default();

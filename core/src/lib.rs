@@ -105,8 +105,8 @@ pub use options::{
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{
-    Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, Place, PromptReport, ScoredToken,
-    TokenLogprob,
+    Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, PromptReport, ReplySection,
+    ScoredToken, TokenLogprob,
 };
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};

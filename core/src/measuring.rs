@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::options::GenerationOptions;
 use crate::prompt::Segment;
-use crate::response::Place;
+use crate::response::ReplySection;
 use crate::runner::ModelRunner;
 use crate::sample::Sampler;
 
@@ -36,12 +36,14 @@ pub fn mask_times(
     while n_written < options.max_tokens.unwrap_or(1000) && (n_written == 0 || guide.is_following()) {
         loaded.model.forward_one(&unread, &mut state, &mut logits)?;
         logits.truncate(loaded.tokenizer.n_tokens());
-        unread = guide.forced(Place::Text);
+        unread = guide.forced(ReplySection::Text);
         if unread.is_empty() {
             let begun = Instant::now();
-            guide.mask(Place::Text, &mut logits);
+            guide.mask(ReplySection::Text, &mut logits);
             times.push(begun.elapsed());
-            unread.extend(sampler.pick(&mut logits, |token| guide.allows(token, "", Place::Text, &loaded.tokenizer))?);
+            unread.extend(
+                sampler.pick(&mut logits, |token| guide.allows(token, "", ReplySection::Text, &loaded.tokenizer))?,
+            );
         }
         unread.iter().for_each(|token| guide.take(*token));
         n_written += unread.len();

@@ -63,7 +63,7 @@ pub struct TokenLogprob {
     /// The token that was written.
     pub token: ScoredToken,
     /// What it belongs to. Markers around reasoning and calls belong to those.
-    pub place: Place,
+    pub place: ReplySection,
     /// The most probable tokens in its place, the best first, as many as were asked for. Some may be more probable than the
     /// one that was written, which may be among them.
     pub alternatives: Vec<ScoredToken>,
@@ -93,14 +93,14 @@ pub struct ScoredToken {
 /// Where in a reply something stands.
 ///
 /// ```
-/// use causerie::{FunctionCallParser, Piece, Place, ReplyParser};
+/// use causerie::{FunctionCallParser, Piece, ReplySection, ReplyParser};
 ///
 /// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
 /// parser.push(Piece::Control("<|tool_call_start|>"), &mut |_| {});
-/// assert_eq!(parser.place(), Place::Calls);
+/// assert_eq!(parser.place(), ReplySection::Calls);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReplySection {
     /// In text.
     Text,
     /// In reasoning.

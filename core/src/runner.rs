@@ -21,7 +21,7 @@ use crate::model::{Compute, Model, Progress, tell};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::prompt::{ControlTokens, Frame, TemplateSources, joined};
 use crate::response::PromptReport;
-use crate::tokenizer::{TokenText, Tokenizer};
+use crate::tokenizer::{ModelTokenizer, TokenText};
 use crate::weights::Weights;
 
 /// Bytes of stack on which vocabularies and templates are read: what programs have on most systems.
@@ -136,7 +136,7 @@ impl ModelRunner {
         let mut info = ModelInfo::of_weights(&weights)?;
         info.set_cache_type(compute.cache_type());
         let words = || {
-            let (tokenizer, templates) = Tokenizer::load(&weights)?;
+            let (tokenizer, templates) = ModelTokenizer::load(&weights)?;
             let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);
             let renderer = |sources: TemplateSources| {
                 Ok::<_, SdkError>((tokenizer.renderer(&sources, options.tool_list_form)?, sources.chat))

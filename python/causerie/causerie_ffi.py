@@ -5449,7 +5449,7 @@ class _UniffiFfiConverterTypeScoredToken(_UniffiConverterRustBuffer):
 
 
 
-class Place(enum.Enum):
+class ReplySection(enum.Enum):
     """
     Where in a reply something stands.
 """
@@ -5471,35 +5471,35 @@ class Place(enum.Enum):
 
 
 
-class _UniffiFfiConverterTypePlace(_UniffiConverterRustBuffer):
+class _UniffiFfiConverterTypeReplySection(_UniffiConverterRustBuffer):
     @staticmethod
     def read(buf):
         variant = buf.read_i32()
         if variant == 1:
-            return Place.TEXT
+            return ReplySection.TEXT
         if variant == 2:
-            return Place.REASONING
+            return ReplySection.REASONING
         if variant == 3:
-            return Place.CALLS
+            return ReplySection.CALLS
         raise InternalError("Raw enum value doesn't match any cases")
 
     @staticmethod
     def check_lower(value):
-        if value == Place.TEXT:
+        if value == ReplySection.TEXT:
             return
-        if value == Place.REASONING:
+        if value == ReplySection.REASONING:
             return
-        if value == Place.CALLS:
+        if value == ReplySection.CALLS:
             return
         raise ValueError(value)
 
     @staticmethod
     def write(value, buf):
-        if value == Place.TEXT:
+        if value == ReplySection.TEXT:
             buf.write_i32(1)
-        if value == Place.REASONING:
+        if value == ReplySection.REASONING:
             buf.write_i32(2)
-        if value == Place.CALLS:
+        if value == ReplySection.CALLS:
             buf.write_i32(3)
 
 
@@ -5532,7 +5532,7 @@ class TokenLogprob:
     """
     A token of a reply, and how likely it was.
 """
-    def __init__(self, *, token:ScoredToken, place:Place, alternatives:typing.List[ScoredToken]):
+    def __init__(self, *, token:ScoredToken, place:ReplySection, alternatives:typing.List[ScoredToken]):
         self.token = token
         self.place = place
         self.alternatives = alternatives
@@ -5556,20 +5556,20 @@ class _UniffiFfiConverterTypeTokenLogprob(_UniffiConverterRustBuffer):
     def read(buf):
         return TokenLogprob(
             token=_UniffiFfiConverterTypeScoredToken.read(buf),
-            place=_UniffiFfiConverterTypePlace.read(buf),
+            place=_UniffiFfiConverterTypeReplySection.read(buf),
             alternatives=_UniffiFfiConverterSequenceTypeScoredToken.read(buf),
         )
 
     @staticmethod
     def check_lower(value):
         _UniffiFfiConverterTypeScoredToken.check_lower(value.token)
-        _UniffiFfiConverterTypePlace.check_lower(value.place)
+        _UniffiFfiConverterTypeReplySection.check_lower(value.place)
         _UniffiFfiConverterSequenceTypeScoredToken.check_lower(value.alternatives)
 
     @staticmethod
     def write(value, buf):
         _UniffiFfiConverterTypeScoredToken.write(value.token, buf)
-        _UniffiFfiConverterTypePlace.write(value.place, buf)
+        _UniffiFfiConverterTypeReplySection.write(value.place, buf)
         _UniffiFfiConverterSequenceTypeScoredToken.write(value.alternatives, buf)
 
 @dataclass
@@ -8717,7 +8717,7 @@ __all__ = [
     "CacheType",
     "ToolListForm",
     "FunctionNames",
-    "Place",
+    "ReplySection",
     "FinishReason",
     "FunctionOutcome",
     "MessageResponse",

@@ -145,7 +145,7 @@ class FunctionCallsRejected:
 
 
 @adopted
-class Place(str, Enum):
+class ReplySection(str, Enum):
     """Where in a reply something stands."""
 
     TEXT = "text"
@@ -172,7 +172,7 @@ class TokenLogprob:
     """A token of a reply, and how likely it was."""
 
     token: ScoredToken
-    place: Place
+    place: ReplySection
     """What it belongs to. Markers around reasoning and calls belong to those."""
     alternatives: list[ScoredToken]
     """The most probable tokens in its place, the best first, as many as were asked for."""

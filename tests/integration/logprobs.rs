@@ -3,7 +3,7 @@
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
     CacheType, ChatMessage, Completion, FunctionCallParser, GenerationOptions, LoadOptions, MessageResponse,
-    ModelRunner, Place, Prompt, ResponseStream, SdkFunction, TokenLogprob, ToolChoice,
+    ModelRunner, Prompt, ReplySection, ResponseStream, SdkFunction, TokenLogprob, ToolChoice,
 };
 use serde::Deserialize;
 
@@ -70,7 +70,7 @@ fn read(stream: ResponseStream) -> (Vec<TokenLogprob>, String, Completion) {
 
 /// What the tokens of the text spell.
 fn spelt(told: &[TokenLogprob]) -> String {
-    let of_text = told.iter().filter(|told| told.place == Place::Text);
+    let of_text = told.iter().filter(|told| told.place == ReplySection::Text);
     let bytes: Vec<u8> = of_text.flat_map(|told| &told.token.bytes).copied().collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -133,9 +133,9 @@ fn check(reply: ScriptedReply, options: GenerationOptions, places: &str) {
     let (told, text, _) = read(stream);
     assert_eq!(spelt(&told), text);
     let place = |told: &TokenLogprob| match told.place {
-        Place::Text => 't',
-        Place::Reasoning => 'r',
-        Place::Calls => 'c',
+        ReplySection::Text => 't',
+        ReplySection::Reasoning => 'r',
+        ReplySection::Calls => 'c',
     };
     assert_eq!(told.iter().map(place).collect::<String>(), places);
     // A script leaves no doubt, and nothing else is possible.
@@ -220,7 +220,7 @@ fn forced_tokens_are_told_as_well_and_the_reply_is_the_same() {
     assert_eq!(silent, []);
     assert_eq!(plain.full_message, logged.full_message);
     assert!(0 < plain.stats.forced_tokens);
-    let n_called = told.iter().filter(|told| told.place == Place::Calls).count();
+    let n_called = told.iter().filter(|told| told.place == ReplySection::Calls).count();
     assert_eq!(n_called, logged.stats.call_tokens);
     assert!(told.iter().all(|told| told.token.logprob <= 0.0 && told.token.logprob <= told.alternatives[0].logprob));
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use causerie::testing::ScriptedModel;
 use causerie::{
     CancelHandle, ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser,
-    FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, Place,
-    RejectedCall, RejectedCallText, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, TokenLogprob,
+    FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall,
+    RejectedCallText, ReplySection, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, TokenLogprob,
     Value, functions_from_json, messages_from_json, messages_to_json, read_json,
 };
 
@@ -304,9 +304,9 @@ fn rejected(rejected: &RejectedCall) -> Value {
 
 fn logprob(told: &TokenLogprob) -> Value {
     let place = match told.place {
-        Place::Text => "text",
-        Place::Reasoning => "reasoning",
-        Place::Calls => "calls",
+        ReplySection::Text => "text",
+        ReplySection::Reasoning => "reasoning",
+        ReplySection::Calls => "calls",
     };
     let alternatives = told.alternatives.iter().map(|token| token.text.clone().into()).collect();
     object([

@@ -3,8 +3,8 @@
 //! Arguments of calls and quotes mostly repeat the prompt. The model reads guesses along with the token before them and says
 //! of each whether it would have written it, so they change no reply, only how many passes over the weights it takes.
 
-use crate::response::Place;
-use crate::tokenizer::{TokenText, Tokenizer};
+use crate::response::ReplySection;
+use crate::tokenizer::{ModelTokenizer, TokenText};
 
 /// Guesses for one reply.
 pub(super) struct Drafter {
@@ -34,15 +34,15 @@ impl Drafter {
     }
 
     /// Follows what is written at a place.
-    pub(super) fn follow(&mut self, place: Place, text: &str) {
+    pub(super) fn follow(&mut self, place: ReplySection, text: &str) {
         let n_quotes = text.matches('"').count();
-        self.is_quoting = place != Place::Calls && self.is_quoting != (n_quotes % 2 == 1);
+        self.is_quoting = place != ReplySection::Calls && self.is_quoting != (n_quotes % 2 == 1);
     }
 
     /// What may come behind the tokens; nothing where they are unlikely to repeat anything, or where too many guesses
     /// were wrong.
-    pub(super) fn guess<'a>(&self, place: Place, tokens: &'a [u32], tokenizer: &Tokenizer) -> &'a [u32] {
-        if place != Place::Calls && !self.is_quoting {
+    pub(super) fn guess<'a>(&self, place: ReplySection, tokens: &'a [u32], tokenizer: &ModelTokenizer) -> &'a [u32] {
+        if place != ReplySection::Calls && !self.is_quoting {
             return &[];
         }
         let behind = &tokens[most_alike(tokens, tokenizer)..];
@@ -59,7 +59,7 @@ impl Drafter {
 }
 
 /// The place before which the tokens are most like their end, the last of several; the end where nothing is like it.
-fn most_alike(tokens: &[u32], tokenizer: &Tokenizer) -> usize {
+fn most_alike(tokens: &[u32], tokenizer: &ModelTokenizer) -> usize {
     let (mut most, mut place) = (FEWEST_LETTERS - 1, tokens.len());
     for at in (tokens.len().saturating_sub(REACH)..tokens.len()).rev() {
         let n_letters = letters_alike(&tokens[..at], tokens, tokenizer);
@@ -71,7 +71,7 @@ fn most_alike(tokens: &[u32], tokenizer: &Tokenizer) -> usize {
 }
 
 /// The letters that two sequences have in common at their ends.
-fn letters_alike(these: &[u32], those: &[u32], tokenizer: &Tokenizer) -> usize {
+fn letters_alike(these: &[u32], those: &[u32], tokenizer: &ModelTokenizer) -> usize {
     let pairs = these.iter().rev().zip(those.iter().rev()).take(LONGEST);
     let alike = pairs.map_while(|(this, that)| {
         let this_word = word(*this, tokenizer)?;
@@ -81,7 +81,7 @@ fn letters_alike(these: &[u32], those: &[u32], tokenizer: &Tokenizer) -> usize {
 }
 
 /// A token's text without the space before it: behind a quote a word stands without one.
-fn word(id: u32, tokenizer: &Tokenizer) -> Option<&[u8]> {
+fn word(id: u32, tokenizer: &ModelTokenizer) -> Option<&[u8]> {
     match tokenizer.text(id)? {
         TokenText::Bytes(bytes) => Some(bytes.strip_prefix(b" ").unwrap_or(bytes)),
         TokenText::Control(_) => None,
@@ -94,13 +94,13 @@ mod tests {
     use crate::prompt::Segment;
     use crate::weights::Weights;
 
-    fn tokenizer() -> Tokenizer {
+    fn tokenizer() -> ModelTokenizer {
         let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
-        Tokenizer::load(&Weights::open(model).unwrap()).unwrap().0
+        ModelTokenizer::load(&Weights::open(model).unwrap()).unwrap().0
     }
 
     /// The text that is guessed behind a text.
-    fn guess(drafter: &Drafter, place: Place, text: &str) -> String {
+    fn guess(drafter: &Drafter, place: ReplySection, text: &str) -> String {
         let tokenizer = tokenizer();
         let tokens = tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
         let mut pieces = tokenizer.pieces();
@@ -113,7 +113,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        let guessed = guess(&Drafter::new(), Place::Calls, text);
+        let guessed = guess(&Drafter::new(), ReplySection::Calls, text);
         assert!(expect.starts_with(&guessed) && guessed.is_empty() == expect.is_empty(), "{guessed:?}");
     }
 
@@ -131,18 +131,18 @@ mod tests {
     fn guesses_are_for_calls_and_quotes() {
         let text = "set the timer for the pasta. set the timer";
         let mut drafter = Drafter::new();
-        assert_eq!(guess(&drafter, Place::Text, text), "");
-        drafter.follow(Place::Text, "it says \"");
-        assert!(guess(&drafter, Place::Text, text).starts_with(" for"));
-        drafter.follow(Place::Text, "set the timer\"");
-        assert_eq!(guess(&drafter, Place::Text, text), "");
+        assert_eq!(guess(&drafter, ReplySection::Text, text), "");
+        drafter.follow(ReplySection::Text, "it says \"");
+        assert!(guess(&drafter, ReplySection::Text, text).starts_with(" for"));
+        drafter.follow(ReplySection::Text, "set the timer\"");
+        assert_eq!(guess(&drafter, ReplySection::Text, text), "");
     }
 
     #[test]
     fn guessing_ends_where_too_little_is_right() {
         let text = "set the timer for the pasta. set the timer";
         let mut drafter = Drafter::new();
-        let n_letters = |drafter: &Drafter| guess(drafter, Place::Calls, text).len();
+        let n_letters = |drafter: &Drafter| guess(drafter, ReplySection::Calls, text).len();
         let short = n_letters(&drafter);
         drafter.settle(2, 2);
         let long = n_letters(&drafter);

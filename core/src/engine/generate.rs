@@ -15,9 +15,9 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{State, Step};
 use crate::parse::ReplyEnd;
-use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, Place, PromptReport};
+use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::ModelTokenizer;
 
 /// What a turn of work brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -369,7 +369,7 @@ impl Generation {
     }
 
     /// The token that the model wants, among those that are allowed; `None` when there is none.
-    fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<Option<u32>> {
+    fn choose(&mut self, logits: &mut [f32], tokenizer: &ModelTokenizer) -> Result<Option<u32>> {
         let (guide, place, held) = (&mut self.guide, self.transcript.place(), self.transcript.held());
         guide.mask(place, logits);
         if guide.has_failed() {
@@ -382,7 +382,7 @@ impl Generation {
         Ok(picked)
     }
 
-    fn write(&mut self, token: u32, tokenizer: &Tokenizer) {
+    fn write(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         self.tokens.push(token);
         self.guide.take(token);
         self.stats.completion_tokens += 1;
@@ -404,7 +404,7 @@ impl Generation {
         }
     }
 
-    fn parse(&mut self, token: u32, tokenizer: &Tokenizer) {
+    fn parse(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         let transcript = &mut self.transcript;
         let (n_calls, before) = (transcript.reply.n_calls(), transcript.place());
         let text = transcript.push(token, tokenizer);
@@ -413,9 +413,9 @@ impl Generation {
         self.guide.follow(before, now, || transcript.open_block(), reply.n_calls());
         // The markers around a part belong to it.
         match (before, now) {
-            (Place::Calls, _) | (_, Place::Calls) => self.stats.call_tokens += 1,
-            (Place::Reasoning, _) | (_, Place::Reasoning) => self.stats.reasoning_tokens += 1,
-            (Place::Text, Place::Text) => {}
+            (ReplySection::Calls, _) | (_, ReplySection::Calls) => self.stats.call_tokens += 1,
+            (ReplySection::Reasoning, _) | (_, ReplySection::Reasoning) => self.stats.reasoning_tokens += 1,
+            (ReplySection::Text, ReplySection::Text) => {}
         }
         if n_calls < reply.n_calls()
             && let Some(listener) = &mut self.listener

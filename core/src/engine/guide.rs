@@ -10,8 +10,8 @@ use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};
-use crate::response::Place;
-use crate::tokenizer::{TokenText, Tokenizer};
+use crate::response::ReplySection;
+use crate::tokenizer::{ModelTokenizer, TokenText};
 
 /// What may be written next.
 #[derive(Default)]
@@ -108,7 +108,7 @@ impl Guide {
     }
 
     /// The tokens that must come next, whatever the model computes; empty where it has a choice.
-    pub(crate) fn forced(&mut self, place: Place) -> Vec<u32> {
+    pub(crate) fn forced(&mut self, place: ReplySection) -> Vec<u32> {
         let begun = Instant::now();
         let forced = self.constraint(place).map(Constraint::forced).unwrap_or_default();
         self.time += begun.elapsed();
@@ -124,11 +124,13 @@ impl Guide {
     }
 
     /// Excludes tokens that may not come next.
-    pub(crate) fn mask(&mut self, place: Place, logits: &mut [f32]) {
+    pub(crate) fn mask(&mut self, place: ReplySection, logits: &mut [f32]) {
         let begun = Instant::now();
         match self.constraint(place).map(|constraint| constraint.mask(logits)) {
             None => {
-                if let (Some(Edge::Control(starts)), true) = (&self.start, self.bans_calls && place == Place::Text) {
+                if let (Some(Edge::Control(starts)), true) =
+                    (&self.start, self.bans_calls && place == ReplySection::Text)
+                {
                     let exclude = |id: &u32| logits.get_mut(*id as usize).map(|logit| *logit = f32::NEG_INFINITY);
                     starts.iter().filter_map(exclude).for_each(drop);
                 }
@@ -153,14 +155,14 @@ impl Guide {
     }
 
     /// Whether a token that the mask allows may come, with text held back as the beginning of a marker.
-    pub(crate) fn allows(&self, token: u32, held: &str, place: Place, tokenizer: &Tokenizer) -> bool {
+    pub(crate) fn allows(&self, token: u32, held: &str, place: ReplySection, tokenizer: &ModelTokenizer) -> bool {
         if let Some(constraint) = &self.active {
             return !constraint.repeats_key(token);
         }
         let (Some(Edge::Text(start)), Some(TokenText::Bytes(bytes))) = (&self.start, tokenizer.text(token)) else {
             return true;
         };
-        if place != Place::Text || !(self.bans_calls || self.block.is_some()) {
+        if place != ReplySection::Text || !(self.bans_calls || self.block.is_some()) {
             return true;
         }
         // A token may complete the marker and go on behind it.
@@ -195,24 +197,30 @@ impl Guide {
     }
 
     /// Follows what the parser made of a token: `block` is what stands in the block that is open now.
-    pub(crate) fn follow(&mut self, before: Place, now: Place, block: impl Fn() -> String, n_calls: usize) {
-        if now == Place::Reasoning {
+    pub(crate) fn follow(
+        &mut self,
+        before: ReplySection,
+        now: ReplySection,
+        block: impl Fn() -> String,
+        n_calls: usize,
+    ) {
+        if now == ReplySection::Reasoning {
             self.is_done = false; // what was over is the word that begins it
         }
-        if now == Place::Calls || self.is_done {
+        if now == ReplySection::Calls || self.is_done {
             self.openings.clear(); // what is left lets reasoning begin, and it did not
         }
         if self.is_single && 0 < n_calls {
             self.bans_calls = true;
         }
-        if before != Place::Calls && now == Place::Calls && !self.is_following() {
+        if before != ReplySection::Calls && now == ReplySection::Calls && !self.is_following() {
             let mut constraint = self.block.clone();
             if constraint.as_mut().is_some_and(|constraint| !constraint.take_text(&block())) {
                 constraint = None;
             }
             self.active = constraint;
             self.is_demanded = false;
-        } else if before == Place::Calls && now != Place::Calls {
+        } else if before == ReplySection::Calls && now != ReplySection::Calls {
             self.active = None;
         }
     }
@@ -233,8 +241,8 @@ impl Guide {
     }
 
     /// What is followed at this place.
-    fn constraint(&mut self, place: Place) -> Option<&mut Constraint> {
-        if self.active.is_none() && place == Place::Text {
+    fn constraint(&mut self, place: ReplySection) -> Option<&mut Constraint> {
+        if self.active.is_none() && place == ReplySection::Text {
             self.active = self.openings.pop();
             self.is_demanded = self.active.is_some();
         }
@@ -286,7 +294,7 @@ fn no_calls(why: &str) -> SdkError {
 }
 
 /// What stands around blocks of calls; `None` where the model has no way to write them.
-fn edges(parser: FunctionCallParser, tokenizer: &Tokenizer) -> Option<BlockEdges> {
+fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
     let (start, end) = parser.markers();
     let edges = BlockEdges { start: edge(start, tokenizer), end: edge(end, tokenizer) };
     let is_control = |edge: &Edge| matches!(edge, Edge::Control(_));
@@ -299,7 +307,7 @@ fn edges(parser: FunctionCallParser, tokenizer: &Tokenizer) -> Option<BlockEdges
     }
 }
 
-fn edge(spelling: &'static str, tokenizer: &Tokenizer) -> Edge {
+fn edge(spelling: &'static str, tokenizer: &ModelTokenizer) -> Edge {
     match tokenizer.control_ids(spelling) {
         [] => Edge::Text(spelling),
         ids => Edge::Control(ids.to_vec()),

@@ -34,7 +34,7 @@ use crate::model::{Model, PerSequence, Step};
 use crate::options::{GenerationOptions, Sampling};
 use crate::prompt::{Frame, PromptRenderer, Segment, questions};
 use crate::response::PromptReport;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::ModelTokenizer;
 
 use generate::{Generation, Progress};
 
@@ -47,7 +47,7 @@ pub use stream::{CancelHandle, ResponseStream};
 /// All that belongs to a loaded model.
 pub(crate) struct LoadedModel {
     pub(crate) model: Model,
-    pub(crate) tokenizer: Arc<Tokenizer>,
+    pub(crate) tokenizer: Arc<ModelTokenizer>,
     /// `None` for a model without a chat template: it completes prompts, but holds no conversations.
     pub(crate) renderer: Option<PromptRenderer>,
     pub(crate) context_size: usize,
@@ -61,12 +61,12 @@ pub(crate) struct LoadedModel {
 impl LoadedModel {
     pub(crate) fn new(
         model: Model,
-        tokenizer: Tokenizer,
+        tokenizer: ModelTokenizer,
         renderer: Option<PromptRenderer>,
         context_size: usize,
     ) -> Self {
         let tokenizer = Arc::new(tokenizer);
-        let vocabulary: Arc<dyn Vocabulary> = Arc::<Tokenizer>::clone(&tokenizer);
+        let vocabulary: Arc<dyn Vocabulary> = Arc::<ModelTokenizer>::clone(&tokenizer);
         Self {
             model,
             tokenizer,

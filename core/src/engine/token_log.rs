@@ -2,8 +2,8 @@
 //! later than that.
 
 use crate::options::GenerationOptions;
-use crate::response::{MessageResponse, Place, ScoredToken, TokenLogprob};
-use crate::tokenizer::{TokenText, Tokenizer};
+use crate::response::{MessageResponse, ReplySection, ScoredToken, TokenLogprob};
+use crate::tokenizer::{ModelTokenizer, TokenText};
 
 /// The tokens of one reply that are still to be told.
 pub(crate) struct TokenLog {
@@ -26,7 +26,7 @@ struct Waiting {
 /// Where the parser of a reply and the reply stand between two tokens.
 #[derive(Clone, Copy)]
 pub(crate) struct Standing {
-    pub(crate) place: Place,
+    pub(crate) place: ReplySection,
     /// Bytes that the parser collects or holds back.
     pub(crate) n_undecided: usize,
     /// Calls delivered.
@@ -55,7 +55,7 @@ impl TokenLog {
 
     /// Takes note of a token that is written and not yet parsed. `bytes` is what it adds to the text, where that is not
     /// what the token is by itself.
-    pub(crate) fn note(&mut self, token: u32, bytes: Option<&[u8]>, tokenizer: &Tokenizer) {
+    pub(crate) fn note(&mut self, token: u32, bytes: Option<&[u8]>, tokenizer: &ModelTokenizer) {
         let scored = Scores::new(&self.logits, self.spells_controls);
         let mut written = scored.token(token, tokenizer);
         if let Some(bytes) = bytes {
@@ -63,7 +63,7 @@ impl TokenLog {
             written.bytes = bytes.to_owned();
         }
         let alternatives = scored.best(self.n_alternatives).into_iter().map(|id| scored.token(id, tokenizer)).collect();
-        let logprob = TokenLogprob { token: written, place: Place::Text, alternatives };
+        let logprob = TokenLogprob { token: written, place: ReplySection::Text, alternatives };
         self.waiting.push(Waiting { start: self.n_decoded, logprob });
     }
 
@@ -73,12 +73,12 @@ impl TokenLog {
         let held_from = self.n_decoded.saturating_sub(before.n_undecided);
         self.n_decoded += n_bytes;
         let place = match (before.place, now.place) {
-            (Place::Calls, _) | (_, Place::Calls) => Place::Calls,
-            _ if before.n_calls < now.n_calls || has_left_out => Place::Calls,
-            (Place::Reasoning, _) | (_, Place::Reasoning) => Place::Reasoning,
-            (Place::Text, Place::Text) => Place::Text,
+            (ReplySection::Calls, _) | (_, ReplySection::Calls) => ReplySection::Calls,
+            _ if before.n_calls < now.n_calls || has_left_out => ReplySection::Calls,
+            (ReplySection::Reasoning, _) | (_, ReplySection::Reasoning) => ReplySection::Reasoning,
+            (ReplySection::Text, ReplySection::Text) => ReplySection::Text,
         };
-        if place != Place::Text {
+        if place != ReplySection::Text {
             // What was held back was the beginning of a marker.
             self.move_to(place, |waiting| held_from <= waiting.start);
         }
@@ -87,13 +87,13 @@ impl TokenLog {
 
     /// A block that was no calls is text, if it was given out as such.
     fn close_block(&mut self, before: Standing, now: Standing) {
-        let is_closed = before.place == Place::Calls && now.place != Place::Calls;
+        let is_closed = before.place == ReplySection::Calls && now.place != ReplySection::Calls;
         if is_closed && before.n_calls == now.n_calls && before.n_text < now.n_text {
-            self.move_to(Place::Text, |waiting| waiting.logprob.place == Place::Calls);
+            self.move_to(ReplySection::Text, |waiting| waiting.logprob.place == ReplySection::Calls);
         }
     }
 
-    fn move_to(&mut self, place: Place, is_moved: impl Fn(&Waiting) -> bool) {
+    fn move_to(&mut self, place: ReplySection, is_moved: impl Fn(&Waiting) -> bool) {
         let moved = self.waiting.iter_mut().filter(|waiting| is_moved(waiting));
         moved.for_each(|waiting| waiting.logprob.place = place);
     }
@@ -138,7 +138,7 @@ impl<'a> Scores<'a> {
         Self { logits, log_sum: best + sum.ln(), spells_controls }
     }
 
-    fn token(&self, id: u32, tokenizer: &Tokenizer) -> ScoredToken {
+    fn token(&self, id: u32, tokenizer: &ModelTokenizer) -> ScoredToken {
         let (text, bytes) = match tokenizer.text(id) {
             Some(TokenText::Bytes(bytes)) => (String::from_utf8_lossy(bytes).into_owned(), bytes.to_vec()),
             Some(TokenText::Control(spelling)) if self.spells_controls => {

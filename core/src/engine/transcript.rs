@@ -5,8 +5,8 @@ use crate::engine::token_log::{Standing, TokenLog};
 use crate::function::SdkFunction;
 use crate::options::{GenerationOptions, PositionalArguments, ToolChoice};
 use crate::parse::{Piece, ReplyEnd, ReplyParser};
-use crate::response::Place;
-use crate::tokenizer::{TokenText, Tokenizer, Utf8Pieces};
+use crate::response::ReplySection;
+use crate::tokenizer::{ModelTokenizer, TokenText, Utf8Pieces};
 
 /// What was made of the tokens so far.
 pub(crate) struct Transcript {
@@ -22,7 +22,7 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    pub(crate) fn new(options: GenerationOptions, tokenizer: &Tokenizer) -> Self {
+    pub(crate) fn new(options: GenerationOptions, tokenizer: &ModelTokenizer) -> Self {
         Self {
             pieces: tokenizer.pieces(),
             parser: ReplyParser::new(options.function_call_parser)
@@ -61,7 +61,7 @@ impl Transcript {
     }
 
     /// Where the reply stands now.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> ReplySection {
         self.parser.place()
     }
 
@@ -88,7 +88,7 @@ impl Transcript {
     }
 
     /// Takes down a token; returns the text that it made whole.
-    pub(crate) fn push(&mut self, token: u32, tokenizer: &Tokenizer) -> String {
+    pub(crate) fn push(&mut self, token: u32, tokenizer: &ModelTokenizer) -> String {
         let Some(token_text) = tokenizer.text(token) else { return String::new() };
         if let Some(log) = &mut self.log {
             let bytes = match token_text {

@@ -26,7 +26,7 @@ mod work;
 
 use crate::function::{Arguments, SdkFunction, Value};
 use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
-use crate::response::Place;
+use crate::response::ReplySection;
 use bare::BareList;
 use block::Block;
 use call_ids::CallIds;
@@ -194,10 +194,10 @@ impl ReplyParser {
     /// The same for a reply whose reasoning was opened by the prompt.
     ///
     /// ```
-    /// use causerie::{Place, ReplyParser};
+    /// use causerie::{ReplySection, ReplyParser};
     ///
     /// let parser = ReplyParser::new(Some(Default::default())).starting_in_reasoning();
-    /// assert_eq!(parser.place(), Place::Reasoning);
+    /// assert_eq!(parser.place(), ReplySection::Reasoning);
     /// ```
     pub fn starting_in_reasoning(self) -> Self {
         Self { state: State::Reasoning, ..self }
@@ -206,18 +206,18 @@ impl ReplyParser {
     /// Where the reply stands now.
     ///
     /// ```
-    /// use causerie::{Piece, Place, ReplyParser};
+    /// use causerie::{Piece, ReplySection, ReplyParser};
     ///
     /// let mut parser = ReplyParser::new(Some(Default::default()));
-    /// assert_eq!(parser.place(), Place::Text);
+    /// assert_eq!(parser.place(), ReplySection::Text);
     /// parser.push(Piece::Text("<think>"), &mut |_| {});
-    /// assert_eq!(parser.place(), Place::Reasoning);
+    /// assert_eq!(parser.place(), ReplySection::Reasoning);
     /// ```
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> ReplySection {
         match self.state {
-            State::Text | State::Echo(_) | State::Bare(_) => Place::Text,
-            State::Reasoning => Place::Reasoning,
-            State::Block(_) => Place::Calls,
+            State::Text | State::Echo(_) | State::Bare(_) => ReplySection::Text,
+            State::Reasoning => ReplySection::Reasoning,
+            State::Block(_) => ReplySection::Calls,
         }
     }
 

@@ -36,7 +36,7 @@ use crate::model::{Act, Model, Script};
 use crate::options::LoadOptions;
 use crate::prompt::PromptRenderer;
 use crate::runner::ModelRunner;
-use crate::tokenizer::{TokenText, Tokenizer};
+use crate::tokenizer::{ModelTokenizer, TokenText};
 
 /// Prompts and replies look as LFM2's do.
 const TEMPLATE: &str = include_str!("template.jinja");
@@ -127,7 +127,7 @@ impl ScriptedModel {
             // Tokens that are never said.
             Some(Step::Do(_)) | None => TokenText::Bytes(Box::default()),
         });
-        let (tokenizer, first_id) = Tokenizer::scripted(said)?;
+        let (tokenizer, first_id) = ModelTokenizer::scripted(said)?;
         let act = |step: &Step| match step {
             Step::Say(_) => Act::Say,
             Step::Do(act) => act.clone(),

@@ -49,7 +49,7 @@ const TURN_ENDS: [&str; 11] = [
 const LONGEST_TOKEN: usize = 4096;
 
 /// Encodes and decodes for one model.
-pub(crate) struct Tokenizer {
+pub(crate) struct ModelTokenizer {
     encoder: tokenizers::Tokenizer,
     /// Cuts text into words behind the first control token, where that is another way than at the beginning.
     later_splitter: Option<PreTokenizerWrapper>,
@@ -89,7 +89,7 @@ struct Parts {
     templates: Option<TemplateSources>,
 }
 
-impl Tokenizer {
+impl ModelTokenizer {
     /// The tokenizer of a model, and the sources of its chat templates if it has any.
     pub(crate) fn load(weights: &Weights) -> Result<(Self, Option<TemplateSources>)> {
         let parts = match weights {
@@ -279,7 +279,7 @@ impl Tokenizer {
     }
 }
 
-impl Vocabulary for Tokenizer {
+impl Vocabulary for ModelTokenizer {
     fn words(&self) -> Vec<Word<'_>> {
         let words = self.texts.iter().map(|text| match text {
             TokenText::Bytes(bytes) => Word::Text(bytes),

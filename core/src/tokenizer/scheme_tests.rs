@@ -51,18 +51,18 @@ impl Long {
     }
 }
 
-fn from_gguf(name: &str) -> Option<Tokenizer> {
+fn from_gguf(name: &str) -> Option<ModelTokenizer> {
     let bytes = std::fs::read(tests_folder().join(format!("fixtures/tokenizers/{name}.gguf"))).ok()?;
-    Some(Tokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).unwrap().0)
+    Some(ModelTokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).unwrap().0)
 }
 
-fn from_json(name: &str) -> Tokenizer {
+fn from_json(name: &str) -> ModelTokenizer {
     let json = std::fs::read_to_string(tests_folder().join(format!("fixtures/tokenizers/{name}.json"))).unwrap();
-    Tokenizer::from_json(&json).unwrap()
+    ModelTokenizer::from_json(&json).unwrap()
 }
 
 /// Looks at every tokenizer, from both forms of file where there are two.
-fn with_all(check: impl Fn(&str, &Tokenizer, &Record, &[String])) {
+fn with_all(check: impl Fn(&str, &ModelTokenizer, &Record, &[String])) {
     let golden = std::fs::read(tests_folder().join("golden/tokenizers.json")).unwrap();
     let Golden { texts, tokenizers } = serde_json::from_slice(&golden).unwrap();
     assert_eq!(tokenizers.len(), 10);
@@ -79,7 +79,7 @@ fn text(text: &str) -> [Segment; 1] {
 }
 
 /// The text of tokens, as a reply streams it.
-fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+fn decoded(tokenizer: &ModelTokenizer, ids: &[u32]) -> String {
     let mut pieces = tokenizer.pieces();
     let mut text = String::new();
     for id in ids {

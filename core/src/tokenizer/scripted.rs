@@ -5,7 +5,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::error::Result;
 use crate::tokenizer::bytes::Spelling;
-use crate::tokenizer::{Parts, TokenText, Tokenizer, guarded};
+use crate::tokenizer::{ModelTokenizer, Parts, TokenText, guarded};
 
 const BOS: &str = "<|startoftext|>";
 const END: &str = "<|im_end|>";
@@ -22,7 +22,7 @@ const CONTROL: [&str; 9] = [
     "<|tool_response_end|>",
 ];
 
-impl Tokenizer {
+impl ModelTokenizer {
     /// A tokenizer whose last tokens, from the id that is returned on, are what a script says. Text of prompts is single
     /// bytes.
     pub(crate) fn scripted(said: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {

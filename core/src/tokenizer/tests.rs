@@ -27,9 +27,9 @@ fn golden() -> Golden {
     serde_json::from_slice(&std::fs::read(tests_folder().join("golden/tokens.json")).unwrap()).unwrap()
 }
 
-fn load(model: &str) -> (Tokenizer, Option<TemplateSources>) {
+fn load(model: &str) -> (ModelTokenizer, Option<TemplateSources>) {
     let path = tests_folder().join("fixtures/models").join(model);
-    Tokenizer::load(&Weights::open(path.to_str().unwrap()).unwrap()).unwrap()
+    ModelTokenizer::load(&Weights::open(path.to_str().unwrap()).unwrap()).unwrap()
 }
 
 const FORMS: [&str; 3] = ["lfm2-f32.gguf", "lfm2-hf", "lfm2-hf-sharded"];
@@ -92,7 +92,7 @@ fn settings_of_training_neither_cut_nor_fill_a_prompt() {
         "pad_token": "<|pad|>"
     });
     std::fs::write(folder.join("tokenizer.json"), json.to_string()).unwrap();
-    let (tokenizer, _) = Tokenizer::load(&Weights::open(folder.to_str().unwrap()).unwrap()).unwrap();
+    let (tokenizer, _) = ModelTokenizer::load(&Weights::open(folder.to_str().unwrap()).unwrap()).unwrap();
     let text = [Segment::Text("What is the weather in Lisbon today?".into())];
     assert_eq!(tokenizer.encode(&text).unwrap(), load("lfm2-hf").0.encode(&text).unwrap());
     std::fs::remove_dir_all(folder).unwrap();
@@ -134,7 +134,7 @@ fn replaced(mut bytes: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 
 #[track_caller]
 fn check_refused(bytes: Vec<u8>, expect: &str) {
-    let err = Tokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).err().unwrap();
+    let err = ModelTokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).err().unwrap();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
     assert!(err.to_string().contains(expect), "{err}");
 }
@@ -191,7 +191,7 @@ const MERGES_TO_CONTROL: &str = r#"{
 #[test]
 fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
     let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[], None).unwrap();
-    let (tokenizer, _) = Tokenizer::of(parts).unwrap();
+    let (tokenizer, _) = ModelTokenizer::of(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }
@@ -211,7 +211,7 @@ fn an_added_token_that_is_spelled_as_control_tokens_are_is_one() {
     let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
     let config = serde_json::json!({"bos_token_id": 4});
     let parts = folder::parts(&json.to_string(), &settings, &[&config], None).unwrap();
-    let (tokenizer, _) = Tokenizer::of(parts).unwrap();
+    let (tokenizer, _) = ModelTokenizer::of(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
     // The end that is stated, though it is not the first; no beginning, as the tokenizer says.

@@ -4039,7 +4039,7 @@ public struct TokenLogprob: Equatable, Hashable {
     /**
      * What it belongs to. Markers around reasoning and calls belong to those.
      */
-    public var place: Place
+    public var place: ReplySection
     /**
      * The most probable tokens in its place, the best first, as many as were asked for.
      */
@@ -4053,7 +4053,7 @@ public struct TokenLogprob: Equatable, Hashable {
          */token: ScoredToken,
         /**
          * What it belongs to. Markers around reasoning and calls belong to those.
-         */place: Place,
+         */place: ReplySection,
         /**
          * The most probable tokens in its place, the best first, as many as were asked for.
          */alternatives: [ScoredToken]) {
@@ -4079,14 +4079,14 @@ public struct FfiConverterTypeTokenLogprob: FfiConverterRustBuffer {
         return
             try TokenLogprob(
                 token: FfiConverterTypeScoredToken.read(from: &buf),
-                place: FfiConverterTypePlace.read(from: &buf),
+                place: FfiConverterTypeReplySection.read(from: &buf),
                 alternatives: FfiConverterSequenceTypeScoredToken.read(from: &buf)
         )
     }
 
     public static func write(_ value: TokenLogprob, into buf: inout [UInt8]) {
         FfiConverterTypeScoredToken.write(value.token, into: &buf)
-        FfiConverterTypePlace.write(value.place, into: &buf)
+        FfiConverterTypeReplySection.write(value.place, into: &buf)
         FfiConverterSequenceTypeScoredToken.write(value.alternatives, into: &buf)
     }
 }
@@ -5178,7 +5178,7 @@ public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
  * Where in a reply something stands.
  */
 
-public enum Place: Equatable, Hashable {
+public enum ReplySection: Equatable, Hashable {
 
     /**
      * In text.
@@ -5200,16 +5200,16 @@ public enum Place: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension Place: Sendable {}
+extension ReplySection: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypePlace: FfiConverterRustBuffer {
-    typealias SwiftType = Place
+public struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
+    typealias SwiftType = ReplySection
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Place {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReplySection {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
@@ -5223,7 +5223,7 @@ public struct FfiConverterTypePlace: FfiConverterRustBuffer {
         }
     }
 
-    public static func write(_ value: Place, into buf: inout [UInt8]) {
+    public static func write(_ value: ReplySection, into buf: inout [UInt8]) {
         switch value {
 
 
@@ -5246,15 +5246,15 @@ public struct FfiConverterTypePlace: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePlace_lift(_ buf: RustBuffer) throws -> Place {
-    return try FfiConverterTypePlace.lift(buf)
+public func FfiConverterTypePlace_lift(_ buf: RustBuffer) throws -> ReplySection {
+    return try FfiConverterTypeReplySection.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypePlace_lower(_ value: Place) -> RustBuffer {
-    return FfiConverterTypePlace.lower(value)
+public func FfiConverterTypePlace_lower(_ value: ReplySection) -> RustBuffer {
+    return FfiConverterTypeReplySection.lower(value)
 }
 
 

@@ -1,6 +1,6 @@
 //! How likely the tokens of a text were, in the forms that clients know.
 
-use causerie::{MessageResponse, Place, ScoredToken, TokenLogprob};
+use causerie::{MessageResponse, ReplySection, ScoredToken, TokenLogprob};
 use serde_json::{Map, Value as Json, json};
 
 /// What stands for a probability of nothing: JSON has no infinity.
@@ -24,9 +24,9 @@ impl Logprobs {
     pub(super) fn take_from(&mut self, event: &MessageResponse) {
         if let MessageResponse::Logprobs(tokens) = event {
             let is_text = |token: &&TokenLogprob| match token.place {
-                Place::Text => true,
-                Place::Reasoning => false,
-                Place::Calls => !self.has_functions,
+                ReplySection::Text => true,
+                ReplySection::Reasoning => false,
+                ReplySection::Calls => !self.has_functions,
             };
             let tokens = tokens.iter().filter(|token| !token.token.bytes.is_empty());
             self.waiting.extend(tokens.filter(is_text).cloned());
@@ -127,7 +127,7 @@ mod tests {
     fn written(text: &[u8]) -> TokenLogprob {
         TokenLogprob {
             token: token(text, -1.0),
-            place: Place::Text,
+            place: ReplySection::Text,
             alternatives: vec![token(b"x", f64::NEG_INFINITY)],
         }
     }

@@ -5366,7 +5366,7 @@ data class TokenLogprob (
     /**
      * What it belongs to. Markers around reasoning and calls belong to those.
      */
-    val `place`: Place
+    val `place`: ReplySection
     ,
     /**
      * The most probable tokens in its place, the best first, as many as were asked for.
@@ -5389,20 +5389,20 @@ public object FfiConverterTypeTokenLogprob: FfiConverterRustBuffer<TokenLogprob>
     override fun read(buf: ByteBuffer): TokenLogprob {
         return TokenLogprob(
             FfiConverterTypeScoredToken.read(buf),
-            FfiConverterTypePlace.read(buf),
+            FfiConverterTypeReplySection.read(buf),
             FfiConverterSequenceTypeScoredToken.read(buf),
         )
     }
 
     override fun allocationSize(value: TokenLogprob) = (
             FfiConverterTypeScoredToken.allocationSize(value.`token`) +
-            FfiConverterTypePlace.allocationSize(value.`place`) +
+            FfiConverterTypeReplySection.allocationSize(value.`place`) +
             FfiConverterSequenceTypeScoredToken.allocationSize(value.`alternatives`)
     )
 
     override fun write(value: TokenLogprob, buf: ByteBuffer) {
             FfiConverterTypeScoredToken.write(value.`token`, buf)
-            FfiConverterTypePlace.write(value.`place`, buf)
+            FfiConverterTypeReplySection.write(value.`place`, buf)
             FfiConverterSequenceTypeScoredToken.write(value.`alternatives`, buf)
     }
 }
@@ -6576,7 +6576,7 @@ public object FfiConverterTypeOnCancel: FfiConverterRustBuffer<OnCancel> {
  * Where in a reply something stands.
  */
 
-enum class Place {
+enum class ReplySection {
 
     /**
      * In text.
@@ -6601,18 +6601,18 @@ enum class Place {
 /**
  * @suppress
  */
-public object FfiConverterTypePlace: FfiConverterRustBuffer<Place> {
+public object FfiConverterTypeReplySection: FfiConverterRustBuffer<ReplySection> {
     override fun read(buf: ByteBuffer) = try {
 
-        Place.entries[buf.getInt() - 1]
+        ReplySection.entries[buf.getInt() - 1]
 
     } catch (e: IndexOutOfBoundsException) {
         throw RuntimeException("invalid enum value, something is very wrong!!", e)
     }
 
-    override fun allocationSize(value: Place) = 4UL
+    override fun allocationSize(value: ReplySection) = 4UL
 
-    override fun write(value: Place, buf: ByteBuffer) {
+    override fun write(value: ReplySection, buf: ByteBuffer) {
         buf.putInt(value.ordinal + 1)
     }
 }
