@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::engine::Guide;
+use crate::engine::ReplyConstraint;
 use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::options::GenerationOptions;
@@ -24,7 +24,7 @@ pub fn mask_times(
     options: &GenerationOptions,
 ) -> Result<Vec<Duration>> {
     let loaded = runner.engine().loaded()?;
-    let mut guide = Guide::new(&loaded, options, functions, false)?;
+    let mut constraint = ReplyConstraint::new(&loaded, options, functions, false)?;
     let mut sampler = Sampler::new(
         options.sampling(&Default::default()),
         options.logit_bias.clone(),
@@ -33,19 +33,20 @@ pub fn mask_times(
     let mut unread = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call.".to_owned())])?;
     let (mut state, mut logits, mut times, mut n_written) = (loaded.model.start()?, Vec::new(), Vec::new(), 0);
     // Once nothing is followed any more, the reply is over.
-    while n_written < options.max_tokens.unwrap_or(1000) && (n_written == 0 || guide.is_following()) {
+    while n_written < options.max_tokens.unwrap_or(1000) && (n_written == 0 || constraint.is_following()) {
         loaded.model.forward_one(&unread, &mut state, &mut logits)?;
         logits.truncate(loaded.tokenizer.n_tokens());
-        unread = guide.forced(ReplySection::Text);
+        unread = constraint.forced(ReplySection::Text);
         if unread.is_empty() {
             let begun = Instant::now();
-            guide.mask(ReplySection::Text, &mut logits);
+            constraint.mask(ReplySection::Text, &mut logits);
             times.push(begun.elapsed());
             unread.extend(
-                sampler.pick(&mut logits, |token| guide.allows(token, "", ReplySection::Text, &loaded.tokenizer))?,
+                sampler
+                    .pick(&mut logits, |token| constraint.allows(token, "", ReplySection::Text, &loaded.tokenizer))?,
             );
         }
-        unread.iter().for_each(|token| guide.take(*token));
+        unread.iter().for_each(|token| constraint.take(*token));
         n_written += unread.len();
     }
     Ok(times)

@@ -11,7 +11,8 @@ use std::thread::{self, Thread};
 use jiff::Zoned;
 
 use crate::engine::{
-    Engine, Guide, Listener, LoadedModel, Outlet, Owner, PrefixCache, Prepare, Prepared, Request, ResponseStream,
+    Engine, EventSender, Listener, LoadedModel, Owner, PrefixCache, Prepare, Prepared, ReplyConstraint, Request,
+    ResponseStream,
 };
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
@@ -197,7 +198,7 @@ impl ModelRunner {
     /// ```
     pub fn complete(&self, prompt: impl Into<Prompt>, options: GenerationOptions) -> ResponseStream {
         let (runner, prompt) = (self.clone(), prompt.into());
-        ResponseStream::new(move |outlet| {
+        ResponseStream::new(move |sender| {
             let tokens = match prompt {
                 Prompt::Text(text) => {
                     runner.loaded()?.check_length(text.len())?;
@@ -209,19 +210,19 @@ impl ModelRunner {
             let prepare: Prepare = Box::new(move |loaded| {
                 let tokens = tokens.take()?;
                 Some(loaded.check_prompt(&tokens).and_then(|()| {
-                    let guide = Guide::new(loaded, &asked, &[], false)?;
+                    let constraint = ReplyConstraint::new(loaded, &asked, &[], false)?;
                     Ok(Prepared {
                         in_reasoning: false,
                         continues_text: loaded.tokenizer.ends_in_text(&tokens),
                         owner: Owner::default(),
                         functions: Vec::new(),
-                        guide,
+                        constraint,
                         report: PromptReport::default(),
                         tokens,
                     })
                 }))
             });
-            runner.submit(prepare, options, Box::new(|_| {}), outlet)
+            runner.submit(prepare, options, Box::new(|_| {}), sender)
         })
     }
 
@@ -374,14 +375,14 @@ impl ModelRunner {
         prepare: Prepare,
         options: GenerationOptions,
         listener: Listener,
-        outlet: Outlet,
+        sender: EventSender,
     ) -> Result<Thread> {
         options.check()?;
         let next_seed = self.inner.next_seed.as_ref().map(|next| next.fetch_add(1, Ordering::Relaxed));
         let options = GenerationOptions { seed: options.seed.or(next_seed), ..options };
         let sampling = options.sampling(&self.inner.defaults);
         let engine = &self.inner.engine;
-        engine.submit(Request { prepare, options, sampling, listener }, outlet)?;
+        engine.submit(Request { prepare, options, sampling, listener }, sender)?;
         Ok(engine.thread())
     }
 }

@@ -1,5 +1,5 @@
-//! Replies are the same whether what is certain or guessed is read along with the token before it: alone and beside
-//! others, with calls that are constrained and that are not, greedy and seeded.
+//! Replies are the same with and without forced tokens and drafts computed in one step with the token before them: alone
+//! and beside others, with constrained and unconstrained calls, greedy and seeded.
 
 use std::thread;
 
@@ -49,7 +49,7 @@ fn cases() -> Vec<(&'static str, GenerationOptions)> {
     cases
 }
 
-/// A reply, and what follows on a result, or on another question where nothing was called.
+/// A reply, and the reply to a result, or to another question if no function was called.
 fn replies(runner: &ModelRunner, (question, options): (&str, GenerationOptions)) -> [Completion; 2] {
     let conversation = chat(runner);
     let reply = |message| match conversation.generate_response(message, options.clone()).last() {
@@ -65,7 +65,7 @@ fn replies(runner: &ModelRunner, (question, options): (&str, GenerationOptions))
 }
 
 #[test]
-fn replies_do_not_depend_on_what_is_read_ahead_alone_nor_beside_others() {
+fn replies_do_not_depend_on_drafts_alone_nor_beside_others() {
     let (ahead, not) = (runner(true), runner(false));
     let expect: Vec<_> = cases().into_iter().map(|case| replies(&not, case)).collect();
     let alone: Vec<_> = cases().into_iter().map(|case| replies(&ahead, case)).collect();
@@ -73,7 +73,7 @@ fn replies_do_not_depend_on_what_is_read_ahead_alone_nor_beside_others() {
         let begun: Vec<_> = cases().into_iter().map(|case| scope.spawn(|| replies(&ahead, case))).collect();
         begun.into_iter().map(|reply| reply.join().unwrap()).collect()
     });
-    let mut n_right = 0;
+    let mut n_accepted = 0;
     for (case, expect) in expect.iter().flatten().enumerate() {
         assert_eq!((expect.stats.drafted_tokens, expect.stats.accepted_draft_tokens), (0, 0));
         for ahead in [&alone, &together].map(|replies| &replies[case / 2][case % 2]) {
@@ -82,8 +82,8 @@ fn replies_do_not_depend_on_what_is_read_ahead_alone_nor_beside_others() {
             assert_eq!(ahead.stats.completion_tokens, expect.stats.completion_tokens, "reply {case}");
             assert_eq!(ahead.stats.forced_tokens, expect.stats.forced_tokens, "reply {case}");
             assert!(ahead.stats.accepted_draft_tokens <= ahead.stats.drafted_tokens, "reply {case}");
-            n_right += ahead.stats.accepted_draft_tokens;
+            n_accepted += ahead.stats.accepted_draft_tokens;
         }
     }
-    assert!(50 < n_right, "{n_right} guesses were right, too few for a test");
+    assert!(50 < n_accepted, "{n_accepted} draft tokens were accepted, too few for a test");
 }

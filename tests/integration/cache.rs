@@ -1,5 +1,5 @@
-//! What a prompt need not read again, because a sequence before began in the same way. Counts are exact: they are the
-//! tokens of the messages in common.
+//! The prefix cache: prompt tokens that are not prefilled again, because an earlier sequence began with them. The counts
+//! are exact: the tokens of the messages in common.
 
 use causerie::{
     ChatMessage, Completion, Conversation, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, SdkFunction,
@@ -31,7 +31,7 @@ fn with_function(runner: &ModelRunner) -> Conversation {
 }
 
 #[test]
-fn conversations_with_the_same_functions_read_them_once() {
+fn conversations_with_the_same_functions_prefill_them_once() {
     let runner = runner();
     assert_eq!(ask(&with_function(&runner), "What time is it?").stats.cached_prompt_tokens, 0);
     let (warm, cold) = (with_function(&runner), with_function(&self::runner()));
@@ -41,9 +41,10 @@ fn conversations_with_the_same_functions_read_them_once() {
     assert_eq!(warm.full_message, cold.full_message);
 }
 
-/// The last reply is written otherwise in the next prompt than the model wrote it, and a state of this model cannot be cut.
+/// The next prompt renders the last reply differently from what the model generated, and a state of this model cannot be
+/// cut.
 #[test]
-fn a_conversation_larger_than_the_cache_is_read_once() {
+fn a_conversation_larger_than_the_cache_is_prefilled_once() {
     let cached = |cache_bytes| {
         let options = LoadOptions { cache_bytes, ..Default::default() };
         let runner = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), options).unwrap();
@@ -64,10 +65,10 @@ fn histories_that_part_share_what_came_before() {
     let mut history = conversation.history();
     let asked = count(&runner, &history[..2]);
     history.truncate(1);
-    // The same question again, for another answer: only the beginning of the model's turn is read.
+    // The same question again, for another answer: only the generation prompt is prefilled.
     let again = runner.create_conversation_from_history(history.clone());
     assert_eq!(ask(&again, question).stats.cached_prompt_tokens, asked);
-    // Another question: the functions are known.
+    // Another question: the functions are cached.
     let other = runner.create_conversation_from_history(history.clone());
     assert_eq!(ask(&other, "Where is it?").stats.cached_prompt_tokens, count(&runner, &history));
 }

@@ -136,7 +136,7 @@ fn a_required_call_comes_first() {
         |name: &str| GenerationOptions { tool_choice: ToolChoice::Function(name.to_owned()), ..Default::default() };
     assert_eq!(script(call("[ping()]"), named("ping")), r#"ToolCalls "" ping"#);
     assert!(script(call("[ping()]"), named("get_weather")).starts_with("Constraint"));
-    assert_eq!(script("".into(), named("pong")), r#"tool_choice names "pong", which is not offered"#);
+    assert_eq!(script("".into(), named("pong")), r#"tool_choice must name offered functions, found "pong""#);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn functions_that_are_not_allowed_are_not_called_or_flagged() {
     assert!(script(other(), allowed(typed())).starts_with("Constraint"));
     assert_eq!(script(other(), allowed(GenerationOptions::default())), r#"ToolCalls "" get_weather!tool_not_allowed"#);
     let unknown = GenerationOptions { allowed_tools: Some(vec!["pong".to_owned()]), ..Default::default() };
-    assert_eq!(script("".into(), unknown), r#"allowed_tools names "pong", which is not offered"#);
+    assert_eq!(script("".into(), unknown), r#"allowed_tools must name offered functions, found "pong""#);
 }
 
 #[test]

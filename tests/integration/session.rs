@@ -22,16 +22,16 @@ fn ask(conversation: &Conversation, text: &str) -> Completion {
     }
 }
 
-/// A file of this test's own, gone with it.
-struct Place(PathBuf);
+/// A temporary session file, removed when it is dropped.
+struct SessionFile(PathBuf);
 
-impl Place {
+impl SessionFile {
     fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("causerie-{}-{name}.session", std::process::id())))
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
@@ -44,86 +44,86 @@ fn conversation(runner: &ModelRunner) -> Conversation {
     conversation
 }
 
-fn fault(runner: &ModelRunner, place: &Place) -> ErrorKind {
-    runner.restore_session(&place.0).unwrap_err().kind()
+fn fault(runner: &ModelRunner, file: &SessionFile) -> ErrorKind {
+    runner.restore_session(&file.0).unwrap_err().kind()
 }
 
 #[test]
-fn a_restored_conversation_goes_on_where_it_was_and_reads_only_what_is_new() {
-    let place = Place::new("cache");
+fn a_restored_conversation_goes_on_where_it_was_and_prefills_only_new_tokens() {
+    let file = SessionFile::new("cache");
     let saved = conversation(&runner());
-    saved.save_session(&place.0, true).unwrap();
+    saved.save_session(&file.0, true).unwrap();
     let fresh = runner();
-    let restored = fresh.restore_session(&place.0).unwrap();
+    let restored = fresh.restore_session(&file.0).unwrap();
     assert_eq!(restored.history(), saved.history());
     let (expect, found) = (ask(&saved, "And now?"), ask(&restored, "And now?"));
     assert_eq!(found.full_message, expect.full_message);
     assert_eq!(found.stats.prompt_tokens, expect.stats.prompt_tokens);
     let system = fresh.prompt_tokens(&restored.history()[..1], false).unwrap().len();
-    assert!(system < found.stats.cached_prompt_tokens, "more than the functions was known: {:?}", found.stats);
+    assert!(system < found.stats.cached_prompt_tokens, "more than the functions was cached: {:?}", found.stats);
 }
 
 /// A file can hold a cache of another text than its own, with a checksum that fits.
 #[test]
 fn a_cache_from_a_file_serves_its_own_conversation_and_no_other() {
-    let place = Place::new("owner");
-    conversation(&runner()).save_session(&place.0, true).unwrap();
+    let file = SessionFile::new("owner");
+    conversation(&runner()).save_session(&file.0, true).unwrap();
     let fresh = runner();
-    let restored = fresh.restore_session(&place.0).unwrap();
+    let restored = fresh.restore_session(&file.0).unwrap();
     let other = fresh.create_conversation_from_history(restored.history());
     let (kept, expect) = (restored.fork(), ask(&restored, "And now?"));
     assert!(0 < expect.stats.cached_prompt_tokens);
     let (own, others) = (ask(&kept, "And now?"), ask(&other, "And now?"));
     assert!(expect.stats.cached_prompt_tokens <= own.stats.cached_prompt_tokens, "{:?}", own.stats);
     assert_eq!((others.stats.cached_prompt_tokens, others.full_message), (0, expect.full_message));
-    // Saved again, it brings what it has read along.
-    restored.save_session(&place.0, true).unwrap();
-    assert!(0 < ask(&runner().restore_session(&place.0).unwrap(), "And then?").stats.cached_prompt_tokens);
+    // A session that is saved again keeps its cache.
+    restored.save_session(&file.0, true).unwrap();
+    assert!(0 < ask(&runner().restore_session(&file.0).unwrap(), "And then?").stats.cached_prompt_tokens);
 }
 
 #[test]
-fn without_a_cache_the_history_is_read_anew() {
-    let place = Place::new("plain");
+fn without_a_cache_the_history_is_prefilled_again() {
+    let file = SessionFile::new("plain");
     let saved = conversation(&runner());
-    saved.save_session(&place.0, false).unwrap();
-    let found = ask(&runner().restore_session(&place.0).unwrap(), "And now?");
+    saved.save_session(&file.0, false).unwrap();
+    let found = ask(&runner().restore_session(&file.0).unwrap(), "And now?");
     assert_eq!((found.stats.cached_prompt_tokens, found.full_message), (0, ask(&saved, "And now?").full_message));
 }
 
 #[test]
-fn a_cache_of_other_weights_is_left_aside() {
-    let place = Place::new("weights");
-    conversation(&runner()).save_session(&place.0, true).unwrap();
-    // The same tokenizer and template, other numbers.
+fn a_cache_of_other_weights_is_ignored() {
+    let file = SessionFile::new("weights");
+    conversation(&runner()).save_session(&file.0, true).unwrap();
+    // The same tokenizer and template, other weights.
     let other = ModelRunner::load(&fixture("models/lfm2-q4_0.gguf")).unwrap();
-    let restored = other.restore_session(&place.0).unwrap();
+    let restored = other.restore_session(&file.0).unwrap();
     assert_eq!(ask(&restored, "And now?").stats.cached_prompt_tokens, 0);
 }
 
 #[test]
-fn what_is_no_session_of_this_model_is_refused() {
-    let place = Place::new("faults");
+fn files_that_are_not_sessions_of_this_model_are_refused() {
+    let file = SessionFile::new("faults");
     let runner = runner();
-    assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::File));
-    conversation(&runner).save_session(&place.0, true).unwrap();
-    let whole = fs::read(&place.0).unwrap();
+    assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::File));
+    conversation(&runner).save_session(&file.0, true).unwrap();
+    let whole = fs::read(&file.0).unwrap();
 
     let demo = ModelRunner::load(&repository("models/demo.gguf")).unwrap();
-    assert_eq!(fault(&demo, &place), ErrorKind::Session(SessionFault::Model));
+    assert_eq!(fault(&demo, &file), ErrorKind::Session(SessionFault::Model));
     for n_bytes in (0..whole.len()).step_by(whole.len() / 50) {
-        fs::write(&place.0, &whole[..n_bytes]).unwrap();
-        assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::Corrupt), "cut at {n_bytes}");
+        fs::write(&file.0, &whole[..n_bytes]).unwrap();
+        assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::Corrupt), "cut at {n_bytes}");
     }
     for at in (12..whole.len()).step_by(whole.len() / 50) {
         let mut bent = whole.clone();
         bent[at] ^= 1;
-        fs::write(&place.0, bent).unwrap();
-        assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::Corrupt), "bent at {at}");
+        fs::write(&file.0, bent).unwrap();
+        assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::Corrupt), "bent at {at}");
     }
     let mut later = whole;
     later[8] = 9;
-    fs::write(&place.0, later).unwrap();
-    assert_eq!(fault(&runner, &place), ErrorKind::Session(SessionFault::Version));
+    fs::write(&file.0, later).unwrap();
+    assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::Version));
     let nowhere = std::path::Path::new("/nowhere/at/all.session");
     let err = conversation(&runner).save_session(nowhere, false).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::Session(SessionFault::File));

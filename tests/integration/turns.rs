@@ -1,4 +1,4 @@
-//! Whose turn it is, and what a turn leaves behind.
+//! The order of a conversation's replies, and what each leaves in the history.
 
 use std::time::Duration;
 
@@ -203,9 +203,9 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     assert_eq!(plan.tokens_before, conversation.prompt_token_count().unwrap());
 }
 
-/// A chat that goes on for ever leaves out the same turns for a while, so that what was read serves the next turns.
+/// A chat that goes on for ever leaves out the same turns for a while, so that the cached state serves the next turns.
 #[test]
-fn a_sliding_history_is_seldom_read_from_the_beginning() {
+fn a_sliding_history_is_seldom_prefilled_from_the_beginning() {
     let runner = runner();
     let conversation = long(&runner, 120);
     let options =

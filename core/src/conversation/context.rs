@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use jiff::Zoned;
 
-use crate::engine::{Guide, LoadedModel, Owner, Prepared};
+use crate::engine::{LoadedModel, Owner, Prepared, ReplyConstraint};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
@@ -13,12 +13,12 @@ use crate::options::{ContextPolicy, GenerationOptions};
 use crate::prompt::{Frame, LONGEST_PROMPT, Segment, joined};
 use crate::response::PromptReport;
 
-/// Tokens that a prompt which leaves turns out keeps free for the reply, when no maximum is given.
-const REPLY_ROOM: usize = 256;
-/// Characters that stay of a result that is cut short.
+/// Tokens kept free for the reply when turns are left out and the options set no maximum.
+const REPLY_BUDGET: usize = 256;
+/// Characters kept of a result that is cut short.
 const SHRUNK_RESULT: usize = 64;
 
-/// What a prompt leaves out of a history.
+/// The parts of a history that a prompt leaves out.
 ///
 /// ```
 /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -29,24 +29,24 @@ const SHRUNK_RESULT: usize = 64;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextPlan {
-    /// Tokens of the whole history; of one many times longer than the context, what it has at least.
+    /// Tokens of the whole history; a lower bound if it is many times longer than the context.
     pub tokens_before: usize,
-    /// Tokens of what the model would read.
+    /// Tokens of the prompt.
     pub tokens_after: usize,
-    /// Messages left out, by their place in the history.
+    /// Indices in the history of the messages left out.
     pub dropped_messages: Vec<usize>,
-    /// Results of functions cut short, by their place in the history.
+    /// Indices in the history of the function results cut short.
     pub shrunk_messages: Vec<usize>,
 }
 
-/// How a history is seen by the model.
-pub(super) struct Window {
+/// Makes prompts from a history, as the options ask.
+pub(super) struct ContextWindow {
     options: GenerationOptions,
     now: Zoned,
     owner: Owner,
 }
 
-impl Window {
+impl ContextWindow {
     pub(super) fn new(options: &GenerationOptions, now: Zoned, owner: Owner) -> Self {
         Self { options: options.clone(), now, owner }
     }
@@ -60,76 +60,72 @@ impl Window {
             miscounted_results: miscounted_results(history),
         };
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
-        let guide = Guide::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
-        let (Prompt { tokens, in_reasoning }, owner) = (prompt, self.owner);
-        Ok(Prepared { tokens, in_reasoning, continues_text: false, owner, functions, guide, report })
+        let constraint = ReplyConstraint::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
+        let (RenderedPrompt { tokens, in_reasoning }, owner) = (prompt, self.owner);
+        Ok(Prepared { tokens, in_reasoning, continues_text: false, owner, functions, constraint, report })
     }
 
-    /// The token ids of messages, and of the beginning of the model's turn.
+    /// The token ids of messages and of the generation prompt.
     pub(super) fn tokens(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Vec<u32>> {
-        Ok(self.read(loaded, messages)?.tokens)
+        Ok(self.render_up_to(loaded, messages, |_| Ok(()))?.tokens)
     }
 
-    fn read(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
-        self.read_up_to(loaded, messages, |_| Ok(()))
-    }
-
-    /// The prompt for messages that may be far too long for the context, which is found out before they are tokens.
-    fn read_bounded(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Prompt> {
+    /// The prompt for messages that may be far too long for the context, which is checked before they are tokenised.
+    fn render_bounded(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<RenderedPrompt> {
         let n_bytes = messages.iter().map(n_bytes).sum();
-        // Templates are not run on more than they can print.
+        // A template is not run on more text than it can print.
         if LONGEST_PROMPT < n_bytes {
             loaded.check_length(n_bytes)?;
         }
-        self.read_up_to(loaded, messages, |segments| {
+        self.render_up_to(loaded, messages, |segments| {
             loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())
         })
     }
 
-    fn read_up_to(
+    fn render_up_to(
         &self,
         loaded: &LoadedModel,
         messages: &[ChatMessage],
         check: impl Fn(&[Segment]) -> Result<()>,
-    ) -> Result<Prompt> {
+    ) -> Result<RenderedPrompt> {
         let frame = Frame {
             add_generation_prompt: true,
             enable_thinking: Some(self.options.enable_thinking || self.options.inline_thinking_tags),
             variables: Some(&self.options.template_variables),
             now: &self.now,
         };
-        let segments = match self.told_schema() {
-            Some(told) => loaded.render(&telling(messages, &told), &frame)?,
+        let segments = match self.schema_instruction() {
+            Some(instruction) => loaded.render(&with_instruction(messages, &instruction), &frame)?,
             None => loaded.render(messages, &frame)?,
         };
         check(&segments)?;
-        // Some templates begin the model's turn inside of its reasoning.
+        // Some templates open the model's reasoning in the generation prompt.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
-        Ok(Prompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
+        Ok(RenderedPrompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
     }
 
-    /// What the model is told of the schema that its answer must fit.
-    fn told_schema(&self) -> Option<String> {
+    /// The instruction about the schema that the answer must fit, if the options ask for one.
+    fn schema_instruction(&self) -> Option<String> {
         let schema = self.options.json_schema_constraint.as_ref().filter(|_| self.options.inject_schema_into_prompt);
         schema.map(|schema| format!("Answer with JSON that fits this schema: {schema}"))
     }
 
-    /// The prompt for what the policy keeps of a history.
-    pub(super) fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(Prompt, ContextPlan)> {
-        let unchanged = |whole: Prompt| {
+    /// The prompt for the part of a history that the policy keeps.
+    pub(super) fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(RenderedPrompt, ContextPlan)> {
+        let unchanged = |whole: RenderedPrompt| {
             let n_tokens = whole.tokens.len();
             let plan = ContextPlan { tokens_before: n_tokens, tokens_after: n_tokens, ..ContextPlan::default() };
             (whole, plan)
         };
         let ContextPolicy::Slide { shrink_tool_results } = self.options.context_policy else {
-            let whole = self.read_bounded(loaded, history)?;
+            let whole = self.render_bounded(loaded, history)?;
             loaded.check_prompt(&whole.tokens)?;
             return Ok(unchanged(whole));
         };
-        // A reply may be allowed more than the context holds; half of it is left to the prompt.
-        let room = self.options.max_tokens.unwrap_or(REPLY_ROOM).min(loaded.context_size / 2);
-        let fits = |prompt: &Prompt| prompt.tokens.len().saturating_add(room) <= loaded.context_size;
-        let tokens_before = match self.read_bounded(loaded, history) {
+        // The maximum may exceed the context; half of the context is left to the prompt.
+        let n_reply = self.options.max_tokens.unwrap_or(REPLY_BUDGET).min(loaded.context_size / 2);
+        let fits = |prompt: &RenderedPrompt| prompt.tokens.len().saturating_add(n_reply) <= loaded.context_size;
+        let tokens_before = match self.render_bounded(loaded, history) {
             Ok(whole) if fits(&whole) => return Ok(unchanged(whole)),
             Ok(whole) => whole.tokens.len(),
             Err(err) => too_long(err)?,
@@ -144,9 +140,9 @@ impl Window {
         let without = |n_turns: usize| {
             let gone = dropped(droppable, n_turns);
             let kept = history.iter().enumerate().filter(|(at, _)| !gone.contains(at));
-            self.read_bounded(loaded, &kept.map(|(_, message)| message.clone()).collect::<Vec<_>>())
+            self.render_bounded(loaded, &kept.map(|(_, message)| message.clone()).collect::<Vec<_>>())
         };
-        // Fewer turns make a shorter prompt, so the fewest to drop are found by halving.
+        // Fewer turns make a shorter prompt, so the fewest turns to drop are found by bisection.
         let (mut fewest, mut most) = (0, droppable.len());
         while fewest < most {
             let middle = usize::midpoint(fewest, most);
@@ -154,7 +150,7 @@ impl Window {
             if is_enough { most = middle } else { fewest = middle + 1 }
         }
         let mut prompt = without(fewest)?;
-        let n_dropped = lasting(fewest, droppable, &history, (prompt.tokens.len(), loaded.context_size));
+        let n_dropped = stable_cut(fewest, droppable, &history, (prompt.tokens.len(), loaded.context_size));
         if n_dropped != fewest {
             prompt = without(n_dropped)?;
         }
@@ -168,26 +164,26 @@ impl Window {
     }
 }
 
-/// The messages, with a text at the end of the system message, which is made where there is none.
-fn telling(messages: &[ChatMessage], told: &str) -> Vec<ChatMessage> {
+/// The messages, with an instruction at the end of the system message, which is added if there is none.
+fn with_instruction(messages: &[ChatMessage], instruction: &str) -> Vec<ChatMessage> {
     let mut messages = messages.to_vec();
     match messages.first_mut().filter(|message| message.role == Role::System) {
-        None => messages.insert(0, ChatMessage::system(told)),
+        None => messages.insert(0, ChatMessage::system(instruction)),
         Some(system) => match system.content.last_mut() {
-            Some(ChatMessageContent::Text(text)) if !text.is_empty() => text.push_str(&format!("\n\n{told}")),
-            _ => system.content.push(ChatMessageContent::Text(told.to_owned())),
+            Some(ChatMessageContent::Text(text)) if !text.is_empty() => text.push_str(&format!("\n\n{instruction}")),
+            _ => system.content.push(ChatMessageContent::Text(instruction.to_owned())),
         },
     }
     messages
 }
 
-/// A prompt as the model reads it.
-pub(super) struct Prompt {
+/// A prompt as tokens.
+pub(super) struct RenderedPrompt {
     tokens: Vec<u32>,
     in_reasoning: bool,
 }
 
-/// The tokens that a prompt has at least which is too long; any other error stays one.
+/// The number of tokens that a prompt needs that is too long; returns any other error.
 fn too_long(err: SdkError) -> Result<usize> {
     match err.kind() {
         ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
@@ -201,8 +197,8 @@ fn n_bytes(message: &ChatMessage) -> usize {
     parts.map(|part| if let ChatMessageContent::Text(text) = part { text.len() } else { 0 }).sum()
 }
 
-/// The turns of a history: each begins with a message of the user, and holds all up to the next one. The system message
-/// belongs to none.
+/// The turns of a history: each begins with a message of the user and lasts until the next one. The system message belongs
+/// to no turn.
 fn turns(history: &[ChatMessage]) -> Vec<Range<usize>> {
     let first = usize::from(history.first().is_some_and(|message| message.role == Role::System));
     let begins = |at: &usize| *at == first || history[*at].role == Role::User;
@@ -211,12 +207,12 @@ fn turns(history: &[ChatMessage]) -> Vec<Range<usize>> {
     starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
 }
 
-/// How many turns to leave out, no fewer than needed, so that the answer stays the same for some turns to come: a prompt
-/// that leaves out one more each time would be read from the beginning each time.
+/// How many turns to leave out: at least `fewest`, and the same number for some turns to come, because a prompt that left
+/// out one more turn each time would be prefilled from the beginning each time.
 ///
-/// Only those places count where the text from the history's beginning on passes a multiple of about a quarter of the
-/// context. As the history grows they stay where they are.
-fn lasting(
+/// Turns are cut only where the length of the history up to there passes a multiple of about a quarter of the context.
+/// These places stay the same as the history grows.
+fn stable_cut(
     fewest: usize,
     turns: &[Range<usize>],
     history: &[ChatMessage],
@@ -228,7 +224,7 @@ fn lasting(
     let n_bytes_of =
         |turns: &[Range<usize>]| -> usize { turns.iter().cloned().flatten().map(|at| n_bytes(&history[at])).sum() };
     let kept = turns.get(fewest..).unwrap_or_default();
-    // A power of two, since the exact number is another for each prompt.
+    // Rounded to a power of two, because the exact ratio differs from prompt to prompt.
     let bytes_of_token = (n_bytes_of(kept) / n_tokens.max(1)).max(1).next_power_of_two();
     let stride = (context_size / 4).max(1) * bytes_of_token;
     let first = fewest - 1;
@@ -242,7 +238,7 @@ fn lasting(
     last.map_or(fewest, |last| first + last + 1)
 }
 
-/// The messages of the first turns.
+/// The messages of the first `n_turns` turns.
 fn dropped(turns: &[Range<usize>], n_turns: usize) -> Range<usize> {
     match turns[..n_turns] {
         [] => 0..0,
@@ -250,7 +246,7 @@ fn dropped(turns: &[Range<usize>], n_turns: usize) -> Range<usize> {
     }
 }
 
-/// Cuts the long results in turns short; returns their places.
+/// Cuts long results in these turns short. Returns their indices.
 fn shrink(history: &mut Cow<'_, [ChatMessage]>, turns: &[Range<usize>]) -> Vec<usize> {
     let is_long = |message: &ChatMessage| SHRUNK_RESULT < message.text().chars().count();
     let in_turns = turns.iter().cloned().flatten();
@@ -263,7 +259,7 @@ fn shrink(history: &mut Cow<'_, [ChatMessage]>, turns: &[Range<usize>]) -> Vec<u
     long
 }
 
-/// Replies whose calls are not followed by one result each.
+/// Indices of the replies whose calls are not followed by one result each.
 fn miscounted_results(history: &[ChatMessage]) -> Vec<usize> {
     let calls = |message: &ChatMessage| message.function_calls.as_ref().map_or(0, Vec::len);
     let is_miscounted = |at: &usize| {

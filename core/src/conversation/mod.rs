@@ -12,14 +12,14 @@ use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{Outlet, Owner, Prepare, ReplyNews, ResponseStream};
+use crate::engine::{EventSender, Owner, Prepare, ReplyNews, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::GenerationOptions;
 use crate::runner::ModelRunner;
 
-use context::Window;
+use context::ContextWindow;
 use turns::Turns;
 
 pub use context::ContextPlan;
@@ -381,10 +381,10 @@ impl Conversation {
 
     fn stream(&self, message: Option<ChatMessage>, options: GenerationOptions) -> ResponseStream {
         let conversation = self.clone();
-        ResponseStream::new(move |outlet| {
+        ResponseStream::new(move |sender| {
             options.check()?; // before it takes a place in the line
-            let id = conversation.turns.ask(&options, outlet.cancel_flag(), false)?;
-            conversation.submit(id, message, options, outlet)
+            let id = conversation.turns.ask(&options, sender.cancel_flag(), false)?;
+            conversation.submit(id, message, options, sender)
         })
     }
 
@@ -394,13 +394,13 @@ impl Conversation {
         id: u64,
         message: Option<ChatMessage>,
         options: GenerationOptions,
-        outlet: Outlet,
+        sender: EventSender,
     ) -> Result<Thread> {
         let prepare = self.prepare(id, message, &options);
         let heard = Arc::clone(&self.turns);
         let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news));
         // A listener that is dropped unheard was never queued.
-        self.runner.submit(prepare, options, listener, outlet).inspect_err(|_| {
+        self.runner.submit(prepare, options, listener, sender).inspect_err(|_| {
             self.turns.withdraw(id);
             self.wake_next();
         })
@@ -429,8 +429,8 @@ impl Conversation {
         })
     }
 
-    fn window(&self, options: &GenerationOptions) -> Window {
-        Window::new(options, self.now.clone(), self.owner)
+    fn window(&self, options: &GenerationOptions) -> ContextWindow {
+        ContextWindow::new(options, self.now.clone(), self.owner)
     }
 }
 

@@ -342,9 +342,9 @@ impl FunctionRounds {
         };
         self.turn = Some(id);
         let (conversation, options) = (self.conversation.clone(), self.options.clone());
-        Ok(ResponseStream::cancelled_by(self.cancel.clone(), move |outlet| {
+        Ok(ResponseStream::cancelled_by(self.cancel.clone(), move |sender| {
             conversation.turns.resume(id);
-            conversation.submit(id, message, options, outlet)
+            conversation.submit(id, message, options, sender)
         }))
     }
 

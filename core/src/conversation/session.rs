@@ -1,9 +1,9 @@
-//! Conversations that outlive the process.
+//! Sessions: conversations saved to files.
 //!
-//! A session file holds: `CAUSERIE`, the version (u32), the length (u64) and the text of a JSON object, the length (u64)
-//! and the bytes of a cache, which may be none, and the SHA-256 of all before; numbers are little-endian. The JSON object
-//! holds `messages`, `now`, the time that the conversation's prompts see, `tokens`, the token ids of the history, and
-//! `probe` and `window`, by which the cache knows its model.
+//! A session file holds, in this order: `CAUSERIE`, the version (u32), the length (u64) and the text of a JSON object, the
+//! length (u64) and the bytes of a cached state, which may be empty, and the SHA-256 of everything before it; integers are
+//! little-endian. The JSON object holds `messages`, `now`, the time that the conversation's prompts see, `tokens`, the
+//! token ids of the history, and `probe` and `window`, which identify the model that computed the state.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -27,32 +27,32 @@ use crate::runner::ModelRunner;
 
 const MAGIC: &[u8; 8] = b"CAUSERIE";
 const VERSION: u32 = 1;
-/// Bytes of a session file at most.
-const LARGEST: u64 = 8 << 30;
+/// Size limit of a session file in bytes.
+const MAX_BYTES: u64 = 8 << 30;
 const CHECKSUM: usize = 32;
-/// Tokens that the model reads to be known by its logits, and how many of those are kept.
+/// Tokens whose logits identify the model, and how many of the logits are kept.
 const PROBE: usize = 16;
 const PROBE_LOGITS: usize = 64;
-/// Names that are tried for a file that is being written.
-const MOST_TRIES: usize = 10_000;
+/// Names that are tried for a temporary file.
+const MAX_TRIES: usize = 10_000;
 
-/// The number of the next such file.
+/// The number of the next temporary file.
 static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Serialize, Deserialize)]
-struct Saved {
+struct SavedSession {
     messages: String,
     now: String,
     tokens: Vec<u32>,
-    /// Tokens that the model's windows see; a probe is too short to tell.
+    /// The model's sliding window; the probe is shorter than a window, so its logits do not depend on it.
     window: Option<usize>,
     probe: Vec<f32>,
 }
 
 impl Conversation {
-    /// Saves the conversation to a file, from which [`ModelRunner::restore_session`] makes it again. With `include_cache`,
-    /// what the model has read of it is saved as well, so that going on does not read it again; that takes for each token
-    /// what the model's memory of it takes, often some tens of kilobytes. The file is written whole or not at all.
+    /// Saves the conversation to a file, from which [`ModelRunner::restore_session`] restores it. With `include_cache`, the
+    /// model's cached state is saved as well, so that the history need not be prefilled again; it takes as many bytes per
+    /// token as the model's cache in memory, often some tens of kilobytes. The file is written whole or not at all.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -70,7 +70,7 @@ impl Conversation {
     pub fn save_session(&self, path: impl AsRef<Path>, include_cache: bool) -> Result<()> {
         let history = self.turns.edit(|history| history.clone())?;
         let loaded = self.runner.loaded()?;
-        let mut saved = Saved {
+        let mut saved = SavedSession {
             messages: messages_to_json(&history),
             now: self.now.to_string(),
             tokens: tokens(&loaded, &history, &self.now)?,
@@ -94,10 +94,10 @@ impl Conversation {
 }
 
 impl ModelRunner {
-    /// Makes a conversation again that [`Conversation::save_session`] has saved: its history, its functions, and the time
-    /// that its prompts see. A cache in the file is used when this model computes what the one that saved it did, and
-    /// left aside otherwise. Whoever writes the file can make a cache say what the history does not: it steers the
-    /// conversation that is restored and its forks, and no other.
+    /// Restores a conversation that [`Conversation::save_session`] has saved: its history, its functions, and the time that
+    /// its prompts see. A cached state in the file is used if this model computes the same as the model that saved it, and
+    /// ignored otherwise. Whoever writes the file can store a state that does not match the history: it influences the
+    /// restored conversation and its forks, and no other.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -111,20 +111,20 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Session`] with the [fault](SessionFault): a file that cannot be read, is damaged, or is of a later
-    /// version; a model that reads the history as another prompt. [`ErrorKind::ModelUnloaded`].
+    /// [`ErrorKind::Session`] with the [fault](SessionFault): a file that cannot be read, is damaged, or has a later
+    /// version; a model that makes another prompt of the history. [`ErrorKind::ModelUnloaded`].
     pub fn restore_session(&self, path: impl AsRef<Path>) -> Result<Conversation> {
         let path = path.as_ref();
         let bytes = read(path).map_err(|err| fault(path, err))?;
         let (json, cache) = parts(&bytes)?;
-        let saved: Saved = serde_json::from_slice(json).map_err(|err| corrupt().caused_by(err))?;
+        let saved: SavedSession = serde_json::from_slice(json).map_err(|err| corrupt().caused_by(err))?;
         let history = messages_from_json(&saved.messages).map_err(|err| corrupt().caused_by(err))?;
         let now = time(&saved.now).map_err(|err| corrupt().caused_by(err))?;
         let loaded = self.loaded()?;
         if tokens(&loaded, &history, &now)? != saved.tokens {
             return Err(SdkError::new(
                 ErrorKind::Session(SessionFault::Model),
-                "this model reads the session as another prompt than the model that it was saved with",
+                "this model makes another prompt of the session than the model that it was saved with",
             ));
         }
         let mut owner = Owner::default();
@@ -142,8 +142,8 @@ impl ModelRunner {
     }
 }
 
-/// The time that is written. Where its zone is not known, or has other rules by now, only its offset is kept: prompts
-/// show the same hour as before.
+/// Parses a saved time. If its zone is unknown, or its rules have changed, only its offset is kept, so that prompts show the
+/// same hour as before.
 fn time(written: &str) -> Result<Zoned, jiff::Error> {
     written.parse().or_else(|err: jiff::Error| {
         let pieces = Pieces::parse(written)?;
@@ -152,13 +152,13 @@ fn time(written: &str) -> Result<Zoned, jiff::Error> {
     })
 }
 
-/// The tokens of a history, without the beginning of the model's turn.
+/// The tokens of a history, without a generation prompt.
 fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<Vec<u32>> {
     let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), variables: None, now };
     loaded.tokenizer.encode_with_bos(&loaded.render(history, &frame)?)
 }
 
-/// What the model computes for some tokens, by which it is known, and its state after them.
+/// Some logits that identify the model, and its state after the probe's tokens.
 fn probe(loaded: &LoadedModel) -> Result<(Vec<f32>, State)> {
     let mut state = loaded.model.start()?;
     let ids: Vec<u32> = (0..PROBE as u32).map(|id| id % loaded.model.n_vocabulary() as u32).collect();
@@ -168,7 +168,7 @@ fn probe(loaded: &LoadedModel) -> Result<(Vec<f32>, State)> {
     Ok((logits.into_iter().step_by(step).collect(), state))
 }
 
-/// Whether logits are equal but for the order of sums, which differs between machines.
+/// Whether logits are equal except for rounding, which differs between machines.
 fn is_near(logits: &[f32], saved: &[f32]) -> bool {
     let largest = logits.iter().fold(1.0, |largest: f32, logit| largest.max(logit.abs()));
     let near = |(logit, saved): (&f32, &f32)| (logit - saved).abs() <= 1e-4 * largest;
@@ -177,26 +177,26 @@ fn is_near(logits: &[f32], saved: &[f32]) -> bool {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(path)?;
-    if !metadata.is_file() || LARGEST < metadata.len() {
-        return Err(io::Error::other("it is no file, or too large"));
+    if !metadata.is_file() || MAX_BYTES < metadata.len() {
+        return Err(io::Error::other("it must be a regular file of at most 8 GiB"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Writes beside the file first, so that a fault in between leaves what was there.
+/// Writes a temporary file in the same folder, then renames it, so that a failure leaves the old file as it was.
 fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let (part, file) = create_beside(path)?;
     let written = write(file, parts).and_then(|()| fs::rename(&part, path));
     if written.is_err() {
-        let _ = fs::remove_file(&part); // the first fault is the one to tell
+        let _ = fs::remove_file(&part); // the first error is the one to report
     }
     written
 }
 
-/// A new file beside another. Another process may have the same number, in another container, and what one has left
-/// behind may lie there: such names are passed over.
+/// Creates a temporary file in the folder of `path`. Names that exist are skipped: a process in another container may have
+/// the same id, and one that was killed may have left its file.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?;
     let mut n_tries = 0;
@@ -206,7 +206,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
         let part = path.with_file_name(name);
         n_tries += 1;
         match File::create_new(&part) {
-            Err(err) if err.kind() == io::ErrorKind::AlreadyExists && n_tries < MOST_TRIES => {}
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists && n_tries < MAX_TRIES => {}
             created => return Ok((part, created?)),
         }
     }
@@ -236,7 +236,7 @@ fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     if version != VERSION {
         return Err(SdkError::new(
             ErrorKind::Session(SessionFault::Version),
-            format!("the session is of version {version}, and this build knows version {VERSION}"),
+            format!("the session's version must be {VERSION}, found {version}"),
         ));
     }
     let (body, checksum) = bytes.split_last_chunk::<CHECKSUM>().ok_or_else(corrupt)?;
@@ -249,10 +249,10 @@ fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
 }
 
 fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
-    let (length, behind) = rest.split_first_chunk().ok_or_else(corrupt)?;
+    let (length, following) = rest.split_first_chunk().ok_or_else(corrupt)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| corrupt())?;
-    let (part, behind) = behind.split_at_checked(length).ok_or_else(corrupt)?;
-    *rest = behind;
+    let (part, following) = following.split_at_checked(length).ok_or_else(corrupt)?;
+    *rest = following;
     Ok(part)
 }
 
@@ -269,10 +269,10 @@ fn fault(path: &Path, err: io::Error) -> SdkError {
 mod tests {
     use super::*;
 
-    /// A folder of this test's own, gone with it.
-    struct Place(PathBuf);
+    /// A temporary folder, removed when it is dropped.
+    struct TestFolder(PathBuf);
 
-    impl Place {
+    impl TestFolder {
         fn new(name: &str) -> Self {
             let folder = std::env::temp_dir().join(format!("causerie-session-{}-{name}", std::process::id()));
             fs::create_dir_all(&folder).unwrap();
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -304,37 +304,37 @@ mod tests {
 
     #[test]
     fn a_session_from_another_zone_is_restored() {
-        let place = Place::new("zone");
+        let folder = TestFolder::new("zone");
         let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models/lfm2-f32.gguf");
-        let (file, runner) = (place.0.join("a.session"), ModelRunner::load(model.to_str().unwrap()).unwrap());
+        let (file, runner) = (folder.0.join("a.session"), ModelRunner::load(model.to_str().unwrap()).unwrap());
         let conversation = runner.create_conversation("Be brief.");
         conversation.save_session(&file, false).unwrap();
         let bytes = fs::read(&file).unwrap();
         let (json, cache) = parts(&bytes).unwrap();
-        let mut saved: Saved = serde_json::from_slice(json).unwrap();
+        let mut saved: SavedSession = serde_json::from_slice(json).unwrap();
         saved.now = "2026-11-20T12:00:00+01:00[Nowhere/Land]".to_owned();
         write_whole(&file, &[&serde_json::to_vec(&saved).unwrap(), cache]).unwrap();
         assert_eq!(runner.restore_session(&file).unwrap().history(), conversation.history());
     }
 
     #[test]
-    fn files_that_others_are_writing_are_left_alone() {
-        let place = Place::new("parts");
-        let file = place.0.join("a.session");
+    fn temporary_files_of_others_are_left_alone() {
+        let folder = TestFolder::new("parts");
+        let file = folder.0.join("a.session");
         let first = NEXT_PART.load(Ordering::Relaxed);
-        let others = (first..first + 64).map(|n| place.0.join(format!("a.session.{}-{n}.part", std::process::id())));
+        let others = (first..first + 64).map(|n| folder.0.join(format!("a.session.{}-{n}.part", std::process::id())));
         let others: Vec<PathBuf> = others.collect();
         others.iter().for_each(|other| fs::write(other, "half").unwrap());
         write_whole(&file, &[b"{}", b""]).unwrap();
         assert!(file.is_file() && others.iter().all(|other| fs::read(other).unwrap() == b"half"));
-        assert_eq!(fs::read_dir(&place.0).unwrap().count(), 65);
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 65);
     }
 
     #[test]
-    fn what_cannot_take_its_place_leaves_nothing_behind() {
-        let place = Place::new("fault");
-        fs::create_dir(place.0.join("a.session")).unwrap();
-        assert!(write_whole(&place.0.join("a.session"), &[b"{}", b""]).is_err());
-        assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1);
+    fn a_failed_rename_leaves_no_temporary_file() {
+        let folder = TestFolder::new("fault");
+        fs::create_dir(folder.0.join("a.session")).unwrap();
+        assert!(write_whole(&folder.0.join("a.session"), &[b"{}", b""]).is_err());
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
     }
 }

@@ -1,85 +1,73 @@
-//! One reply, from the prompt to the last event. Read this and you have read the product.
+//! One reply, from its prompt to its last token: the heart of the engine. [`finish`](super::finish) ends it.
 
-use std::fs;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::engine::cache::{Owner, PrefixCache};
-use crate::engine::draft::Drafter;
-use crate::engine::guide::Guide;
-use crate::engine::reading::Reading;
-use crate::engine::stream::Outlet;
+use crate::engine::constraint::ReplyConstraint;
+use crate::engine::finish::Ending;
+use crate::engine::loaded::LoadedModel;
+use crate::engine::request::{Listener, Prepare, Prepared, ReplyNews, Request};
+use crate::engine::speculative::Drafter;
+use crate::engine::step_plan::StepPlan;
+use crate::engine::stream::EventSender;
+use crate::engine::timing::Timing;
 use crate::engine::transcript::Transcript;
-use crate::engine::{Listener, LoadedModel, Prepare, Prepared, ReplyNews, Request};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{State, Step};
-use crate::parse::ReplyEnd;
-use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
+use crate::response::{FinishReason, GenerationStats, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
 
-/// What a turn of work brought.
+/// The outcome of one attempt to advance a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// A step forward; another may follow at once.
+pub(crate) enum StepOutcome {
+    /// The reply advanced; it may advance again at once.
     Worked,
-    /// The model is to read for it next, with all others that wait for that.
-    Reading,
-    /// Something else must happen first: a pull of the reader, or the end of the reply before this one.
+    /// The model is to compute its next step, in one pass with the steps of other replies.
+    Planned,
+    /// Something else must happen first: the reader must pull, or an earlier reply must end.
     Waiting,
     /// The last event is sent.
     Finished,
 }
 
-/// A reply being generated.
+/// A reply that is being generated.
 pub(crate) struct Generation {
-    /// Makes the prompt when its turn has come, and is gone then.
+    /// Makes the prompt; `None` once it has.
     prepare: Option<Prepare>,
-    prompt_report: PromptReport,
+    pub(super) prompt_report: PromptReport,
     /// The tokens of the prompt, then those of the reply.
-    tokens: Vec<u32>,
-    /// Whose states serve it.
-    owner: Owner,
+    pub(super) tokens: Vec<u32>,
+    /// Whose cached states serve it.
+    pub(super) owner: Owner,
     max_tokens: usize,
     ignores_end: bool,
-    /// What the model has read of the tokens; `None` before the first step, and after the end.
-    state: Option<State>,
-    /// What the model reads next.
-    reading: Option<Reading>,
-    /// What came of the last reading.
+    /// The model's state after the tokens computed so far; `None` before the first step, and after the end.
+    pub(super) state: Option<State>,
+    /// The step that the model computes next.
+    plan: Option<StepPlan>,
+    /// The logits of the last step.
     logits: Vec<f32>,
-    /// What may be written.
-    guide: Guide,
-    /// What may be guessed of it.
+    pub(super) constraint: ReplyConstraint,
     drafter: Drafter,
     sampler: Sampler,
-    transcript: Transcript,
-    outlet: Outlet,
-    /// Taken at the end, which it hears once.
-    listener: Option<Listener>,
-    /// The reply so far, for a reader that meets an error.
-    partial: Arc<OnceLock<ChatMessage>>,
-    /// The last event, kept until the reader has taken all before it.
-    terminal: Option<Result<MessageResponse>>,
-    has_ended: bool,
-    clock: Clock,
-    stats: GenerationStats,
-}
-
-/// When the phases of a reply began.
-struct Clock {
-    requested: Instant,
-    /// When the reply is cancelled.
-    deadline: Option<Instant>,
+    pub(super) transcript: Transcript,
+    pub(super) sender: EventSender,
+    /// Taken at the end, of which it is notified once.
+    pub(super) listener: Option<Listener>,
+    /// The reply so far, for a reader that receives an error.
+    pub(super) partial: Arc<OnceLock<ChatMessage>>,
+    pub(super) ending: Ending,
+    timing: Timing,
+    pub(super) stats: GenerationStats,
 }
 
 impl Generation {
-    pub(crate) fn new(loaded: &LoadedModel, request: Request, outlet: Outlet) -> Self {
+    pub(crate) fn new(loaded: &LoadedModel, request: Request, sender: EventSender) -> Self {
         let options = request.options;
         let seed = options.seed.unwrap_or_else(random_seed);
-        let requested = Instant::now();
-        let deadline = options.timeout.and_then(|timeout| requested.checked_add(timeout));
         Self {
             prepare: Some(request.prepare),
             prompt_report: PromptReport::default(),
@@ -88,154 +76,61 @@ impl Generation {
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
             state: None,
-            reading: None,
+            plan: None,
             logits: Vec::new(),
-            guide: Guide::default(),
+            constraint: ReplyConstraint::default(),
             drafter: Drafter::new(),
             sampler: Sampler::new(request.sampling, options.logit_bias.clone(), seed),
-            partial: outlet.partial(),
+            partial: sender.partial(),
+            timing: Timing::start(options.timeout),
             transcript: Transcript::new(options, &loaded.tokenizer),
-            outlet,
+            sender,
             listener: Some(request.listener),
-            terminal: None,
-            has_ended: false,
-            clock: Clock { requested, deadline },
+            ending: Ending { terminal: None, has_ended: false },
             stats: GenerationStats::new(seed, request.sampling, loaded.context_size),
         }
     }
 
-    /// Sends what waits, then makes the prompt, or plans what the model reads next: a stretch of the prompt, or one token.
-    pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
+    /// Sends waiting events, then makes the prompt or plans the model's next step: a chunk of the prompt, or one token.
+    pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> StepOutcome {
         let is_cancelled = self.is_cancelled();
         if is_cancelled {
             self.end(FinishReason::Interrupted);
-            self.keep(cache);
+            self.cache_state(cache);
         }
         if !self.send() {
-            // The reader may be gone for long; a reply that waited for this one's end need not be.
-            return if is_cancelled { Progress::Worked } else { Progress::Waiting };
+            // The reader may be gone for long; a reply that waits for this one's end can still go on.
+            return if is_cancelled { StepOutcome::Worked } else { StepOutcome::Waiting };
         }
-        if self.has_ended {
-            return Progress::Finished;
+        if self.has_ended() {
+            return StepOutcome::Finished;
         }
         match self.plan(loaded, cache) {
-            Ok(progress) => progress,
+            Ok(outcome) => outcome,
             Err(err) => {
                 self.fail(err);
-                Progress::Worked
+                StepOutcome::Worked
             }
         }
     }
 
-    /// What the model is to read for this reply, if anything is planned.
-    pub(crate) fn reading(&mut self) -> Option<Step<'_>> {
-        let reading = self.reading.as_ref()?;
-        let n_logits = if reading.end == self.tokens.len() { 1 + reading.draft().len() } else { 0 };
-        Some(Step { ids: &reading.ids, state: self.state.as_mut()?, logits: &mut self.logits, n_logits })
-    }
-
-    /// Whether a stretch of the prompt is planned.
-    pub(crate) fn reads_prompt(&self) -> bool {
-        self.reading.as_ref().is_some_and(|reading| reading.end <= self.stats.prompt_tokens)
-    }
-
-    /// Whether what is planned to be read is still to be read for another prompt as well.
-    pub(crate) fn goes_on_as(&self, other: &Self) -> bool {
-        let end = self.reading.as_ref().map_or(0, |reading| reading.end);
-        other.n_read() < end && other.tokens.starts_with(&self.tokens[..end])
-    }
-
-    /// Tokens that are still to be read.
-    pub(crate) fn n_unread(&self) -> usize {
-        self.tokens.len() - self.n_read()
-    }
-
-    fn n_read(&self) -> usize {
-        self.state.as_ref().map_or(0, State::n_tokens)
-    }
-
-    /// Takes its part of the tokens that a step has left. A stretch of a prompt for which no room is left waits for a later
-    /// step; a reply goes on with as many of its tokens as have room, and with one at least.
-    pub(crate) fn fit(&mut self, n_left: &mut usize) {
-        let is_prompt = self.reads_prompt();
-        let Some(reading) = &mut self.reading else { return };
-        if reading.fit(n_left) {
-            return;
-        }
-        if !is_prompt {
-            reading.shorten(*n_left);
-            *n_left = 0;
-            return;
-        }
-        self.reading = None;
-        // What is read meanwhile may serve as the beginning of this prompt.
-        if self.state.as_ref().is_some_and(|state| state.n_tokens() == self.stats.cached_prompt_tokens) {
-            self.state = None;
-        }
-    }
-
-    /// Whether something is planned.
-    pub(crate) fn is_reading(&self) -> bool {
-        self.reading.is_some() && self.state.is_some()
-    }
-
-    /// Takes in what came of the reading.
-    pub(crate) fn take(&mut self, outcome: Result<bool>, loaded: &LoadedModel, cache: &mut PrefixCache) -> Progress {
-        let Some(reading) = self.reading.take() else { return Progress::Waiting };
-        let outcome = match outcome {
-            Ok(false) => return Progress::Waiting, // there is nothing to say yet
-            Ok(true) => self.read(&reading, loaded, cache),
-            Err(err) => Err(err),
-        };
-        if let Err(err) = outcome {
-            self.fail(err);
-        }
-        if self.has_ended {
-            self.keep(cache);
-        }
-        self.send(); // at once: the other replies' steps come first next time
-        Progress::Worked
-    }
-
-    /// When this reply must be looked at again, whatever else happens.
+    /// When this reply must be advanced again, whatever else happens.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.clock.deadline.filter(|_| !self.has_ended)
+        self.timing.deadline.filter(|_| !self.has_ended())
     }
 
     fn is_cancelled(&self) -> bool {
-        let is_late = self.clock.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        !self.has_ended && (is_late || self.outlet.is_cancelled())
+        !self.has_ended() && (self.timing.is_over() || self.sender.is_cancelled())
     }
 
-    /// Ends the reply where it stands, and lets go of all that belongs to the model.
-    pub(crate) fn unload(&mut self) {
-        if !self.has_ended {
-            self.end(FinishReason::Interrupted);
-        }
-        self.state = None;
-    }
-
-    /// Sends events in order; false when the reader must pull before all are sent.
-    pub(crate) fn send(&mut self) -> bool {
-        let events = &mut self.transcript.reply.events;
-        while let Some(event) = events.pop_front() {
-            if let Some(Ok(event)) = self.outlet.send(Ok(event)) {
-                events.push_front(event);
-                return false;
-            }
-        }
-        self.terminal = self.terminal.take().and_then(|terminal| self.outlet.send(terminal));
-        self.terminal.is_none()
-    }
-
-    /// Makes the prompt, or plans to read a stretch of it, or the token picked last.
-    fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<Progress> {
+    /// Makes the prompt, or plans a chunk of it, or the token picked last.
+    fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<StepOutcome> {
         if let Some(prepare) = &mut self.prepare {
             self.sampler.check(loaded.tokenizer.n_tokens())?; // before the message is in the history
-            let Some(prepared) = prepare(loaded) else { return Ok(Progress::Waiting) };
+            let Some(prepared) = prepare(loaded) else { return Ok(StepOutcome::Waiting) };
             self.prepare = None;
             self.begin(prepared?);
-            return Ok(Progress::Worked);
+            return Ok(StepOutcome::Worked);
         }
         let state = match &mut self.state {
             Some(state) => state,
@@ -245,39 +140,117 @@ impl Generation {
                 empty.insert(state)
             }
         };
-        let mut reading = Reading::behind(state.n_tokens(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
-        if reading.end == self.tokens.len() && loaded.looks_ahead && loaded.model.shares_passes() {
-            let draft = self.drafter.guess(self.transcript.place(), &self.tokens, &loaded.tokenizer);
-            reading.guess(self.guide.possible(draft));
+        let mut plan = StepPlan::after(state.n_tokens(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
+        if plan.end == self.tokens.len() && loaded.looks_ahead && loaded.model.shares_passes() {
+            let draft = self.drafter.draft(self.transcript.section(), &self.tokens, &loaded.tokenizer);
+            plan.add_draft(self.constraint.possible(draft));
         }
-        self.reading = Some(reading);
-        Ok(Progress::Reading)
+        self.plan = Some(plan);
+        Ok(StepOutcome::Planned)
     }
 
-    /// Keeps states for later prompts, and behind the last token picks another.
-    fn read(&mut self, reading: &Reading, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
-        let &Reading { begun, end, .. } = reading;
+    fn begin(&mut self, prepared: Prepared) {
+        self.timing.record_start(&mut self.stats, prepared.tokens.len());
+        self.sampler.read(&prepared.tokens);
+        self.tokens = prepared.tokens;
+        self.owner = prepared.owner;
+        self.prompt_report = prepared.report;
+        self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.constraint.holds_text());
+        if prepared.continues_text {
+            self.transcript.keep_space();
+        }
+        self.constraint = prepared.constraint;
+    }
+
+    /// Whether a chunk of the prompt is planned.
+    pub(crate) fn is_prefilling(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.end <= self.stats.prompt_tokens)
+    }
+
+    /// Whether the planned tokens are still to be computed for another prompt as well.
+    pub(crate) fn goes_on_as(&self, other: &Self) -> bool {
+        let end = self.plan.as_ref().map_or(0, |plan| plan.end);
+        other.n_computed() < end && other.tokens.starts_with(&self.tokens[..end])
+    }
+
+    /// Tokens that are still to be computed.
+    pub(crate) fn n_left(&self) -> usize {
+        self.tokens.len() - self.n_computed()
+    }
+
+    fn n_computed(&self) -> usize {
+        self.state.as_ref().map_or(0, State::n_tokens)
+    }
+
+    /// Takes its part of a step's token budget. A chunk of a prompt that exceeds the budget waits for a later step; a reply
+    /// goes on with as many of its tokens as the budget allows, and with one at least.
+    pub(crate) fn fit(&mut self, n_left: &mut usize) {
+        let is_prompt = self.is_prefilling();
+        let Some(plan) = &mut self.plan else { return };
+        if plan.fit(n_left) {
+            return;
+        }
+        if !is_prompt {
+            plan.shorten(*n_left);
+            *n_left = 0;
+            return;
+        }
+        self.plan = None;
+        // Another prompt that is computed meanwhile may begin as this one does.
+        if self.state.as_ref().is_some_and(|state| state.n_tokens() == self.stats.cached_prompt_tokens) {
+            self.state = None;
+        }
+    }
+
+    /// Whether a step is planned.
+    pub(crate) fn has_plan(&self) -> bool {
+        self.plan.is_some() && self.state.is_some()
+    }
+
+    /// The planned step, for the model.
+    pub(crate) fn step(&mut self) -> Option<Step<'_>> {
+        let plan = self.plan.as_ref()?;
+        let n_logits = if plan.end == self.tokens.len() { 1 + plan.draft().len() } else { 0 };
+        Some(Step { ids: &plan.ids, state: self.state.as_mut()?, logits: &mut self.logits, n_logits })
+    }
+
+    /// Takes the outcome of the planned step.
+    pub(crate) fn take(&mut self, outcome: Result<bool>, loaded: &LoadedModel, cache: &mut PrefixCache) -> StepOutcome {
+        let Some(plan) = self.plan.take() else { return StepOutcome::Waiting };
+        let outcome = match outcome {
+            Ok(false) => return StepOutcome::Waiting, // the model has nothing to say yet
+            Ok(true) => self.complete_step(&plan, loaded, cache),
+            Err(err) => Err(err),
+        };
+        if let Err(err) = outcome {
+            self.fail(err);
+        }
+        if self.has_ended() {
+            self.cache_state(cache);
+        }
+        self.send(); // now, because the other replies' steps come before the next advance
+        StepOutcome::Worked
+    }
+
+    /// Caches the state for later prompts; after the last token, picks the next one.
+    fn complete_step(&mut self, plan: &StepPlan, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
         let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
-        let read = &self.tokens[..end];
-        if end <= self.stats.prompt_tokens {
-            self.stats.prefill_time += begun.elapsed();
+        let computed = &self.tokens[..plan.end];
+        if plan.end <= self.stats.prompt_tokens {
+            Timing::record_prefill(&mut self.stats, plan);
             // Prompts part at ends of messages. A state that can be cut serves from there anyway.
-            if !state.can_be_cut() && (end == self.stats.prompt_tokens || read.last().is_some_and(is_end)) {
-                cache.keep(read, state.clone(), self.owner);
+            if !state.can_be_cut() && (plan.end == self.stats.prompt_tokens || computed.last().is_some_and(is_end)) {
+                cache.keep(computed, state.clone(), self.owner);
             }
         }
-        if end < self.tokens.len() {
+        if plan.end < self.tokens.len() {
             return Ok(());
         }
-        if 0 < self.stats.completion_tokens {
-            self.stats.decode_time += begun.elapsed();
-        } else {
-            self.stats.time_to_first_token = self.clock.requested.elapsed();
-        }
+        self.timing.record_decode(&mut self.stats, plan);
         let n_calls = self.transcript.reply.n_calls();
         let mut logits = std::mem::take(&mut self.logits);
-        self.write_behind(&mut logits, reading.draft(), loaded)?;
+        self.decode(&mut logits, plan.draft(), loaded)?;
         self.logits = logits;
         // The result of a call is often sent before the reply has ended.
         if n_calls < self.transcript.reply.n_calls()
@@ -288,103 +261,84 @@ impl Generation {
         Ok(())
     }
 
-    fn begin(&mut self, prepared: Prepared) {
-        self.stats.queue_time = self.clock.requested.elapsed();
-        self.stats.prompt_tokens = prepared.tokens.len();
-        self.sampler.read(&prepared.tokens);
-        self.tokens = prepared.tokens;
-        self.owner = prepared.owner;
-        self.prompt_report = prepared.report;
-        self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.guide.holds_text());
-        if prepared.continues_text {
-            self.transcript.keep_space();
-        }
-        self.guide = prepared.guide;
-    }
-
-    /// Leaves the state to prompts that go on from here.
-    fn keep(&mut self, cache: &mut PrefixCache) {
-        if let Some(state) = self.state.take().filter(State::can_be_kept) {
-            cache.keep(&self.tokens[..state.n_tokens()], state, self.owner);
-        }
-    }
-
-    /// Writes what follows from the logits behind the last token, and from those behind each guess that comes true.
-    fn write_behind(&mut self, logits: &mut [f32], draft: &[u32], loaded: &LoadedModel) -> Result<()> {
+    /// Adds the token that follows from the logits after the last token, and one for each draft token that was accepted.
+    fn decode(&mut self, logits: &mut [f32], draft: &[u32], loaded: &LoadedModel) -> Result<()> {
         let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.tokens.len());
-        let mut n_right = 0;
+        let mut n_accepted = 0;
         loop {
-            self.pick(&mut logits[n_right * n_logits..][..n_logits], loaded)?;
-            let written = &self.tokens[n_before..];
-            n_right = written.iter().zip(draft).take_while(|(written, guessed)| written == guessed).count();
-            if self.has_ended || n_right < written.len() {
+            self.pick(&mut logits[n_accepted * n_logits..][..n_logits], loaded)?;
+            let added = &self.tokens[n_before..];
+            n_accepted = added.iter().zip(draft).take_while(|(added, drafted)| added == drafted).count();
+            if self.has_ended() || n_accepted < added.len() {
                 break;
             }
         }
         if !draft.is_empty() {
-            self.drafter.settle(draft.len(), n_right);
+            self.drafter.settle(draft.len(), n_accepted);
             self.stats.drafted_tokens += draft.len();
-            self.stats.accepted_draft_tokens += n_right;
-            self.state = self.state.as_ref().and_then(|state| state.cut(n_before + n_right));
+            self.stats.accepted_draft_tokens += n_accepted;
+            self.state = self.state.as_ref().and_then(|state| state.cut(n_before + n_accepted));
         }
         Ok(())
     }
 
-    /// Writes the next token, and those behind it that are the only ones possible: the model reads them in one step.
+    /// Adds the next token, and the forced tokens after it: the model computes those in one step.
     fn pick(&mut self, logits: &mut [f32], loaded: &LoadedModel) -> Result<()> {
         let tokenizer = &loaded.tokenizer;
-        let n_known = logits.len().min(tokenizer.n_tokens()); // a padded vocabulary has logits that stand for nothing
-        self.transcript.compare_with(&logits[..n_known]);
-        // How likely a token was is known behind the one before it, and nowhere else.
-        let reads_together = loaded.looks_ahead && !self.transcript.is_logged();
-        let mut forced = self.guide.forced(self.transcript.place());
+        let n_known = logits.len().min(tokenizer.n_tokens()); // the padding of a vocabulary has logits without tokens
+        self.transcript.record_logits(&logits[..n_known]);
+        // A token's log-probability is known only right after the token before it.
+        let steps_together = loaded.looks_ahead && !self.transcript.has_logprobs();
+        let mut forced = self.constraint.forced(self.transcript.section());
         if forced.is_empty() {
             match self.choose(&mut logits[..n_known], tokenizer)? {
-                Some(token) => self.write(token, tokenizer),
+                Some(token) => self.add(token, tokenizer),
                 None => self.end(FinishReason::Constraint),
             }
-            if reads_together {
-                forced = self.forced_behind();
+            if steps_together {
+                forced = self.forced_next();
             }
         }
         while !forced.is_empty() {
             for token in forced {
-                if self.has_ended {
+                if self.has_ended() {
                     return Ok(());
                 }
                 self.sampler.note(token);
                 self.stats.forced_tokens += 1;
-                self.write(token, tokenizer);
-                if !reads_together {
+                self.add(token, tokenizer);
+                if !steps_together {
                     return Ok(());
                 }
             }
-            forced = self.forced_behind();
+            forced = self.forced_next();
         }
         Ok(())
     }
 
-    fn forced_behind(&mut self) -> Vec<u32> {
-        if self.has_ended { Vec::new() } else { self.guide.forced(self.transcript.place()) }
+    fn forced_next(&mut self) -> Vec<u32> {
+        if self.has_ended() { Vec::new() } else { self.constraint.forced(self.transcript.section()) }
     }
 
-    /// The token that the model wants, among those that are allowed; `None` when there is none.
+    /// Samples among the tokens that are allowed; `None` if there is none.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &ModelTokenizer) -> Result<Option<u32>> {
-        let (guide, place, held) = (&mut self.guide, self.transcript.place(), self.transcript.held());
-        guide.mask(place, logits);
-        if guide.has_failed() {
+        let (constraint, section) = (&mut self.constraint, self.transcript.section());
+        let held = self.transcript.held();
+        constraint.mask(section, logits);
+        if constraint.has_failed() {
             return Ok(None);
         }
-        let picked = self.sampler.pick(logits, |token| guide.allows(token, held, place, tokenizer))?;
-        if picked.is_none() && !guide.is_active() {
+        let picked = self.sampler.pick(logits, |token| constraint.allows(token, held, section, tokenizer))?;
+        if picked.is_none() && !constraint.is_active() {
             return Err(SdkError::new(ErrorKind::Generation, "the model excludes every token"));
         }
         Ok(picked)
     }
 
-    fn write(&mut self, token: u32, tokenizer: &ModelTokenizer) {
+    /// Adds a token to the reply, and ends the reply if it is complete.
+    fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         self.tokens.push(token);
-        self.guide.take(token);
+        self.constraint.take(token);
         self.stats.completion_tokens += 1;
         match (tokenizer.is_end(token), self.ignores_end) {
             (true, false) => {
@@ -393,9 +347,9 @@ impl Generation {
             (true, true) => {}
             (false, _) => self.parse(token, tokenizer),
         }
-        if self.guide.has_failed() {
+        if self.constraint.has_failed() {
             self.end(FinishReason::Constraint);
-        } else if self.transcript.reply.has_stopped() || self.guide.is_done() && !self.ignores_end {
+        } else if self.transcript.reply.has_stopped() || self.constraint.is_done() && !self.ignores_end {
             self.end(FinishReason::Stop);
         } else if self.max_tokens <= self.stats.completion_tokens {
             self.end(FinishReason::MaxTokens);
@@ -406,12 +360,12 @@ impl Generation {
 
     fn parse(&mut self, token: u32, tokenizer: &ModelTokenizer) {
         let transcript = &mut self.transcript;
-        let (n_calls, before) = (transcript.reply.n_calls(), transcript.place());
+        let (n_calls, before) = (transcript.reply.n_calls(), transcript.section());
         let text = transcript.push(token, tokenizer);
-        let (reply, now) = (&transcript.reply, transcript.place());
+        let (reply, now) = (&transcript.reply, transcript.section());
         self.drafter.follow(now, &text);
-        self.guide.follow(before, now, || transcript.open_block(), reply.n_calls());
-        // The markers around a part belong to it.
+        self.constraint.follow(before, now, || transcript.open_block(), reply.n_calls());
+        // The markers around a section belong to it.
         match (before, now) {
             (ReplySection::Calls, _) | (_, ReplySection::Calls) => self.stats.call_tokens += 1,
             (ReplySection::Reasoning, _) | (_, ReplySection::Reasoning) => self.stats.reasoning_tokens += 1,
@@ -422,62 +376,5 @@ impl Generation {
         {
             listener(ReplyNews::Called(&reply.message(false)));
         }
-    }
-
-    fn end(&mut self, reason: FinishReason) {
-        let is_interrupted = reason == FinishReason::Interrupted;
-        let is_cut = is_interrupted || reason == FinishReason::Constraint;
-        self.transcript.finish(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
-        let reply = &self.transcript.reply;
-        let stop_sequence = reply.stop_sequence().map(str::to_owned);
-        let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
-        self.tell_end(Some(&full_message));
-        let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
-        let prompt = std::mem::take(&mut self.prompt_report);
-        self.stats.constraint_time = self.guide.time;
-        self.stats.peak_memory = peak_memory();
-        let unconstrained = self.guide.fault().map(str::to_owned);
-        let (stats, earlier_rounds) = (self.stats, Vec::new());
-        let completion =
-            Completion { full_message, finish_reason, stop_sequence, stats, earlier_rounds, prompt, unconstrained };
-        self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
-        self.has_ended = true;
-    }
-
-    /// Ends with an error; what was parsed before it is still delivered.
-    pub(crate) fn fail(&mut self, err: SdkError) {
-        self.state = None; // it may have read half a step
-        self.terminal = Some(Err(err)); // whatever happens below
-        self.has_ended = true;
-        if 0 < self.stats.prompt_tokens {
-            self.transcript.finish(ReplyEnd::Interrupted);
-            let _ = self.partial.set(self.transcript.reply.message(true)); // set once: a reply ends once
-        }
-        self.tell_end(None);
-    }
-
-    /// Drops the reply without a word to its listener.
-    pub(crate) fn abandon(mut self) {
-        self.listener = None;
-    }
-
-    fn tell_end(&mut self, reply: Option<&ChatMessage>) {
-        if let Some(mut listener) = self.listener.take() {
-            listener(ReplyNews::Ended(reply));
-        }
-    }
-}
-
-/// The most that the process had in memory, in bytes.
-fn peak_memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// The end of a reply that is dropped unfinished, with its engine, is told as well.
-impl Drop for Generation {
-    fn drop(&mut self) {
-        self.tell_end(None);
     }
 }

@@ -1,35 +1,36 @@
-//! Ends a reply at a stop sequence, which may arrive in pieces.
+//! Finds stop sequences, which may arrive in pieces.
 
-/// Looks for the first of several texts.
+/// Finds the first of several sequences.
 pub(crate) struct StopFinder {
     sequences: Vec<String>,
-    /// What may be the beginning of one; once one was met, all from it on.
+    /// Text that may begin a sequence; once one was found, all text from it on.
     held: String,
-    met: Option<usize>,
+    /// Index of the sequence that was found.
+    found: Option<usize>,
 }
 
 impl StopFinder {
     pub(crate) fn new(sequences: Vec<String>) -> Self {
-        Self { sequences, held: String::new(), met: None }
+        Self { sequences, held: String::new(), found: None }
     }
 
-    /// The text that is certainly no part of a stop sequence. Behind one that was met, nothing is.
+    /// Returns the text that is certainly not part of a stop sequence: none once a sequence was found.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         if self.sequences.is_empty() {
             return piece.to_owned();
         }
         self.held.push_str(piece);
-        if self.met.is_some() {
+        if self.found.is_some() {
             return String::new();
         }
-        // The one that ends first is met first, however the text is cut into pieces.
+        // The sequence that ends first is found first, however the text is cut into pieces.
         let found = self.sequences.iter().enumerate().filter_map(|(i, sequence)| {
             let at = self.held.find(sequence)?;
             Some((at + sequence.len(), at, i))
         });
         let kept_from = match found.min() {
             Some((_, at, sequence)) => {
-                self.met = Some(sequence);
+                self.found = Some(sequence);
                 at
             }
             None => {
@@ -41,23 +42,23 @@ impl StopFinder {
         std::mem::replace(&mut self.held, kept)
     }
 
-    /// The sequence that was met: of several, the one that ends first, and of those the longest.
-    pub(crate) fn met(&self) -> Option<&str> {
-        self.sequences.get(self.met?).map(String::as_str)
+    /// The sequence that was found: of several, the one that ends first, and of those the longest.
+    pub(crate) fn found(&self) -> Option<&str> {
+        self.sequences.get(self.found?).map(String::as_str)
     }
 
-    /// Bytes that were pushed and not given out.
+    /// Bytes that were pushed and not returned.
     pub(crate) fn n_held(&self) -> usize {
         self.held.len()
     }
 
-    /// Text that was held back in vain.
+    /// Returns the text that was held back.
     pub(crate) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }
 
-/// Bytes of the longest end of `text` that begins `sequence`, short of all of it.
+/// Length in bytes of the longest suffix of `text` that is a proper prefix of `sequence`.
 fn overlap(text: &str, sequence: &str) -> usize {
     let longest = text.len().min(sequence.len() - 1);
     let begins = |length: &usize| {
@@ -76,10 +77,10 @@ mod tests {
         let mut text: String = pieces.iter().map(|piece| finder.push(piece)).collect();
         let n_pushed: usize = pieces.iter().map(|piece| piece.len()).sum();
         assert_eq!(text.len() + finder.n_held(), n_pushed);
-        if finder.met().is_none() {
+        if finder.found().is_none() {
             text += &finder.finish();
         }
-        assert_eq!((text.as_str(), finder.met()), (expect, stopped));
+        assert_eq!((text.as_str(), finder.found()), (expect, stopped));
     }
 
     #[test]
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_false_start_is_given_back() {
+    fn a_partial_sequence_is_returned() {
         check(&["a ST", "x"], "a STx", None);
         check(&["a né"], "a né", None);
     }

@@ -1,4 +1,4 @@
-//! The two ends of a reply's channel: the engine's outlet, and the stream that every door pulls.
+//! The two ends of a reply's channel: the engine's sender, and the stream that every interface pulls.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -18,14 +18,14 @@ use crate::response::MessageResponse;
 /// Events that may wait for the reader: enough to hide a slow paint, little enough to stop soon.
 const CAPACITY: usize = 16;
 
-/// The engine's end.
-pub(crate) struct Outlet {
+/// The engine's end of the channel.
+pub(crate) struct EventSender {
     sender: Sender<Result<MessageResponse>>,
     cancelled: Arc<AtomicBool>,
     partial: Arc<OnceLock<ChatMessage>>,
 }
 
-impl Outlet {
+impl EventSender {
     /// Whether the reader has cancelled or gone.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed) || self.sender.is_closed()
@@ -36,12 +36,12 @@ impl Outlet {
         Arc::clone(&self.cancelled)
     }
 
-    /// Where the reply so far is left when it ends with an error.
+    /// Receives the reply so far when it ends with an error.
     pub(crate) fn partial(&self) -> Arc<OnceLock<ChatMessage>> {
         Arc::clone(&self.partial)
     }
 
-    /// Sends an event, or gives it back when the reader must pull first. To a reader who is gone nothing is sent.
+    /// Sends an event, or returns it when the reader must pull first. Drops it if the reader is gone.
     pub(crate) fn send(&mut self, event: Result<MessageResponse>) -> Option<Result<MessageResponse>> {
         match self.sender.try_send(event) {
             Err(refused) if refused.is_full() => Some(refused.into_inner()),
@@ -51,7 +51,7 @@ impl Outlet {
 }
 
 /// Starts a reply when its stream is first pulled.
-type Start = Box<dyn FnOnce(Outlet) -> Result<Thread> + Send>;
+type Start = Box<dyn FnOnce(EventSender) -> Result<Thread> + Send>;
 
 /// A reply as it is written: pull it with [`next`](Self::next), as a blocking iterator, or as a `futures` stream.
 ///
@@ -71,7 +71,7 @@ type Start = Box<dyn FnOnce(Outlet) -> Result<Thread> + Send>;
 pub struct ResponseStream {
     receiver: Receiver<Result<MessageResponse>>,
     cancel: CancelHandle,
-    start: Option<(Start, Outlet)>,
+    start: Option<(Start, EventSender)>,
     engine: Option<Thread>,
     partial: Arc<OnceLock<ChatMessage>>,
     has_ended: bool,
@@ -143,19 +143,19 @@ impl CancelHandle {
 
 impl ResponseStream {
     /// A stream that calls `start` at its first pull.
-    pub(crate) fn new(start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static) -> Self {
+    pub(crate) fn new(start: impl FnOnce(EventSender) -> Result<Thread> + Send + 'static) -> Self {
         Self::cancelled_by(CancelHandle::default(), start)
     }
 
     /// The same, with a handle that may cancel other replies of the same model as well.
     pub(crate) fn cancelled_by(
         cancel: CancelHandle,
-        start: impl FnOnce(Outlet) -> Result<Thread> + Send + 'static,
+        start: impl FnOnce(EventSender) -> Result<Thread> + Send + 'static,
     ) -> Self {
         let (sender, receiver) = channel(CAPACITY);
         let partial = Arc::default();
-        let outlet = Outlet { sender, cancelled: cancel.flag(), partial: Arc::clone(&partial) };
-        Self { receiver, cancel, start: Some((Box::new(start), outlet)), engine: None, partial, has_ended: false }
+        let events = EventSender { sender, cancelled: cancel.flag(), partial: Arc::clone(&partial) };
+        Self { receiver, cancel, start: Some((Box::new(start), events)), engine: None, partial, has_ended: false }
     }
 
     /// A stream that ends with an error at its first pull.
@@ -233,8 +233,8 @@ impl ResponseStream {
         if self.has_ended {
             return Poll::Ready(None);
         }
-        if let Some((start, outlet)) = self.start.take() {
-            match start(outlet) {
+        if let Some((start, sender)) = self.start.take() {
+            match start(sender) {
                 Ok(engine) => {
                     let _ = self.cancel.engine.set(engine.clone()); // all that it cancels have the same engine
                     // A cancel from elsewhere may have come before it could wake anyone.

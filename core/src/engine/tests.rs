@@ -1,4 +1,4 @@
-//! The life of the engine's thread.
+//! The life of the engine thread, and the order in which it serves replies.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::function::{SdkFunctionParameter, SdkFunctionParameterType};
-use crate::model::Compute;
-use crate::options::ToolChoice;
-use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse};
+use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
+use crate::model::{Compute, Model};
+use crate::options::{GenerationOptions, ToolChoice};
+use crate::prompt::Segment;
+use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
+use crate::tokenizer::ModelTokenizer;
 use crate::weights::Weights;
 
 fn engine() -> Engine {
@@ -39,25 +41,25 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
             continues_text: false,
             owner: Owner::default(),
             functions: Vec::new(),
-            guide: Guide::default(),
+            constraint: ReplyConstraint::default(),
             report: PromptReport::default(),
         }))
     });
     Request { prepare, options, sampling, listener: Box::new(|_| {}) }
 }
 
-/// A reply without an end, begun and not read on.
+/// A reply without an end that has begun and is not pulled on.
 fn stalled(engine: &Arc<Engine>) -> ResponseStream {
     let (request, starter) = (greedy(engine, usize::MAX), Arc::clone(engine));
-    let mut stream = ResponseStream::new(move |outlet| {
-        starter.submit(request, outlet)?;
+    let mut stream = ResponseStream::new(move |sender| {
+        starter.submit(request, sender)?;
         Ok(starter.thread())
     });
     Iterator::next(&mut stream).unwrap().unwrap();
     stream
 }
 
-/// Waits until the engine's thread has let go of the model. The time is no part of the claim: it only ends a failure.
+/// Waits until the engine thread has released the model. The time limit only ends a failing test.
 #[track_caller]
 fn check_unloaded(model: &Weak<LoadedModel>) {
     let begun = Instant::now();
@@ -99,7 +101,7 @@ fn a_model_that_is_unloaded_ends_its_replies_and_is_gone() {
     assert_eq!(engine.loaded().err().map(|err| err.kind()), Some(ErrorKind::ModelUnloaded));
 }
 
-/// Prompts that are to be read at once, by their tokens, in the order in which their replies of one token ended.
+/// Generates one-token replies to prompts that become ready together; returns them in the order in which they ended.
 fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     let (may_begin, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let begin = |(at, tokens): (usize, &Vec<u32>)| {
@@ -113,8 +115,8 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
         });
         request.listener = Box::new(move |_| heard.lock().unwrap().push(at));
         let starter = Arc::clone(engine);
-        let mut stream = ResponseStream::new(move |outlet| {
-            starter.submit(request, outlet)?;
+        let mut stream = ResponseStream::new(move |sender| {
+            starter.submit(request, sender)?;
             Ok(starter.thread())
         });
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -129,7 +131,7 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
 }
 
 #[test]
-fn a_long_prompt_does_not_hold_up_a_short_one() {
+fn a_long_prompt_does_not_delay_a_short_one() {
     // No token of the vocabulary's first 300 ends a message, but for those at its beginning.
     let prompt = |first: u32, n_tokens: u32| (0..n_tokens).map(|at| 20 + (first + at * 7) % 280).collect::<Vec<u32>>();
     let long = prompt(0, 2000);
@@ -137,12 +139,12 @@ fn a_long_prompt_does_not_hold_up_a_short_one() {
         let engine = Arc::new(engine_of(family, true));
         assert_eq!(order_of_ends(&engine, &[long.clone(), prompt(1, 40)]), [1, 0], "{family}");
         assert_eq!(order_of_ends(&engine, &[prompt(2, 1500), prompt(3, 900), prompt(4, 200)]), [2, 1, 0], "{family}");
-        // The oldest goes on in every other step.
+        // The oldest prompt comes first in every other step.
         assert_eq!(order_of_ends(&engine, &[prompt(5, 600), prompt(6, 700)]), [0, 1], "{family}");
     }
 }
 
-/// A reply of nothing but calls of a function with long names.
+/// A reply that consists of calls of a function with long names.
 fn required_call(engine: &Arc<Engine>, temperature: f32, seed: u64) -> Box<Completion> {
     let names = ["a_first_name", "a_second_name", "another"];
     let mut parameters = names.map(|name| SdkFunctionParameter::new(name, SdkFunctionParameterType::integer(), ""));
@@ -163,17 +165,17 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     let sampling = options.sampling(&Default::default());
     let loaded = engine.loaded().unwrap();
     let tokens = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call it with \"another\".".to_owned())]).unwrap();
-    let mut guide = Some(Guide::new(&loaded, &options, &functions, false).unwrap());
+    let mut constraint = Some(ReplyConstraint::new(&loaded, &options, &functions, false).unwrap());
     let prepare: Prepare = Box::new(move |_| {
-        let guide = guide.take()?;
+        let constraint = constraint.take()?;
         let (tokens, functions, report) = (tokens.clone(), functions.clone(), PromptReport::default());
         let owner = Owner::default();
-        Some(Ok(Prepared { tokens, in_reasoning: false, continues_text: false, owner, functions, guide, report }))
+        Some(Ok(Prepared { tokens, in_reasoning: false, continues_text: false, owner, functions, constraint, report }))
     });
     let request = Request { prepare, options, sampling, listener: Box::new(|_| {}) };
     let starter = Arc::clone(engine);
-    let stream = ResponseStream::new(move |outlet| {
-        starter.submit(request, outlet)?;
+    let stream = ResponseStream::new(move |sender| {
+        starter.submit(request, sender)?;
         Ok(starter.thread())
     });
     match stream.last().unwrap().unwrap() {
@@ -182,11 +184,11 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     }
 }
 
-fn ahead_and_not(family: &str) -> [Arc<Engine>; 2] {
+fn with_and_without_drafts(family: &str) -> [Arc<Engine>; 2] {
     [true, false].map(|looks_ahead| Arc::new(engine_of(family, looks_ahead)))
 }
 
-/// Checks that a reply is the same, however many of its tokens are read together; says what was guessed and right.
+/// Checks that a reply is the same with and without drafts. Returns the numbers of drafted and accepted tokens.
 #[track_caller]
 fn check_same([ahead, not]: [Box<Completion>; 2], about: &str) -> [usize; 2] {
     assert_eq!(ahead.full_message, not.full_message, "{about}");
@@ -197,41 +199,41 @@ fn check_same([ahead, not]: [Box<Completion>; 2], about: &str) -> [usize; 2] {
     [ahead.stats.drafted_tokens, ahead.stats.accepted_draft_tokens]
 }
 
-/// What makes random weights say again what was said, so that some guesses are right.
+/// A penalty that makes random weights repeat themselves, so that some drafts are accepted.
 const REPEATING: f32 = 0.1;
 
 /// With convolutions and without.
 const FAMILIES: [&str; 2] = ["lfm2", "mistral"];
 
 #[test]
-fn calls_are_the_same_whether_what_is_certain_and_what_is_guessed_is_read_ahead() {
+fn calls_are_the_same_with_and_without_forced_tokens_and_drafts_in_one_step() {
     for family in FAMILIES {
-        let engines = ahead_and_not(family);
-        let mut n_right = 0;
+        let engines = with_and_without_drafts(family);
+        let mut n_accepted = 0;
         for seed in 0..10 {
             let temperature = [0.0, 0.1, 1.0][seed as usize % 3];
             let calls = engines.each_ref().map(|engine| required_call(engine, temperature, seed));
             let stats = calls[0].stats;
             assert!(family != "lfm2" || stats.call_tokens / 10 < stats.forced_tokens, "{stats:?}");
-            n_right += check_same(calls, &format!("{family}, seed {seed}"))[1];
+            n_accepted += check_same(calls, &format!("{family}, seed {seed}"))[1];
         }
-        assert!(0 < n_right, "{family}: no guess was right, so nothing was tested");
+        assert!(0 < n_accepted, "{family}: no draft token was accepted, so nothing was tested");
     }
 }
 
 #[test]
-fn quotes_are_the_same_whether_guesses_are_read_ahead() {
+fn quotes_are_the_same_with_and_without_drafts() {
     for family in FAMILIES {
-        let engines = ahead_and_not(family);
-        let [mut n_guessed, mut n_right] = [0, 0];
+        let engines = with_and_without_drafts(family);
+        let [mut n_drafted, mut n_accepted] = [0, 0];
         for seed in 0..10 {
             let temperature = Some([0.0, 0.3, 1.0][seed as usize % 3]);
             let sampling = GenerationOptions { temperature, seed: Some(seed), ..Default::default() };
             let options = GenerationOptions { max_tokens: Some(200), repetition_penalty: Some(REPEATING), ..sampling };
             let replies = engines.each_ref().map(|engine| reply(engine, options.clone(), Vec::new()));
-            let [guessed, right] = check_same(replies, &format!("{family}, seed {seed}"));
-            (n_guessed, n_right) = (n_guessed + guessed, n_right + right);
+            let [drafted, accepted] = check_same(replies, &format!("{family}, seed {seed}"));
+            (n_drafted, n_accepted) = (n_drafted + drafted, n_accepted + accepted);
         }
-        assert!(0 < n_right && n_right < n_guessed, "{family}: {n_right} of {n_guessed}");
+        assert!(0 < n_accepted && n_accepted < n_drafted, "{family}: {n_accepted} of {n_drafted}");
     }
 }

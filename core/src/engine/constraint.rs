@@ -1,7 +1,7 @@
-//! Holds a reply to what its options ask for, token by token: calls of declared functions, text that fits a schema.
+//! Constrains a reply to what its options ask for, token by token: calls of declared functions, text that fits a schema.
 //!
-//! Free text costs nothing: a constraint follows a block of calls from where the model begins it to its end. Only a reply
-//! that must begin with something is followed from its first token, or from the end of its reasoning.
+//! Free text costs nothing: a grammar applies to a block of calls from where the model begins it to its end. Only a reply
+//! that must begin with a call or with JSON is constrained from its first token, or from the end of its reasoning.
 
 use std::time::{Duration, Instant};
 
@@ -13,41 +13,41 @@ use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, 
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
-/// What may be written next.
+/// The constraint of one reply.
 #[derive(Default)]
-pub(crate) struct Guide {
-    /// Followed now.
+pub(crate) struct ReplyConstraint {
+    /// The constraint in force now.
     active: Option<Constraint>,
-    /// Whether that was demanded, rather than begun by the model.
+    /// Whether it was demanded by the options, rather than started by the model.
     is_demanded: bool,
-    /// What the reply must begin with, outside of reasoning. Of several the last comes first: it also lets reasoning
-    /// begin, behind which the next one counts.
+    /// Constraints for the beginning of the reply, outside of reasoning, used from the last to the first: the last also lets
+    /// reasoning begin, after which the next one applies.
     openings: Vec<Constraint>,
-    /// For each block that the model begins of itself.
+    /// The constraint for each block that the model starts by itself.
     block: Option<Constraint>,
-    /// How a block begins, where one can.
+    /// How a block begins, if the model can write one.
     start: Option<Edge>,
     /// Whether no block may begin.
     bans_calls: bool,
-    /// Whether one call is all there may be.
+    /// Whether the reply may hold one call only.
     is_single: bool,
-    /// Whether the reply is over when its opening is.
+    /// Whether the reply ends when its opening constraint does.
     is_whole: bool,
     is_done: bool,
-    /// Whether the reply cannot go on as it must.
+    /// Whether the reply cannot go on as demanded.
     has_failed: bool,
-    /// Why nothing is followed that should be.
+    /// Why a constraint that should apply does not.
     fault: Option<Fault>,
-    /// Spent here.
+    /// Time spent on constraints.
     pub(crate) time: Duration,
 }
 
-impl Guide {
-    /// The guide for a reply. Grammars are compiled here, unless they were before.
+impl ReplyConstraint {
+    /// The constraint for a reply. Compiles the grammars that are not cached.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`] for a function that is chosen or allowed and not offered, for a call that is required
-    /// where none can be made, and for a schema that is none, or asks for what cannot be enforced.
+    /// [`ErrorKind::InvalidOption`] for a chosen or allowed function that is not offered, for a required call that cannot be
+    /// made, and for a schema that is invalid or cannot be enforced.
     pub(crate) fn new(
         loaded: &LoadedModel,
         options: &GenerationOptions,
@@ -56,8 +56,8 @@ impl Guide {
     ) -> Result<Self> {
         let begun = Instant::now();
         let edges = options.function_call_parser.and_then(|parser| edges(parser, &loaded.tokenizer));
-        let callable = Callable::of(options, functions)?;
-        let mut guide = Self {
+        let callable = CallableFunctions::of(options, functions)?;
+        let mut constraint = Self {
             start: edges.as_ref().map(|edges| edges.start.clone()),
             bans_calls: callable.functions.is_empty() && !functions.is_empty(),
             is_single: !options.parallel_tool_calls,
@@ -66,14 +66,14 @@ impl Guide {
         let rules = options.function_call_parser.zip(edges.as_ref()).map(|(notation, edges)| CallRules {
             notation,
             functions: &callable.functions,
-            is_single: guide.is_single,
+            is_single: constraint.is_single,
             edges,
             with_start: false,
         });
         let compile = |grammar: Result<Grammar, Fault>| loaded.constrainer.constraint(grammar?);
         let mut opening = None;
         if callable.is_required {
-            let rules = rules.as_ref().ok_or_else(|| no_calls("the parser or the model knows no calls"))?;
+            let rules = rules.as_ref().ok_or_else(|| no_calls("the parser or the model does not support calls"))?;
             let rules = CallRules { with_start: true, ..*rules };
             opening = Some(("tool_choice", rules.grammar()));
         } else if let Some(schema) = &options.json_schema_constraint {
@@ -84,38 +84,38 @@ impl Guide {
                 }
                 _ => Grammar::of_schema(schema),
             };
-            guide.is_whole = true;
+            constraint.is_whole = true;
             opening = Some(("json_schema_constraint", grammar));
         }
         if let Some((option, grammar)) = opening {
             let refused = |fault: Fault| fault.into_error(option);
-            guide.openings.push(compile(grammar.clone()).map_err(refused)?);
+            constraint.openings.push(compile(grammar.clone()).map_err(refused)?);
             let may_reason = options.enable_thinking || options.inline_thinking_tags;
             if may_reason && !in_reasoning && options.function_call_parser.is_some() {
                 let think = edge("<think>", &loaded.tokenizer);
-                guide.openings.push(compile(grammar.map(|grammar| grammar.or_edge(&think))).map_err(refused)?);
+                constraint.openings.push(compile(grammar.map(|grammar| grammar.or_edge(&think))).map_err(refused)?);
             }
         }
         let is_typed = options.tool_call_constraint == ToolCallConstraint::Typed || callable.is_required;
         if let Some(rules) = rules.filter(|_| is_typed && !callable.functions.is_empty()) {
             match compile(rules.grammar()) {
-                Ok(block) => guide.block = Some(block),
-                Err(fault) => guide.fault = Some(fault),
+                Ok(block) => constraint.block = Some(block),
+                Err(fault) => constraint.fault = Some(fault),
             }
         }
-        guide.time = begun.elapsed();
-        Ok(guide)
+        constraint.time = begun.elapsed();
+        Ok(constraint)
     }
 
-    /// The tokens that must come next, whatever the model computes; empty where it has a choice.
-    pub(crate) fn forced(&mut self, place: ReplySection) -> Vec<u32> {
+    /// The tokens that must come next, whatever the model computes; empty where several are possible.
+    pub(crate) fn forced(&mut self, section: ReplySection) -> Vec<u32> {
         let begun = Instant::now();
-        let forced = self.constraint(place).map(Constraint::forced).unwrap_or_default();
+        let forced = self.active_in(section).map(Constraint::forced).unwrap_or_default();
         self.time += begun.elapsed();
         forced
     }
 
-    /// As many of these guesses, from the first on, as could come next.
+    /// The longest prefix of the draft tokens that the constraint allows.
     pub(crate) fn possible<'a>(&mut self, draft: &'a [u32]) -> &'a [u32] {
         let begun = Instant::now();
         let n_possible = self.active.as_mut().map_or(draft.len(), |constraint| constraint.n_possible(draft));
@@ -124,12 +124,12 @@ impl Guide {
     }
 
     /// Excludes tokens that may not come next.
-    pub(crate) fn mask(&mut self, place: ReplySection, logits: &mut [f32]) {
+    pub(crate) fn mask(&mut self, section: ReplySection, logits: &mut [f32]) {
         let begun = Instant::now();
-        match self.constraint(place).map(|constraint| constraint.mask(logits)) {
+        match self.active_in(section).map(|constraint| constraint.mask(logits)) {
             None => {
                 if let (Some(Edge::Control(starts)), true) =
-                    (&self.start, self.bans_calls && place == ReplySection::Text)
+                    (&self.start, self.bans_calls && section == ReplySection::Text)
                 {
                     let exclude = |id: &u32| logits.get_mut(*id as usize).map(|logit| *logit = f32::NEG_INFINITY);
                     starts.iter().filter_map(exclude).for_each(drop);
@@ -141,7 +141,7 @@ impl Guide {
         self.time += begun.elapsed();
     }
 
-    /// A block that the model began goes on without a constraint; what was demanded ends.
+    /// Gives up the active constraint: a block that the model started goes on without one; a demanded one ends the reply.
     fn give_up(&mut self, fault: Fault) {
         self.fault.get_or_insert(fault);
         self.active = None;
@@ -149,40 +149,40 @@ impl Guide {
         self.has_failed = self.is_demanded;
     }
 
-    /// Whether the reply cannot go on as it must.
+    /// Whether the reply cannot go on as demanded.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Whether a token that the mask allows may come, with text held back as the beginning of a marker.
-    pub(crate) fn allows(&self, token: u32, held: &str, place: ReplySection, tokenizer: &ModelTokenizer) -> bool {
+    /// Whether a token that the mask allows may come next, while `held` is held back because it may begin a marker.
+    pub(crate) fn allows(&self, token: u32, held: &str, section: ReplySection, tokenizer: &ModelTokenizer) -> bool {
         if let Some(constraint) = &self.active {
             return !constraint.repeats_key(token);
         }
         let (Some(Edge::Text(start)), Some(TokenText::Bytes(bytes))) = (&self.start, tokenizer.text(token)) else {
             return true;
         };
-        if place != ReplySection::Text || !(self.bans_calls || self.block.is_some()) {
+        if section != ReplySection::Text || !(self.bans_calls || self.block.is_some()) {
             return true;
         }
-        // A token may complete the marker and go on behind it.
+        // A token may complete the marker and go on after it.
         let text = held.to_owned() + &String::from_utf8_lossy(bytes);
         let Some(at) = text.find(*start) else { return true };
         let begins_well = |block: &Constraint| block.clone().take_text(&text[at + start.len()..]);
         !self.bans_calls && self.block.as_ref().is_none_or(begins_well)
     }
 
-    /// Whether a constraint is followed now.
+    /// Whether a constraint is in force now.
     pub(crate) fn is_following(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Whether something is excluded, so that it may be the reason why no token is left.
+    /// Whether tokens may be excluded, so that this may be why none is left.
     pub(crate) fn is_active(&self) -> bool {
         self.is_following() || self.bans_calls || self.block.is_some()
     }
 
-    /// Follows a token before it is parsed.
+    /// Advances by a token that is not yet parsed.
     pub(crate) fn take(&mut self, token: u32) {
         let begun = Instant::now();
         if let Some(constraint) = &mut self.active {
@@ -196,7 +196,7 @@ impl Guide {
         self.time += begun.elapsed();
     }
 
-    /// Follows what the parser made of a token: `block` is what stands in the block that is open now.
+    /// Follows the parser after a token; `block` returns the text of the open block.
     pub(crate) fn follow(
         &mut self,
         before: ReplySection,
@@ -205,10 +205,10 @@ impl Guide {
         n_calls: usize,
     ) {
         if now == ReplySection::Reasoning {
-            self.is_done = false; // what was over is the word that begins it
+            self.is_done = false; // only the marker that begins the reasoning was complete
         }
         if now == ReplySection::Calls || self.is_done {
-            self.openings.clear(); // what is left lets reasoning begin, and it did not
+            self.openings.clear(); // the one that is left lets reasoning begin, which it did not
         }
         if self.is_single && 0 < n_calls {
             self.bans_calls = true;
@@ -225,24 +225,24 @@ impl Guide {
         }
     }
 
-    /// Whether the reply's text, where it has one, is held to a schema to its end.
+    /// Whether the reply's text, if any, is constrained to a schema to its end.
     pub(crate) fn holds_text(&self) -> bool {
         self.is_whole
     }
 
-    /// Whether the reply is all that it may be.
+    /// Whether the reply is complete.
     pub(crate) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Why calls were not constrained that should have been.
+    /// Why calls were not constrained although they should have been.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.fault.as_ref().map(Fault::message)
     }
 
-    /// What is followed at this place.
-    fn constraint(&mut self, place: ReplySection) -> Option<&mut Constraint> {
-        if self.active.is_none() && place == ReplySection::Text {
+    /// The constraint in force in this section.
+    fn active_in(&mut self, section: ReplySection) -> Option<&mut Constraint> {
+        if self.active.is_none() && section == ReplySection::Text {
             self.active = self.openings.pop();
             self.is_demanded = self.active.is_some();
         }
@@ -251,18 +251,18 @@ impl Guide {
 }
 
 /// The functions that may be called.
-struct Callable {
+struct CallableFunctions {
     functions: Vec<SdkFunction>,
     is_required: bool,
 }
 
-impl Callable {
+impl CallableFunctions {
     fn of(options: &GenerationOptions, functions: &[SdkFunction]) -> Result<Self> {
         let is_offered = |name: &String| functions.iter().any(|function| function.name == *name);
         let unknown = |option: &'static str, name: &str| {
             Err(SdkError::new(
                 ErrorKind::InvalidOption(option),
-                format!("{option} names {name:?}, which is not offered"),
+                format!("{option} must name offered functions, found {name:?}"),
             ))
         };
         if let Some(name) = options.allowed_tools.iter().flatten().find(|name| !is_offered(name)) {
@@ -293,7 +293,7 @@ fn no_calls(why: &str) -> SdkError {
     SdkError::new(ErrorKind::InvalidOption("tool_choice"), format!("tool_choice requires a call, and {why}"))
 }
 
-/// What stands around blocks of calls; `None` where the model has no way to write them.
+/// The markers around blocks of calls; `None` if the model cannot write them.
 fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
     let (start, end) = parser.markers();
     let edges = BlockEdges { start: edge(start, tokenizer), end: edge(end, tokenizer) };

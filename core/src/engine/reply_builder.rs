@@ -1,4 +1,4 @@
-//! Assembles a reply: what the parser finds goes out as events and into the message at once.
+//! Builds a reply: everything the parser finds becomes an event and a part of the message.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use crate::parse::{Note, Parsed};
 use crate::response::MessageResponse;
 use crate::validate::validate_among;
 
-/// A reply in the making.
-pub(crate) struct Reply {
+/// A reply that is being built.
+pub(crate) struct ReplyBuilder {
     text: String,
     reasoning: String,
     calls: Vec<SdkFunctionCall>,
     rejected: Vec<RejectedCall>,
-    /// What the model was offered.
+    /// The functions offered to the model.
     functions: Vec<SdkFunction>,
-    /// Which of it may be called; all where that is not said.
+    /// Names of the functions that may be called; `None` means all.
     allowed: Option<Vec<String>>,
     /// Whether several calls may be made.
     is_parallel: bool,
     stop: StopFinder,
     has_stopped: bool,
-    /// Bytes of text that came behind a stop.
+    /// Bytes of text after a stop.
     n_ignored: usize,
-    /// Whether the parser left text out: the echo of a block, or a marker without its partner.
-    has_left_out: bool,
-    /// Whether each chunk is told apart.
+    /// Whether the parser dropped text: the echo of a block, or an unpaired marker.
+    has_dropped_text: bool,
+    /// Whether chunks are sent one by one, never joined.
     keeps_chunks: bool,
     stops_after_calls: bool,
     shown_reasoning: ShownReasoning,
@@ -38,16 +38,16 @@ pub(crate) struct Reply {
     pub(crate) events: VecDeque<MessageResponse>,
 }
 
-/// How the reader sees reasoning.
+/// How reasoning appears in the events.
 #[derive(Clone, Copy)]
 enum ShownReasoning {
     No,
     AsReasoningChunks,
-    /// As chunks, between tags.
+    /// As text chunks, between tags.
     Inline,
 }
 
-impl Reply {
+impl ReplyBuilder {
     pub(crate) fn new(options: GenerationOptions) -> Self {
         let shown_reasoning = match options {
             GenerationOptions { inline_thinking_tags: true, .. } => ShownReasoning::Inline,
@@ -69,7 +69,7 @@ impl Reply {
             stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
             n_ignored: 0,
-            has_left_out: false,
+            has_dropped_text: false,
             keeps_chunks: options.logprobs.is_some(),
             stops_after_calls: options.stop_after_tool_calls,
             shown_reasoning,
@@ -78,12 +78,12 @@ impl Reply {
         }
     }
 
-    /// Takes the functions that calls are compared with.
-    pub(crate) fn compare_with(&mut self, functions: Vec<SdkFunction>) {
+    /// Sets the functions that calls are validated against.
+    pub(crate) fn set_functions(&mut self, functions: Vec<SdkFunction>) {
         self.functions = functions;
     }
 
-    /// Takes what the parser found. Behind a stop nothing counts.
+    /// Adds what the parser found. After a stop, everything is ignored.
     pub(crate) fn push(&mut self, parsed: Parsed) {
         if self.has_stopped {
             if let Parsed::Text(text) = parsed {
@@ -94,7 +94,7 @@ impl Reply {
         match parsed {
             Parsed::Text(text) => {
                 let safe = self.stop.push(&text);
-                self.has_stopped = self.stop.met().is_some();
+                self.has_stopped = self.stop.found().is_some();
                 self.chunk(safe);
             }
             Parsed::Reasoning(text) => self.reason(text),
@@ -118,12 +118,12 @@ impl Reply {
                 self.rejected.extend_from_slice(&rejected);
                 self.events.push_back(MessageResponse::FunctionCallsRejected(rejected));
             }
-            Parsed::Note(Note::EchoRemoved | Note::StrayMarker) => self.has_left_out = true,
+            Parsed::Note(Note::EchoRemoved | Note::StrayMarker) => self.has_dropped_text = true,
             Parsed::Note(_) => {}
         }
     }
 
-    /// What the options say against a call, of which so many were made before.
+    /// The diagnostics of a call that the options do not allow, after `n_before` other calls.
     fn objections(&self, call: &SdkFunctionCall, n_before: usize) -> impl Iterator<Item = Diagnostic> + use<> {
         let is_allowed = self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&call.name));
         let name = &call.name;
@@ -139,7 +139,7 @@ impl Reply {
         found.map(|(_, code, message)| Diagnostic { code, path: String::new(), message })
     }
 
-    /// Text held back for a stop sequence cannot be one across a block of calls, nor at the end.
+    /// Releases text held back for a stop sequence: no sequence continues across a block of calls or past the end.
     fn release(&mut self) {
         let held = self.stop.finish();
         self.chunk(held);
@@ -174,7 +174,7 @@ impl Reply {
         }
     }
 
-    /// Neighbouring chunks that wait together are sent together.
+    /// Joins adjacent chunks that wait for the reader.
     fn show(&mut self, text: String) {
         match self.events.back_mut() {
             Some(MessageResponse::Chunk(waiting)) if !self.keeps_chunks => waiting.push_str(&text),
@@ -182,14 +182,14 @@ impl Reply {
         }
     }
 
-    /// Whether a stop sequence was met, or calls after which the reply is to end.
+    /// Whether a stop sequence was found, or calls after which the reply must end.
     pub(crate) fn has_stopped(&self) -> bool {
         self.has_stopped
     }
 
-    /// The stop sequence that was met.
+    /// The stop sequence that was found.
     pub(crate) fn stop_sequence(&self) -> Option<&str> {
-        self.stop.met()
+        self.stop.found()
     }
 
     /// Bytes of text that are held back for a stop sequence, or cut off by one.
@@ -197,9 +197,9 @@ impl Reply {
         self.stop.n_held() + self.n_ignored
     }
 
-    /// Whether text was left out since this was asked last.
-    pub(crate) fn take_left_out(&mut self) -> bool {
-        std::mem::take(&mut self.has_left_out)
+    /// Whether the parser dropped text since the last call.
+    pub(crate) fn take_dropped_text(&mut self) -> bool {
+        std::mem::take(&mut self.has_dropped_text)
     }
 
     /// Bytes of text so far.
@@ -212,7 +212,7 @@ impl Reply {
         self.calls.len()
     }
 
-    /// The message as it stands.
+    /// The message so far.
     pub(crate) fn message(&self, incomplete: bool) -> ChatMessage {
         let content = (!self.text.is_empty()).then(|| ChatMessageContent::Text(self.text.clone()));
         ChatMessage {
@@ -226,7 +226,7 @@ impl Reply {
         }
     }
 
-    /// Gives out what was held back for a stop sequence that did not come.
+    /// Releases what was held back for a stop sequence that did not come.
     pub(crate) fn finish(&mut self) {
         if !self.has_stopped {
             self.release();
@@ -240,15 +240,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_compared_with_the_functions_offered() {
-        let mut reply = Reply::new(GenerationOptions::default());
+    fn calls_are_validated_against_the_functions_offered() {
+        let mut reply = ReplyBuilder::new(GenerationOptions::default());
         let call = SdkFunctionCall { name: "nope".into(), ..Default::default() };
         reply.push(Parsed::Calls(vec![call.clone()]));
-        reply.compare_with(vec![SdkFunction::new("f", "", vec![])]);
+        reply.set_functions(vec![SdkFunction::new("f", "", vec![])]);
         reply.push(Parsed::Calls(vec![call]));
         let calls = reply.message(false).function_calls.unwrap();
         let codes = |call: &SdkFunctionCall| call.diagnostics.iter().map(|found| found.code.code()).collect::<Vec<_>>();
-        assert!(calls[0].diagnostics.is_empty(), "without functions there is nothing to compare with");
+        assert!(calls[0].diagnostics.is_empty(), "without functions there is nothing to validate against");
         assert_eq!(codes(&calls[1]), ["undeclared_function"]);
     }
 }

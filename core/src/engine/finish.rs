@@ -1,0 +1,109 @@
+//! The end of a reply: its last event, its message, and the state that it leaves to the prefix cache.
+
+use crate::engine::cache::PrefixCache;
+use crate::engine::generate::Generation;
+use crate::engine::request::ReplyNews;
+use crate::engine::timing::peak_memory;
+use crate::error::{Result, SdkError};
+use crate::message::ChatMessage;
+use crate::model::State;
+use crate::parse::ReplyEnd;
+use crate::response::{Completion, FinishReason, MessageResponse};
+
+/// What only the end of a reply needs.
+pub(super) struct Ending {
+    /// The last event, kept until the reader has taken all events before it.
+    pub(super) terminal: Option<Result<MessageResponse>>,
+    pub(super) has_ended: bool,
+}
+
+impl Generation {
+    pub(super) fn has_ended(&self) -> bool {
+        self.ending.has_ended
+    }
+
+    /// Ends the reply as complete, with what was generated so far.
+    pub(super) fn end(&mut self, reason: FinishReason) {
+        let is_interrupted = reason == FinishReason::Interrupted;
+        let is_cut = is_interrupted || reason == FinishReason::Constraint;
+        self.transcript.finish(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
+        let reply = &self.transcript.reply;
+        let stop_sequence = reply.stop_sequence().map(str::to_owned);
+        let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
+        self.report_end(Some(&full_message));
+        let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
+        self.stats.constraint_time = self.constraint.time;
+        self.stats.peak_memory = peak_memory();
+        let completion = Completion {
+            full_message,
+            finish_reason,
+            stop_sequence,
+            stats: self.stats,
+            earlier_rounds: Vec::new(),
+            prompt: std::mem::take(&mut self.prompt_report),
+            unconstrained: self.constraint.fault().map(str::to_owned),
+        };
+        self.ending.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
+        self.ending.has_ended = true;
+    }
+
+    /// Ends the reply with an error. Events that were parsed before it are still delivered.
+    pub(crate) fn fail(&mut self, err: SdkError) {
+        self.state = None; // it may hold half a step
+        // Set first, so that the reply has its end even if the rest panics.
+        self.ending.terminal = Some(Err(err));
+        self.ending.has_ended = true;
+        if 0 < self.stats.prompt_tokens {
+            self.transcript.finish(ReplyEnd::Interrupted);
+            let _ = self.partial.set(self.transcript.reply.message(true)); // never set before: a reply ends once
+        }
+        self.report_end(None);
+    }
+
+    /// Ends the reply where it stands, and releases all that belongs to the model.
+    pub(crate) fn unload(&mut self) {
+        if !self.has_ended() {
+            self.end(FinishReason::Interrupted);
+        }
+        self.state = None;
+    }
+
+    /// Drops the reply without notifying its listener.
+    pub(crate) fn abandon(mut self) {
+        self.listener = None;
+    }
+
+    /// Sends events in order. Returns false if the reader must pull before all are sent.
+    pub(crate) fn send(&mut self) -> bool {
+        let events = &mut self.transcript.reply.events;
+        while let Some(event) = events.pop_front() {
+            if let Some(Ok(event)) = self.sender.send(Ok(event)) {
+                events.push_front(event);
+                return false;
+            }
+        }
+        let terminal = &mut self.ending.terminal;
+        *terminal = terminal.take().and_then(|event| self.sender.send(event));
+        terminal.is_none()
+    }
+
+    /// Leaves the state to prompts that continue from here.
+    pub(super) fn cache_state(&mut self, cache: &mut PrefixCache) {
+        if let Some(state) = self.state.take().filter(State::can_be_kept) {
+            cache.keep(&self.tokens[..state.n_tokens()], state, self.owner);
+        }
+    }
+
+    fn report_end(&mut self, reply: Option<&ChatMessage>) {
+        if let Some(mut listener) = self.listener.take() {
+            listener(ReplyNews::Ended(reply));
+        }
+    }
+}
+
+/// A reply that is dropped unfinished, with its engine, reports its end as well.
+impl Drop for Generation {
+    fn drop(&mut self) {
+        self.report_end(None);
+    }
+}

@@ -1,0 +1,103 @@
+//! A loaded model, with all that its prompts and replies need.
+
+use std::sync::Arc;
+
+use crate::constrain::{Constrainer, Vocabulary};
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::FunctionNames;
+use crate::message::ChatMessage;
+use crate::model::Model;
+use crate::prompt::{Frame, PromptRenderer, Segment, questions};
+use crate::tokenizer::ModelTokenizer;
+
+/// A loaded model.
+pub(crate) struct LoadedModel {
+    pub(crate) model: Model,
+    pub(crate) tokenizer: Arc<ModelTokenizer>,
+    /// `None` for a model without a chat template: it completes prompts, but holds no conversations.
+    pub(crate) renderer: Option<PromptRenderer>,
+    pub(crate) context_size: usize,
+    /// Which names functions in prompts may have.
+    pub(crate) function_names: FunctionNames,
+    pub(crate) constrainer: Constrainer,
+    /// Whether forced tokens and draft tokens are computed in one step with the token before them.
+    pub(crate) looks_ahead: bool,
+}
+
+impl LoadedModel {
+    pub(crate) fn new(
+        model: Model,
+        tokenizer: ModelTokenizer,
+        renderer: Option<PromptRenderer>,
+        context_size: usize,
+    ) -> Self {
+        let tokenizer = Arc::new(tokenizer);
+        let vocabulary: Arc<dyn Vocabulary> = Arc::<ModelTokenizer>::clone(&tokenizer);
+        Self {
+            model,
+            tokenizer,
+            renderer,
+            context_size,
+            function_names: FunctionNames::default(),
+            constrainer: Constrainer::new(vocabulary),
+            looks_ahead: true,
+        }
+    }
+
+    /// Renders the prompt for messages.
+    ///
+    /// # Errors
+    /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template. A template that
+    /// refuses consecutive questions gets them joined into one.
+    pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+        let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
+        let mut functions = messages.iter().flat_map(|message| &message.functions);
+        functions.try_for_each(|function| function.check_with(self.function_names))?;
+        let renderer = self.renderer.as_ref().ok_or_else(missing)?;
+        renderer.render(messages, frame).or_else(|refusal| match questions::joined(messages) {
+            Some(joined) => renderer.render(&joined, frame).map_err(|_| refusal),
+            None => Err(refusal),
+        })
+    }
+
+    /// Refuses a text that is far too long for the context, before time and memory are spent on its tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PromptExceedsContext`] with a lower bound of the tokens needed.
+    pub(crate) fn check_length(&self, n_bytes: usize) -> Result<()> {
+        let (needed, available) = (self.tokenizer.fewest_tokens(n_bytes), self.context_size);
+        if needed < available {
+            return Ok(());
+        }
+        Err(SdkError::new(
+            ErrorKind::PromptExceedsContext { needed, available },
+            format!("the prompt takes at least {needed} tokens, and the context holds {available} with the reply"),
+        ))
+    }
+
+    /// Checks that the prompt has known tokens, and that the context has space for it and one token of reply.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PromptExceedsContext`] when no token of reply would fit, [`ErrorKind::InvalidMessage`] for a prompt
+    /// without tokens, or with token ids outside of the vocabulary.
+    pub(crate) fn check_prompt(&self, prompt: &[u32]) -> Result<()> {
+        let (needed, available) = (prompt.len(), self.context_size);
+        if needed == 0 {
+            return Err(SdkError::new(ErrorKind::InvalidMessage, "the prompt is empty"));
+        }
+        let n_known = self.model.n_vocabulary();
+        if let Some(id) = prompt.iter().find(|id| n_known <= **id as usize) {
+            return Err(SdkError::new(
+                ErrorKind::InvalidMessage,
+                format!("token ids of the prompt must be below {n_known}, found {id}"),
+            ));
+        }
+        if available <= needed {
+            return Err(SdkError::new(
+                ErrorKind::PromptExceedsContext { needed, available },
+                format!("the prompt takes {needed} tokens, and the context holds {available} with the reply"),
+            ));
+        }
+        Ok(())
+    }
+}
