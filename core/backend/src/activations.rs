@@ -2,6 +2,7 @@
 
 use crate::kernels::Tier;
 use crate::pool::Pool;
+use crate::simd::round;
 
 /// Values of a row that share a scale, as the groups of quantised weights do.
 pub(crate) const GROUP: usize = 32;
@@ -169,7 +170,7 @@ impl QuantisedGroup {
         let largest = x.iter().map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or_default();
         let largest = f32::from_bits(largest);
         let inverse = inverse(largest);
-        let values = x.map(|x| (x * inverse).round_ties_even() as i8);
+        let values = x.map(|x| round(x * inverse) as i8);
         let sum = |half: &[i8]| half.iter().map(|value| i32::from(*value)).sum();
         let (first, second) = values.split_at(GROUP / 2);
         Self { values, scale: largest / 127.0, sums: [sum(first), sum(second)] }

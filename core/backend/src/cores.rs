@@ -1,22 +1,22 @@
-//! How many threads computing gains from.
+//! The number of threads to compute with.
 
 use std::thread::available_parallelism;
 
-/// Cores that a model should compute with, at least one: those this process may use and, where the processor has fast and
-/// slow ones, as phones have, the fast ones alone. Slow ones would cost energy and gain little.
+/// The number of cores that a model should compute with, at least one: the cores this process may use, without the slow
+/// ones of processors that have fast and slow cores, as phones do. Slow cores would cost energy and gain little.
 pub fn fast_cores() -> usize {
     let available = available_parallelism().map_or(1, usize::from);
     fast().map_or(available, |n| n.clamp(1, available))
 }
 
-/// Cores of more than half the speed of the fastest; `None` when the system does not tell.
+/// Counts cores of more than half the speed of the fastest; `None` if the system does not report speeds.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn fast() -> Option<usize> {
     let speed = |core: usize, name: &str| {
         let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{core}/{name}")).ok()?;
         text.trim().parse().ok()
     };
-    // Of phones the capacity, which counts instructions and not only cycles; of others the frequency in kHz.
+    // Phones report a capacity, which counts instructions and not only cycles; other machines the frequency in kHz.
     ["cpu_capacity", "cpufreq/cpuinfo_max_freq"].into_iter().find_map(|name| {
         let speeds: Vec<u64> = (0..).map_while(|core| speed(core, name)).collect();
         (!speeds.is_empty()).then(|| n_fast(&speeds))
@@ -33,7 +33,7 @@ fn n_fast(speeds: &[u64]) -> usize {
 fn fast() -> Option<usize> {
     let mut n: libc::c_int = 0;
     let mut n_bytes = size_of_val(&n);
-    // SAFETY: the system writes at most so many bytes to the number; the name ends with a zero.
+    // SAFETY: the system writes at most `n_bytes` to the integer; the name ends with a zero.
     let failed = unsafe {
         libc::sysctlbyname(
             c"hw.perflevel0.logicalcpu".as_ptr(),

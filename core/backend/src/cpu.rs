@@ -41,7 +41,7 @@ pub struct Product<'a> {
 
 /// How the heads of a row turn: the rows' cosines and sines, each `(rows, head_dim / 2)`.
 #[derive(Clone, Copy)]
-pub struct Turns<'a> {
+pub struct Rotation<'a> {
     /// Of the angles.
     pub cosines: &'a [f32],
     /// Of the angles.
@@ -164,20 +164,20 @@ impl Cpu {
     }
 
     /// Norms and turns the heads of rows, in place. Rows are `width` numbers, heads `head_dim` of them.
-    pub fn turn(
+    pub fn rotate(
         &self,
         rows: &mut [f32],
         (width, head_dim): (usize, usize),
         norm: Option<(&[f32], f32)>,
-        turns: Option<Turns<'_>>,
+        rotation: Option<Rotation<'_>>,
     ) {
         self.for_rows(rows, width, |row, heads| {
             if let Some((weight, epsilon)) = norm {
                 self.tier.run(HeadNorms { heads, weight, epsilon });
             }
-            if let Some(Turns { cosines, sines, pairing }) = turns {
+            if let Some(Rotation { cosines, sines, pairing }) = rotation {
                 let angles = row * head_dim / 2..(row + 1) * head_dim / 2;
-                rotation::turn(heads, &cosines[angles.clone()], &sines[angles], pairing);
+                rotation::rotate(heads, &cosines[angles.clone()], &sines[angles], pairing);
             }
         });
     }

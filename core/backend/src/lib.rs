@@ -1,8 +1,7 @@
-//! The floor of the machine: the only crate of causerie that may contain `unsafe`.
+//! Reads weights and computes on the CPU. This is the only crate of causerie that may contain `unsafe`.
 //!
-//! Files of weights, and computing on the CPU: [`Matrix`] holds weights in the order in which products read them,
-//! [`Cpu`] has the operations that models are made of. Their results do not depend on how many threads or rows work at
-//! once, nor on the processor: all kernels keep one order of operations.
+//! [`Matrix`] holds weights in the order in which products read them, [`Cpu`] has the operations that models are made of.
+//! Results do not depend on the number of threads or rows, nor on the processor: all kernels keep one order of operations.
 
 mod cores;
 mod grid;
@@ -21,7 +20,7 @@ mod model_file;
 
 pub use activations::Activations;
 pub use cores::fast_cores;
-pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, Turns};
+pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, Rotation};
 pub use matrix::{Format, Matrix};
 pub use memory::give_back as give_memory_back;
 pub use model_file::ModelFile;

@@ -1,4 +1,4 @@
-//! Files of which parts are read where they are asked for.
+//! Model files, read part by part.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// An open file of weights. What is read of it is a copy: a file that another program cuts short or writes over in the
-/// meantime gives an error, where one that is mapped would end the process.
+/// An open file of weights. Reading copies: if another program truncates or overwrites the file in the meantime, reading
+/// returns an error, where access to a mapped file would end the process.
 ///
 /// ```
 /// let path = std::env::temp_dir().join("causerie-model-file-example");
@@ -26,25 +26,26 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// Opens a file for reading. Anything that is not an ordinary file is refused, so that a pipe or a device can neither
-    /// block the caller nor grow without end.
+    /// Opens a file for reading. Only regular files are accepted, because a pipe or a device could block the caller or
+    /// never end.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Asked before opening: to open a pipe that nobody writes to would block.
+        // Checked before opening: opening a pipe without a writer would block.
         if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an ordinary file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "must be a regular file"));
         }
         let file = File::open(path)?;
         let metadata = file.metadata()?;
-        let n_bytes = usize::try_from(metadata.len()).map_err(|_| io::Error::other("larger than the address space"))?;
+        let n_bytes =
+            usize::try_from(metadata.len()).map_err(|_| io::Error::other("the file must fit the address space"))?;
         Ok(Self { file, n_bytes, modified: modified(&metadata) })
     }
 
-    /// Bytes of the file when it was opened.
+    /// Length of the file in bytes when it was opened.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// Reads a part of the file, which must lie within it.
+    /// Reads a byte range, which must lie within the file.
     pub fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
         if range.end < range.start || self.n_bytes < range.end {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -54,14 +55,14 @@ impl ModelFile {
         Ok(bytes)
     }
 
-    /// Whether the file is as long as when it was opened, and was not written to since, as far as the system tells.
+    /// Whether length and modification time are still those of when the file was opened.
     pub fn is_unchanged(&self) -> bool {
         let now = self.file.metadata();
         now.is_ok_and(|now| now.len() == self.n_bytes as u64 && modified(&now) == self.modified)
     }
 }
 
-/// Without a place of its own in the file, so that several threads can read at once.
+/// Reads without moving the file's cursor, so that several threads can read at once.
 #[cfg(unix)]
 fn read_at(file: &File, bytes: &mut [u8], start: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, start)
@@ -78,7 +79,7 @@ fn read_at(file: &File, mut bytes: &mut [u8], mut start: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// `None` on systems that do not know.
+/// Time of the last write; `None` if the system does not report it.
 fn modified(metadata: &Metadata) -> Option<SystemTime> {
     metadata.modified().ok()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use half::f16;
 
-use crate::simd::{LANES, Simd};
+use crate::simd::{LANES, Simd, round};
 
 /// Tokens of a page: attention sums up page by page, at fixed places, so that a result does not depend on how many
 /// tokens came at once.
@@ -147,7 +147,7 @@ impl Kept for i8 {
 
     #[inline(always)]
     fn from_f32(x: f32, scale: f32) -> Self {
-        (x.clamp(-LARGEST, LARGEST) / scale).round_ties_even() as i8 // 0 for 0 / 0
+        round(x.clamp(-LARGEST, LARGEST) / scale) as i8 // 0 for 0 / 0
     }
 
     #[inline(always)]

@@ -244,7 +244,8 @@ fn weigh<S: Simd>(simd: S, scores: &mut [f32; PAGE], sums: &mut Sums, scale: S::
         total = simd.add(total, weights);
         simd.store(weights, vector);
     }
-    *sums = Sums { largest, weights: sums.weights.mul_add(shrink, simd.sum(total)) };
+    let weights = simd.mul_add(simd.splat(sums.weights), simd.splat(shrink), simd.splat(simd.sum(total)));
+    *sums = Sums { largest, weights: simd.to_array(weights)[0] };
     shrink
 }
 

@@ -10,7 +10,7 @@ pub enum Pairing {
 }
 
 /// Turns the heads of a row. Cosines and sines are one for each pair of a head.
-pub(crate) fn turn(heads: &mut [f32], cosines: &[f32], sines: &[f32], pairing: Pairing) {
+pub(crate) fn rotate(heads: &mut [f32], cosines: &[f32], sines: &[f32], pairing: Pairing) {
     for head in heads.chunks_exact_mut(2 * cosines.len()) {
         match pairing {
             Pairing::Halves => {

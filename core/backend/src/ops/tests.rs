@@ -1,7 +1,7 @@
 //! Each processor's vectors against the plain ones, to the bit, and those against arithmetic in f64.
 
 use crate::activations::Activations;
-use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, Turns};
+use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, Rotation};
 use crate::kernels::Tier;
 use crate::ops::rotation::Pairing;
 use crate::pages::{CacheShape, CacheType, KeyValues};
@@ -105,7 +105,7 @@ fn norms_are_right_and_the_same() {
         });
         let heads = agreed(|cpu| {
             let mut heads = x.clone();
-            cpu.turn(&mut heads, (2 * width, width), Some((&weight, 1e-5)), None);
+            cpu.rotate(&mut heads, (2 * width, width), Some((&weight, 1e-5)), None);
             heads
         });
         let exact = x.chunks_exact(width).flat_map(|row| {
@@ -135,7 +135,7 @@ fn gates_are_right_and_the_same() {
 }
 
 #[test]
-fn turns_are_right_and_the_same() {
+fn rotations_are_right_and_the_same() {
     let mut random = Random::new(8);
     for (pairing, head_dim) in
         [(Pairing::Halves, 64), (Pairing::Neighbours, 64), (Pairing::Halves, 24), (Pairing::Neighbours, 24)]
@@ -147,8 +147,8 @@ fn turns_are_right_and_the_same() {
             [f32::cos, f32::sin].map(|of| angles.iter().map(|angle| of(3.0 * angle)).collect::<Vec<_>>());
         let found = agreed(|cpu| {
             let mut rows = x.clone();
-            let turns = Turns { cosines: &cosines, sines: &sines, pairing };
-            cpu.turn(&mut rows, (n_heads * head_dim, head_dim), None, Some(turns));
+            let rotation = Rotation { cosines: &cosines, sines: &sines, pairing };
+            cpu.rotate(&mut rows, (n_heads * head_dim, head_dim), None, Some(rotation));
             rows
         });
         let mut exact = vec![0.0; x.len()];

@@ -19,7 +19,7 @@ pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::{Neon, wide};
-pub(crate) use portable::Portable;
+pub(crate) use portable::{Portable, mul_add, round};
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;

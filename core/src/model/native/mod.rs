@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use causerie_backend::{
-    Activations, AttentionStep, CacheShape, CacheType, ConvolutionStep, Cpu, KeyValues, Matrix, Product, Turns,
+    Activations, AttentionStep, CacheShape, CacheType, ConvolutionStep, Cpu, KeyValues, Matrix, Product, Rotation,
 };
 
 use smallvec::SmallVec;
@@ -264,13 +264,13 @@ impl Attention<Native> {
         self.q_proj.add_bias(cpu, q);
         self.k_proj.add_bias(cpu, k);
         self.v_proj.add_bias(cpu, v);
-        let turns = angles.zip(self.rope.as_ref()).map(|(at, rope)| {
+        let rotation = angles.zip(self.rope.as_ref()).map(|(at, rope)| {
             let Angles { cosines, sines } = &all_angles[at];
-            Turns { cosines, sines, pairing: rope.pairing }
+            Rotation { cosines, sines, pairing: rope.pairing }
         });
         let norms = self.norms.as_ref();
-        cpu.turn(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), turns);
-        cpu.turn(k, (n_keys * head_dim, head_dim), norms.map(|(_, norm)| (norm.as_slice(), norm_eps)), turns);
+        cpu.rotate(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), rotation);
+        cpu.rotate(k, (n_keys * head_dim, head_dim), norms.map(|(_, norm)| (norm.as_slice(), norm_eps)), rotation);
         let width = n_keys * head_dim;
         let mut steps = PerSequence::new();
         for (state, rows) in states {
