@@ -10,8 +10,8 @@ use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParame
 use crate::message::ChatMessage;
 use crate::options::FunctionCallParser;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
-use crate::prompt::{ControlTokens, Frame, PromptRenderer, Segment};
-use crate::tokenizer::{ModelTokenizer, TokenText};
+use crate::prompt::{Frame, PromptRenderer, Segment};
+use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 
 /// Control tokens as models have them.
 const CONTROL: [&str; 4] = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];

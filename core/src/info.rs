@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::engine::PREFILL_CHUNK;
 use crate::error::Result;
-use crate::model::Sizes;
+use crate::model::{PREFILL_CHUNK, Sizes};
 use crate::options::{CacheType, FunctionCallParser};
-use crate::prompt::PromptRenderer;
+use crate::prompt::{PromptRenderer, TemplateSources};
 use crate::tokenizer::ModelTokenizer;
 use crate::weights::Weights;
 
@@ -169,13 +168,10 @@ impl ModelInfo {
     fn of(weights: &Weights) -> Result<Self> {
         let mut info = Self::of_weights(weights)?;
         match ModelTokenizer::load(weights) {
-            Ok((tokenizer, templates)) => {
+            Ok(tokenizer) => {
                 info.set_tokenizer(weights, &tokenizer)?;
-                if let Some(sources) = templates {
-                    match tokenizer.renderer(&sources, None) {
-                        Ok(renderer) => info.set_template(&sources.chat, &renderer),
-                        Err(err) => info.problems.push(err.to_string()),
-                    }
+                if let Err(err) = info.read_template(weights, &tokenizer) {
+                    info.problems.push(err.to_string());
                 }
             }
             Err(err) => info.problems.push(err.to_string()),
@@ -227,6 +223,13 @@ impl ModelInfo {
         if self.n_vocabulary < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), self.n_vocabulary);
             self.problems.push(format!("the vocabulary has {tokens} tokens, and the model knows {rows}"));
+        }
+        Ok(())
+    }
+
+    fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
+        if let Some(sources) = TemplateSources::read(weights)? {
+            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer, None)?);
         }
         Ok(())
     }

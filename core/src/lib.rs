@@ -34,12 +34,12 @@ mod parse;
 mod validate;
 pub mod typed;
 mod history;
+// Matter: files, tokens and tensors.
+mod weights;
+mod tokenizer;
 mod prompt;
 mod sample;
 mod constrain;
-// Matter: files and tensors.
-mod weights;
-mod tokenizer;
 mod model;
 // The loop.
 mod engine;

@@ -20,9 +20,9 @@ use crate::info::ModelInfo;
 use crate::message::ChatMessage;
 use crate::model::{Compute, Model, Progress, tell};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
-use crate::prompt::{ControlTokens, Frame, TemplateSources, joined};
+use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
 use crate::response::PromptReport;
-use crate::tokenizer::{ModelTokenizer, TokenText};
+use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::weights::Weights;
 
 /// Bytes of stack on which vocabularies and templates are read: what programs have on most systems.
@@ -137,10 +137,13 @@ impl ModelRunner {
         let mut info = ModelInfo::of_weights(&weights)?;
         info.set_cache_type(compute.cache_type());
         let words = || {
-            let (tokenizer, templates) = ModelTokenizer::load(&weights)?;
-            let templates = options.chat_template.clone().map(TemplateSources::from).or(templates);
+            let tokenizer = ModelTokenizer::load(&weights)?;
+            let templates = match &options.chat_template {
+                Some(template) => Some(TemplateSources::from(template.clone())),
+                None => TemplateSources::read(&weights)?,
+            };
             let renderer = |sources: TemplateSources| {
-                Ok::<_, SdkError>((tokenizer.renderer(&sources, options.tool_list_form)?, sources.chat))
+                Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer, options.tool_list_form)?, sources.chat))
             };
             let renderer = templates.map(renderer).transpose()?;
             Ok((tokenizer, renderer))

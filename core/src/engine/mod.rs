@@ -18,6 +18,7 @@ mod stop;
 mod stream;
 mod timing;
 mod transcript;
+mod vocabulary;
 mod worker;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,6 @@ pub(crate) use cache::{Owner, PrefixCache};
 pub(crate) use constraint::ReplyConstraint;
 pub(crate) use loaded::LoadedModel;
 pub(crate) use request::{Listener, Prepare, Prepared, ReplyNews, Request};
-pub(crate) use step_plan::PREFILL_CHUNK;
 pub(crate) use stream::EventSender;
 pub use stream::{CancelHandle, ResponseStream};
 

@@ -97,7 +97,7 @@ mod tests {
 
     fn tokenizer() -> ModelTokenizer {
         let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
-        ModelTokenizer::load(&Weights::open(model).unwrap()).unwrap().0
+        ModelTokenizer::load(&Weights::open(model).unwrap()).unwrap()
     }
 
     /// The text that is drafted after a text.

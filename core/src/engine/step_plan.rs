@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-/// Prompt tokens in one step; a cancel waits for one step at most.
-pub(crate) const PREFILL_CHUNK: usize = 128;
+use crate::model::PREFILL_CHUNK;
 
 /// The tokens of one step.
 pub(super) struct StepPlan {

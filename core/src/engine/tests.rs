@@ -23,7 +23,7 @@ fn engine_of(family: &str, looks_ahead: bool) -> Engine {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models");
     let model = models.join(format!("{family}-f32.gguf"));
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
-    let (tokenizer, _) = ModelTokenizer::load(&weights).unwrap();
+    let tokenizer = ModelTokenizer::load(&weights).unwrap();
     let model =
         Model::load(&weights, Compute::new(&Default::default()).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap();
     let loaded = LoadedModel { looks_ahead, ..LoadedModel::new(model, tokenizer, None, 4096) };

@@ -12,9 +12,8 @@ use futures_channel::oneshot;
 use crate::engine::cache::PrefixCache;
 use crate::engine::generate::{Generation, StepOutcome};
 use crate::engine::loaded::LoadedModel;
-use crate::engine::step_plan::PREFILL_CHUNK;
 use crate::error::{ErrorKind, SdkError};
-use crate::model::{PerSequence, Step};
+use crate::model::{PREFILL_CHUNK, PerSequence, Step};
 
 /// A command for the engine thread.
 pub(super) enum EngineCommand {

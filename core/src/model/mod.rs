@@ -43,7 +43,7 @@ use decoder::Decoder;
 use native::Native;
 
 pub(crate) use script::{Act, Script};
-pub(crate) use sizes::Sizes;
+pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
 pub(crate) use state::State;
 
 /// As many as sequences are read together; more than these few take memory of their own.

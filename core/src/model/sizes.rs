@@ -10,6 +10,9 @@ use crate::model::layer::LayerWeights;
 use crate::model::short_convolution;
 use crate::weights::Weights;
 
+/// Prompt tokens that one step computes at most. Working memory grows with it, and a cancel waits for one step at most.
+pub(crate) const PREFILL_CHUNK: usize = 128;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) architecture: &'static str,

@@ -11,6 +11,7 @@ mod python;
 pub(crate) mod questions;
 mod results;
 mod source;
+mod sources;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -28,28 +29,16 @@ use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{FunctionCallParser, ToolListForm};
 use crate::parse::{render_calls, render_json_calls};
 use crate::schema::{function_schema, tool_schema};
+use crate::tokenizer::{ControlTokens, ModelTokenizer};
 
-pub(crate) use control::{ControlTokens, Segment};
+pub(crate) use crate::tokenizer::Segment;
+pub(crate) use sources::TemplateSources;
 pub(crate) use template::LONGEST_PROMPT;
 
 use capabilities::{CallForm, Capabilities, ToolForm};
-use control::Marker;
+use control::ControlMarker;
 use python::{LargeInteger, Literal};
 use template::ChatTemplate;
-
-/// The chat templates that a model's files hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TemplateSources {
-    pub(crate) chat: String,
-    /// The one for conversations with functions, of models that have several.
-    pub(crate) tool_use: Option<String>,
-}
-
-impl From<String> for TemplateSources {
-    fn from(chat: String) -> Self {
-        Self { chat, tool_use: None }
-    }
-}
 
 /// Renders conversations for one model.
 pub(crate) struct PromptRenderer {
@@ -106,12 +95,12 @@ impl PromptRenderer {
     /// the tool list; `None` finds it out.
     pub(crate) fn of(
         sources: &TemplateSources,
-        control: &ControlTokens,
-        [bos_token, eos_token]: [&str; 2],
+        tokenizer: &ModelTokenizer,
         form: Option<ToolListForm>,
     ) -> Result<Self> {
+        let control = tokenizer.control_tokens()?;
         let renderer = |source: &str| {
-            let mut renderer = Self::new(source, control.clone(), bos_token, eos_token, false)?;
+            let mut renderer = Self::new(source, control.clone(), tokenizer.bos_token(), tokenizer.eos_token(), false)?;
             renderer.capabilities.tools = renderer.capabilities.tools.map(|found| found.or_chosen(form));
             Ok::<_, SdkError>(renderer)
         };
@@ -173,7 +162,7 @@ impl PromptRenderer {
         let printed = others.to_string();
         let mut texts = texts_of(messages);
         texts.push(printed.into());
-        let marker = Marker::new(&self.control, &texts)?;
+        let marker = ControlMarker::new(&self.control, &texts)?;
         let mut view = View { renderer: self, capabilities, marker: &marker, ids: CallIds::default() };
         let (tools, listing) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
@@ -205,7 +194,7 @@ impl PromptRenderer {
 struct View<'a> {
     renderer: &'a PromptRenderer,
     capabilities: Capabilities,
-    marker: &'a Marker<'a>,
+    marker: &'a ControlMarker<'a>,
     ids: CallIds,
 }
 

@@ -4,7 +4,6 @@ use serde_json::Value as Json;
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::prompt::TemplateSources;
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
 use crate::tokenizer::{Parts, growth, guarded};
 use crate::weights::Folder;
@@ -13,24 +12,11 @@ pub(crate) fn read(folder: &Folder) -> Result<Parts> {
     let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
     let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
     let generation = folder.json("generation_config.json")?.unwrap_or_default();
-    let named = |name: &str| settings.get("chat_template").and_then(|json| template(json, name)).map(str::to_owned);
-    let templates = match folder.text("chat_template.jinja")? {
-        Some(chat) => {
-            let tool_use = folder.text("additional_chat_templates/tool_use.jinja")?;
-            Some(TemplateSources { chat, tool_use })
-        }
-        None => named("default").map(|chat| TemplateSources { chat, tool_use: named("tool_use") }),
-    };
-    parts(&json, &settings, &[folder.config(), &generation], templates)
+    parts(&json, &settings, &[folder.config(), &generation])
 }
 
 /// The parts of a tokenizer from the text of tokenizer.json, tokenizer_config.json, and the model's configurations.
-pub(super) fn parts(
-    json: &str,
-    settings: &Json,
-    configs: &[&Json],
-    templates: Option<TemplateSources>,
-) -> Result<Parts> {
+pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<Parts> {
     growth::check(json)?;
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
     let decoding = Decoding::of(&encoder)?;
@@ -54,7 +40,6 @@ pub(super) fn parts(
         bos_id,
         adds_bos,
         end_ids: token_id("eos_token").into_iter().chain(config_ids("eos_token_id")).collect(),
-        templates,
         encoder,
     })
 }
@@ -117,19 +102,6 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
 /// A token is written as its text, or as an object that holds it.
 fn token_text(json: &Json) -> Option<&str> {
     json.as_str().or_else(|| json.get("content")?.as_str())
-}
-
-/// One template, which is called `default`, or a list of named ones.
-fn template<'a>(json: &'a Json, name: &str) -> Option<&'a str> {
-    match json {
-        Json::String(template) => (name == "default").then_some(template),
-        _ => json
-            .as_array()?
-            .iter()
-            .find(|entry| entry.get("name").is_some_and(|found| found == name))?
-            .get("template")?
-            .as_str(),
-    }
 }
 
 /// One id, or a list of ids.

@@ -5,7 +5,6 @@ use tokenizers::normalizers::{NFC, Prepend, Replace, Sequence};
 use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::prompt::TemplateSources;
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
 use crate::tokenizer::merges::{Merge, merges_of_scores};
 use crate::tokenizer::words::WordRule;
@@ -40,14 +39,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
         bos_id: id("tokenizer.ggml.bos_token_id")?,
         adds_bos: file.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(scheme.adds_bos),
         end_ids,
-        templates: templates(file)?,
     })
-}
-
-fn templates(file: &GgufFile) -> Result<Option<TemplateSources>> {
-    let Some(chat) = file.text("tokenizer.chat_template")? else { return Ok(None) };
-    let tool_use = file.text("tokenizer.chat_template.tool_use")?.map(str::to_owned);
-    Ok(Some(TemplateSources { chat: chat.to_owned(), tool_use }))
 }
 
 /// What the kind of a tokenizer decides.

@@ -5,6 +5,7 @@
 //! gives whole characters.
 
 mod bytes;
+mod control;
 mod folder;
 mod gguf;
 mod growth;
@@ -22,13 +23,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
 
-use crate::constrain::{Vocabulary, Word};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::options::ToolListForm;
-use crate::prompt::{ControlTokens, PromptRenderer, Segment, TemplateSources};
 use crate::weights::Weights;
 
 pub(crate) use bytes::{TokenText, Utf8Pieces};
+pub(crate) use control::{ControlTokens, Segment};
 
 /// Control tokens that end a chat model's turn, or what it should not go on behind, whatever its files say of ends.
 const TURN_ENDS: [&str; 11] = [
@@ -86,12 +85,11 @@ struct Parts {
     /// Whether every prompt begins with it.
     adds_bos: bool,
     end_ids: Vec<u32>,
-    templates: Option<TemplateSources>,
 }
 
 impl ModelTokenizer {
-    /// The tokenizer of a model, and the sources of its chat templates if it has any.
-    pub(crate) fn load(weights: &Weights) -> Result<(Self, Option<TemplateSources>)> {
+    /// Reads the tokenizer from a model's files.
+    pub(crate) fn load(weights: &Weights) -> Result<Self> {
         let parts = match weights {
             Weights::Gguf(file) => gguf::read(file)?,
             Weights::Folder(folder) => folder::read(folder)?,
@@ -104,10 +102,10 @@ impl ModelTokenizer {
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_json(json: &str) -> Result<Self> {
         let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
-        Ok(Self::of(folder::parts(json, &settings, &[], None)?)?.0)
+        Self::of(folder::parts(json, &settings, &[])?)
     }
 
-    fn of(mut parts: Parts) -> Result<(Self, Option<TemplateSources>)> {
+    fn of(mut parts: Parts) -> Result<Self> {
         parts.encoder.set_encode_special_tokens(true);
         // Files carry settings of their training, which would cut or fill up every prompt, or vary its tokens.
         without_dropout(&mut parts.encoder);
@@ -138,7 +136,7 @@ impl ModelTokenizer {
         end_ids.extend(TURN_ENDS.iter().filter_map(|end| control_ids.get(*end)?.first()));
         end_ids.sort_unstable();
         end_ids.dedup();
-        let tokenizer = Self {
+        Ok(Self {
             later_splitter: parts.encoder.get_pre_tokenizer().and_then(without_prefix),
             encoder: parts.encoder,
             longest: parts.texts.iter().map(TokenText::n_bytes).max().unwrap_or(1).max(1),
@@ -152,8 +150,7 @@ impl ModelTokenizer {
             eos_id,
             end_ids,
             is_learned: true,
-        };
-        Ok((tokenizer, parts.templates))
+        })
     }
 
     /// What the tokenizers library calls the way in which text is cut.
@@ -184,11 +181,6 @@ impl ModelTokenizer {
         ControlTokens::new(&spellings)
     }
 
-    /// Renders conversations for the model of this tokenizer.
-    pub(crate) fn renderer(&self, sources: &TemplateSources, form: Option<ToolListForm>) -> Result<PromptRenderer> {
-        PromptRenderer::of(sources, &self.control_tokens()?, [self.bos_token(), self.eos_token()], form)
-    }
-
     /// The spelling of the token that begins a text; empty when there is none.
     pub(crate) fn bos_token(&self) -> &str {
         self.spelling(self.bos_id)
@@ -211,9 +203,19 @@ impl ModelTokenizer {
         self.control_ids.get(spelling).map_or(&[], Vec::as_slice)
     }
 
+    /// The tokens that end a reply.
+    pub(crate) fn end_ids(&self) -> &[u32] {
+        &self.end_ids
+    }
+
     /// Whether a token ends a reply.
     pub(crate) fn is_end(&self, id: u32) -> bool {
         self.end_ids.contains(&id)
+    }
+
+    /// What each token adds to the text, by id.
+    pub(crate) fn texts(&self) -> &[TokenText] {
+        &self.texts
     }
 
     /// What a token adds to the text; `None` for an id without a token, as padded vocabularies have them.
@@ -253,6 +255,13 @@ impl ModelTokenizer {
         Ok(ids)
     }
 
+    /// The token ids of text that follows other text. `None` if the model was not trained to read text in these tokens, or
+    /// the text cannot be encoded.
+    pub(crate) fn encode_continuation(&self, text: &str) -> Option<Vec<u32>> {
+        let mut ids = Vec::new();
+        (self.is_learned && self.encode_text(text, false, &mut ids).is_ok()).then_some(ids)
+    }
+
     /// Adds the ids of a text. `is_first` says whether it begins the prompt.
     fn encode_text(&self, text: &str, is_first: bool, ids: &mut Vec<u32>) -> Result<()> {
         let encoder = &self.encoder;
@@ -276,25 +285,6 @@ impl ModelTokenizer {
             }
         }
         Ok(())
-    }
-}
-
-impl Vocabulary for ModelTokenizer {
-    fn words(&self) -> Vec<Word<'_>> {
-        let words = self.texts.iter().map(|text| match text {
-            TokenText::Bytes(bytes) => Word::Text(bytes),
-            TokenText::Control(spelling) => Word::Control(spelling),
-        });
-        words.collect()
-    }
-
-    fn ends(&self) -> &[u32] {
-        &self.end_ids
-    }
-
-    fn encode(&self, text: &str) -> Option<Vec<u32>> {
-        let mut ids = Vec::new();
-        (self.is_learned && self.encode_text(text, false, &mut ids).is_ok()).then_some(ids)
     }
 }
 

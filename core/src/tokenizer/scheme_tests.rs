@@ -53,7 +53,7 @@ impl Long {
 
 fn from_gguf(name: &str) -> Option<ModelTokenizer> {
     let bytes = std::fs::read(tests_folder().join(format!("fixtures/tokenizers/{name}.gguf"))).ok()?;
-    Some(ModelTokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).unwrap().0)
+    Some(ModelTokenizer::load(&Weights::from_bytes(bytes.into()).unwrap()).unwrap())
 }
 
 fn from_json(name: &str) -> ModelTokenizer {

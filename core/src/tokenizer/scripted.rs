@@ -40,7 +40,7 @@ impl ModelTokenizer {
         let mut encoder = tokenizers::Tokenizer::new(model);
         encoder.with_pre_tokenizer(Some(ByteLevel::new(false, true, false)));
         let id = |spelling| CONTROL.iter().position(|control| *control == spelling).map(|id| id as u32);
-        let (mut tokenizer, _) = Self::of(Parts {
+        let mut tokenizer = Self::of(Parts {
             encoder,
             texts,
             drops_space: false,
@@ -48,7 +48,6 @@ impl ModelTokenizer {
             bos_id: id(BOS),
             adds_bos: true,
             end_ids: id(END).into_iter().collect(),
-            templates: None,
         })?;
         // A script says its own tokens, and never those of single bytes.
         tokenizer.is_learned = false;

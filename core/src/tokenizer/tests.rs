@@ -27,7 +27,7 @@ fn golden() -> Golden {
     serde_json::from_slice(&std::fs::read(tests_folder().join("golden/tokens.json")).unwrap()).unwrap()
 }
 
-fn load(model: &str) -> (ModelTokenizer, Option<TemplateSources>) {
+fn load(model: &str) -> ModelTokenizer {
     let path = tests_folder().join("fixtures/models").join(model);
     ModelTokenizer::load(&Weights::open(path.to_str().unwrap()).unwrap()).unwrap()
 }
@@ -37,7 +37,7 @@ const FORMS: [&str; 3] = ["lfm2-f32.gguf", "lfm2-hf", "lfm2-hf-sharded"];
 #[test]
 fn text_gives_the_ids_of_the_reference_from_every_form_of_file() {
     for form in FORMS {
-        let (tokenizer, _) = load(form);
+        let tokenizer = load(form);
         for case in golden().cases {
             let ids = tokenizer.encode(&[Segment::Text(case.text.clone())]).unwrap();
             assert_eq!(ids, case.ids, "{form}: {:?}", case.text);
@@ -48,7 +48,7 @@ fn text_gives_the_ids_of_the_reference_from_every_form_of_file() {
 #[test]
 fn control_tokens_of_a_prompt_are_found() {
     for form in FORMS {
-        let (tokenizer, _) = load(form);
+        let tokenizer = load(form);
         let control = tokenizer.control_tokens().unwrap();
         for case in golden().cases {
             assert_eq!(tokenizer.encode(&control.split(&case.text)).unwrap(), case.parsed, "{form}: {:?}", case.text);
@@ -59,7 +59,7 @@ fn control_tokens_of_a_prompt_are_found() {
 #[test]
 fn every_token_has_the_bytes_of_the_reference() {
     for form in FORMS {
-        let (tokenizer, _) = load(form);
+        let tokenizer = load(form);
         let golden = golden();
         assert_eq!(tokenizer.n_tokens(), golden.bytes.len());
         for (id, expect) in (0..).zip(&golden.bytes) {
@@ -92,17 +92,16 @@ fn settings_of_training_neither_cut_nor_fill_a_prompt() {
         "pad_token": "<|pad|>"
     });
     std::fs::write(folder.join("tokenizer.json"), json.to_string()).unwrap();
-    let (tokenizer, _) = ModelTokenizer::load(&Weights::open(folder.to_str().unwrap()).unwrap()).unwrap();
+    let tokenizer = ModelTokenizer::load(&Weights::open(folder.to_str().unwrap()).unwrap()).unwrap();
     let text = [Segment::Text("What is the weather in Lisbon today?".into())];
-    assert_eq!(tokenizer.encode(&text).unwrap(), load("lfm2-hf").0.encode(&text).unwrap());
+    assert_eq!(tokenizer.encode(&text).unwrap(), load("lfm2-hf").encode(&text).unwrap());
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn both_places_of_a_chat_template_are_read() {
+fn the_begin_and_end_tokens_are_read_from_every_file_format() {
     for form in FORMS {
-        let (tokenizer, template) = load(form);
-        assert!(template.unwrap().chat.contains("im_start"), "{form}");
+        let tokenizer = load(form);
         assert_eq!(tokenizer.bos_token(), "<|startoftext|>", "{form}");
         assert!(tokenizer.is_end(7), "{form}");
     }
@@ -110,7 +109,7 @@ fn both_places_of_a_chat_template_are_read() {
 
 #[test]
 fn the_beginning_of_text_is_put_before_a_prompt_once() {
-    let (tokenizer, _) = load("lfm2-f32.gguf");
+    let tokenizer = load("lfm2-f32.gguf");
     let ids = tokenizer.encode_with_bos(&[Segment::Text("a".into())]).unwrap();
     assert_eq!(ids, [1, 78]);
     let bos = Segment::Control("<|startoftext|>".into());
@@ -146,7 +145,7 @@ fn tokenizers_of_unknown_kinds_are_named() {
     check_refused(replaced(gguf("qwen2"), "ggml.pre", "ggml.pri"), "tokenizer.ggml.pre is missing");
     let json =
         r#"{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "BPEDecoder", "suffix": "x"}}"#;
-    let err = folder::parts(json, &serde_json::Value::Null, &[], None).err().unwrap();
+    let err = folder::parts(json, &serde_json::Value::Null, &[]).err().unwrap();
     assert_eq!(err.message(), "tokenizer.json has a decoder BPEDecoder, which is not supported");
 }
 
@@ -190,8 +189,8 @@ const MERGES_TO_CONTROL: &str = r#"{
 
 #[test]
 fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
-    let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[], None).unwrap();
-    let (tokenizer, _) = ModelTokenizer::of(parts).unwrap();
+    let parts = folder::parts(MERGES_TO_CONTROL, &serde_json::Value::Null, &[]).unwrap();
+    let tokenizer = ModelTokenizer::of(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("s<s>s".into())]).unwrap(), [1, 0, 1, 2, 1]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }
@@ -210,8 +209,8 @@ fn an_added_token_that_is_spelled_as_control_tokens_are_is_one() {
         serde_json::json!([added(4, "<|s|>"), added(5, "<s>"), added(6, "<|im_end|>"), added(7, "<|end|>")]);
     let settings = serde_json::json!({"bos_token": null, "eos_token": "<|im_end|>"});
     let config = serde_json::json!({"bos_token_id": 4});
-    let parts = folder::parts(&json.to_string(), &settings, &[&config], None).unwrap();
-    let (tokenizer, _) = ModelTokenizer::of(parts).unwrap();
+    let parts = folder::parts(&json.to_string(), &settings, &[&config]).unwrap();
+    let tokenizer = ModelTokenizer::of(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
     // The end that is stated, though it is not the first; no beginning, as the tokenizer says.
