@@ -1,4 +1,4 @@
-//! What can go wrong, as a caller sees it.
+//! The error type of the public API.
 
 use std::error::Error;
 use std::fmt;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// ```
 pub type Result<T, E = SdkError> = std::result::Result<T, E>;
 
-/// What a caller can act upon.
+/// What went wrong, as far as a caller can act on it.
 ///
 /// ```
 /// use causerie::{ErrorKind, SdkError};
@@ -35,42 +35,42 @@ pub type Result<T, E = SdkError> = std::result::Result<T, E>;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// No file, or no model, at the place given.
+    /// The given location has no file, or no model.
     ModelNotFound,
-    /// The model's files are unreadable, broken, incomplete or of a kind that causerie does not know.
+    /// The model's files are unreadable, broken, incomplete or of an unsupported kind.
     ModelLoad,
-    /// Loading was cancelled by who watches its progress.
+    /// The progress callback cancelled the loading.
     LoadCancelled,
-    /// The model was unloaded: its conversations can be read, but not go on.
+    /// The model was unloaded. Its conversations can be read, but not continued.
     ModelUnloaded,
-    /// The conversation is generating: wait for its end or cancel it.
+    /// The conversation is generating a reply. Wait for its end, or cancel it.
     Busy,
-    /// The prompt leaves no room in the context for one token of reply.
+    /// The prompt and one token of reply do not fit the context.
     PromptExceedsContext {
-        /// Tokens of the prompt; of one many times too long, those that it has at least.
+        /// Tokens of the prompt; a lower bound if the prompt is many times too long.
         needed: usize,
         /// Tokens that the context can hold.
         available: usize,
     },
-    /// An option, of generation or of loading, is out of its range; the field is named.
+    /// An option of generation or of loading is out of range. Holds the name of the field.
     InvalidOption(&'static str),
-    /// A message cannot stand where it was given.
+    /// A message is not valid at its position in the conversation.
     InvalidMessage,
-    /// The definition of a function breaks a rule.
+    /// A function definition is not valid.
     InvalidFunction,
-    /// An argument, or a reply, is not what its type says.
+    /// An argument or a reply does not match its type.
     InvalidArgument,
-    /// Functions are registered, but the model's chat template cannot offer them.
+    /// Functions are registered, but the model's chat template cannot present them to the model.
     FunctionCallingUnsupported,
-    /// The model cannot take a content part of this kind.
+    /// The model does not support a content part of this kind.
     UnsupportedContent,
-    /// The computation failed, for example on weights that hold no number.
+    /// The computation failed, for example because the weights contain NaN.
     Generation,
-    /// Text that should hold data of a known form does not.
+    /// A string is not valid JSON, or not JSON of the expected form.
     Serialization,
     /// A saved session cannot be restored.
     Session(SessionFault),
-    /// A fault of causerie itself, caught before it reached the app.
+    /// A bug in causerie, caught before it reached the app.
     Internal,
 }
 
@@ -88,15 +88,15 @@ pub enum ErrorKind {
 pub enum SessionFault {
     /// The file cannot be read or written.
     File,
-    /// The file is of a version that this build does not know.
+    /// The file has a format version that this build does not support.
     Version,
-    /// It was saved with another model, or with another chat template.
+    /// The session was saved with another model, or with another chat template.
     Model,
-    /// The file is damaged or no session.
+    /// The file is damaged, or is not a session.
     Corrupt,
 }
 
-/// The error of every operation: a [kind](ErrorKind) to act upon, and one line to read.
+/// The error type of every operation: a [kind](ErrorKind) to act on, and one line to read.
 ///
 /// ```
 /// let err = causerie::ModelRunner::load("no/such/place/model.gguf").unwrap_err();
@@ -111,31 +111,31 @@ pub struct SdkError {
 }
 
 impl SdkError {
-    /// An error of a kind. The message names the thing and the place; lower case, no full stop.
+    /// Creates an error. The message names the thing and the place, in lower case and without a full stop.
     ///
     /// ```
     /// use causerie::{ErrorKind, SdkError};
-    /// let err = SdkError::new(ErrorKind::InvalidArgument, "days is -1, expected 1 or more");
-    /// assert_eq!(err.to_string(), "days is -1, expected 1 or more");
+    /// let err = SdkError::new(ErrorKind::InvalidArgument, "days must be 1 or more, found -1");
+    /// assert_eq!(err.to_string(), "days must be 1 or more, found -1");
     /// ```
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), cause: None }
     }
 
-    /// Keeps what led to this error as its [source](Error::source).
+    /// Sets the error that caused this one, as its [source](Error::source).
     ///
     /// ```
     /// use causerie::{ErrorKind, SdkError};
     /// let cause = "x".parse::<u8>().unwrap_err();
-    /// let err = SdkError::new(ErrorKind::InvalidArgument, "days is no number").caused_by(cause);
-    /// assert_eq!(err.to_string(), "days is no number: invalid digit found in string");
+    /// let err = SdkError::new(ErrorKind::InvalidArgument, "days must be an integer").caused_by(cause);
+    /// assert_eq!(err.to_string(), "days must be an integer: invalid digit found in string");
     /// ```
     pub fn caused_by(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
         self.cause = Some(Arc::new(cause));
         self
     }
 
-    /// What a caller can act upon.
+    /// The kind of error, to act on.
     ///
     /// ```
     /// let err = causerie::ModelRunner::load("no/such/model.gguf").unwrap_err();
@@ -145,7 +145,7 @@ impl SdkError {
         self.kind
     }
 
-    /// Whether the same call can succeed later, with nothing changed but time.
+    /// Whether the same call can succeed later without any change by the caller.
     ///
     /// ```
     /// assert!(causerie::SdkError::new(causerie::ErrorKind::Busy, "the conversation is generating").is_retryable());
@@ -154,12 +154,12 @@ impl SdkError {
         self.kind == ErrorKind::Busy
     }
 
-    /// One readable line, without the text of any cause.
+    /// One readable line, without the text of the cause.
     ///
     /// ```
     /// let cause = "x".parse::<u8>().unwrap_err();
-    /// let err = causerie::SdkError::new(causerie::ErrorKind::InvalidArgument, "days is no number").caused_by(cause);
-    /// assert_eq!(err.message(), "days is no number");
+    /// let err = causerie::SdkError::new(causerie::ErrorKind::InvalidArgument, "days must be an integer").caused_by(cause);
+    /// assert_eq!(err.message(), "days must be an integer");
     /// ```
     pub fn message(&self) -> &str {
         &self.message

@@ -2,19 +2,19 @@
 
 use crate::function::{Arguments, RejectedCall, SdkFunction, SdkFunctionCall};
 
-/// Who speaks.
+/// The author of a message.
 ///
 /// ```
 /// use causerie::{ChatMessage, Role};
 /// let history = [ChatMessage::system("Be brief."), ChatMessage::user("Hi")];
-/// let said = history.iter().filter(|message| message.role == Role::User).count();
-/// assert_eq!(said, 1);
+/// let n_questions = history.iter().filter(|message| message.role == Role::User).count();
+/// assert_eq!(n_questions, 1);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Sets the frame of the conversation; first or absent.
+    /// Instructions for the whole conversation. The first message, or absent.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -23,7 +23,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role as chat templates and chat-completions messages spell it.
+    /// The name of the role in chat templates and in chat-completions messages.
     ///
     /// ```
     /// assert_eq!(causerie::Role::Assistant.as_str(), "assistant");
@@ -66,31 +66,31 @@ pub enum ChatMessageContent {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatMessage {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// The parts, in order. Empty for a reply that holds only calls.
+    /// The parts, in order. Empty for a reply that consists of calls only.
     pub content: Vec<ChatMessageContent>,
-    /// What the model thought before and while it answered.
+    /// The reasoning that the model wrote before or within its answer.
     pub reasoning_content: Option<String>,
-    /// On an assistant message, the calls it made, in order; `None` when it made none.
+    /// The calls of an assistant message, in order; `None` if it has none.
     pub function_calls: Option<Vec<SdkFunctionCall>>,
-    /// On an assistant message, call text that could not be delivered.
+    /// Calls of an assistant message that could not be delivered.
     pub rejected_calls: Vec<RejectedCall>,
-    /// On the system message, the functions registered: so a history carries its functions with it.
+    /// The functions registered with the conversation, on the system message. So a history is complete in itself.
     pub functions: Vec<SdkFunction>,
-    /// Whether the reply was cut short by a cancel.
+    /// Whether a cancel ended the reply early.
     pub incomplete: bool,
-    /// On a tool message, the call that it answers. Where each result behind a message's calls names one of them, the model
-    /// reads them in the order of the calls; else results answer calls in the order in which they stand.
+    /// The call that a tool message answers. If each result after a message's calls names one of the calls, the model reads
+    /// the results in the order of the calls. Otherwise the n-th result answers the n-th call.
     pub tool_call_id: Option<String>,
-    /// The name of who speaks, or of the function that was called. Chat templates see it; few show it.
+    /// The name of the author, or of the called function. Chat templates can read it; few print it.
     pub name: Option<String>,
-    /// Fields of an imported message that causerie does not know; they are exported again.
+    /// Unknown fields of an imported message. They are exported again.
     pub extra: Arguments,
 }
 
 impl ChatMessage {
-    /// A message of one text part.
+    /// Creates a message with one text part.
     ///
     /// ```
     /// use causerie::{ChatMessage, Role};
@@ -111,7 +111,7 @@ impl ChatMessage {
         }
     }
 
-    /// A system message.
+    /// Creates a system message.
     ///
     /// ```
     /// let message = causerie::ChatMessage::system("You are brief.");
@@ -121,12 +121,12 @@ impl ChatMessage {
         Self::new(Role::System, text)
     }
 
-    /// A system message without text, which only carries functions.
+    /// Creates a system message without text, which only carries functions.
     ///
     /// ```
     /// use causerie::{ChatMessage, SdkFunction};
     /// let history = vec![
-    ///     ChatMessage::with_functions(vec![SdkFunction::new("now", "Tell the time.", vec![])]),
+    ///     ChatMessage::with_functions(vec![SdkFunction::new("now", "Get the time.", vec![])]),
     ///     ChatMessage::user("What time is it?"),
     /// ];
     /// ```
@@ -134,7 +134,7 @@ impl ChatMessage {
         Self { content: Vec::new(), functions, ..Self::system("") }
     }
 
-    /// A message of the person.
+    /// Creates a user message.
     ///
     /// ```
     /// assert_eq!(causerie::ChatMessage::user("Hi").text(), "Hi");
@@ -143,7 +143,7 @@ impl ChatMessage {
         Self::new(Role::User, text)
     }
 
-    /// A reply of the model.
+    /// Creates an assistant message.
     ///
     /// ```
     /// use causerie::ChatMessage;
@@ -153,7 +153,7 @@ impl ChatMessage {
         Self::new(Role::Assistant, text)
     }
 
-    /// The result of a function call; JSON text is what models are used to.
+    /// Creates a tool message: the result of a function call. Models are trained on results in JSON.
     ///
     /// ```
     /// let result = causerie::ChatMessage::tool(r#"{"temperature": 21}"#);
@@ -163,7 +163,7 @@ impl ChatMessage {
         Self::new(Role::Tool, text)
     }
 
-    /// All text parts, joined.
+    /// The concatenated text parts.
     ///
     /// ```
     /// assert_eq!(causerie::ChatMessage::user("Hi").text(), "Hi");

@@ -1,4 +1,4 @@
-//! What a generation yields.
+//! Events of a reply, and its completion.
 
 use std::time::Duration;
 
@@ -22,37 +22,37 @@ use crate::options::Sampling;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum MessageResponse {
-    /// Text, in whole characters.
+    /// Text. Contains whole characters only.
     Chunk(String),
-    /// Text of the model's reasoning, in whole characters.
+    /// Text of the model's reasoning. Contains whole characters only.
     ReasoningChunk(String),
-    /// Sound.
+    /// Audio.
     AudioSample {
         /// Mono samples in -1.0..=1.0.
         samples: Vec<f32>,
         /// Samples per second.
         sample_rate: u32,
     },
-    /// Calls that the model wants made: one event for each block that it wrote.
+    /// Calls that the model made: one event for each block of calls.
     FunctionCalls(Vec<SdkFunctionCall>),
-    /// Call text that could not be delivered as calls.
+    /// Calls that could not be read.
     FunctionCallsRejected(Vec<RejectedCall>),
-    /// Log-probabilities of tokens, where [`logprobs`](crate::GenerationOptions::logprobs) asks for them: of each token
-    /// once, in order, no later than what its text became. The token that ends the reply, and those that a stop sequence
-    /// cuts off, are left out.
+    /// Log-probabilities of tokens, if [`logprobs`](crate::GenerationOptions::logprobs) requests them. Each token is reported
+    /// once, in order, and not later than the event with its text. The token that ends the reply and the tokens that a stop
+    /// sequence cuts off are left out.
     Logprobs(Vec<TokenLogprob>),
-    /// What came of a call, where [functions are run along with the reply](crate::Conversation::respond_with_functions).
+    /// The result of a call, if [functions are run along with the reply](crate::Conversation::respond_with_functions).
     FunctionResult(FunctionResult),
-    /// The end.
+    /// The end of the reply.
     Complete(Box<Completion>),
 }
 
-/// A token of a reply, and how likely it was.
+/// A token of a reply with its log-probability.
 ///
 /// ```
 /// use causerie::{MessageResponse, TokenLogprob};
 ///
-/// /// How unlikely the most unlikely token was.
+/// /// The lowest log-probability of an event's tokens.
 /// fn least_likely(event: &MessageResponse) -> Option<f64> {
 ///     let MessageResponse::Logprobs(tokens) = event else { return None };
 ///     tokens.iter().map(|token: &TokenLogprob| token.token.logprob).reduce(f64::min)
@@ -60,17 +60,17 @@ pub enum MessageResponse {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenLogprob {
-    /// The token that was written.
+    /// The token that was generated.
     pub token: ScoredToken,
-    /// What it belongs to. Markers around reasoning and calls belong to those.
+    /// The section that the token belongs to. Markers around reasoning and calls belong to the section that they enclose.
     pub place: ReplySection,
-    /// The most probable tokens in its place, the best first, as many as were asked for. Some may be more probable than the
-    /// one that was written, which may be among them.
+    /// The most probable tokens at this position, the best first, as many as were requested. They may include the generated
+    /// token, and tokens more probable than it.
     pub alternatives: Vec<ScoredToken>,
 }
 
-/// A token, with the natural logarithm of its probability: of the softmax over what the model computed, before temperature,
-/// penalties, biases, constraints and the limits of sampling.
+/// A token with its log-probability: the logarithm of the softmax over the model's logits, before temperature, penalties,
+/// biases, constraints and sampling limits are applied.
 ///
 /// ```
 /// use causerie::ScoredToken;
@@ -80,17 +80,18 @@ pub struct TokenLogprob {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredToken {
-    /// Its id.
+    /// The token id.
     pub id: u32,
-    /// Its bytes as text, where a part of a character is U+FFFD; for a control token, its spelling.
+    /// The token's bytes as text, with U+FFFD for an incomplete character; for a control token, its spelling.
     pub text: String,
-    /// What it adds to the reply; empty for a control token, unless those are text too, without a parser.
+    /// The bytes that the token adds to the reply. Empty for a control token, unless parsing is off and control tokens count
+    /// as text.
     pub bytes: Vec<u8>,
-    /// The natural logarithm of its probability.
+    /// The natural logarithm of the token's probability.
     pub logprob: f64,
 }
 
-/// Where in a reply something stands.
+/// The section of a reply that a token or a position belongs to.
 ///
 /// ```
 /// use causerie::{FunctionCallParser, Piece, ReplySection, ReplyParser};
@@ -101,15 +102,15 @@ pub struct ScoredToken {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplySection {
-    /// In text.
+    /// Text.
     Text,
-    /// In reasoning.
+    /// Reasoning.
     Reasoning,
-    /// In a block of calls.
+    /// A block of calls.
     Calls,
 }
 
-/// What came of a call, as the model reads it.
+/// The result of a call, as the model reads it.
 ///
 /// ```
 /// use causerie::{FunctionResult, MessageResponse};
@@ -125,15 +126,15 @@ pub enum ReplySection {
 pub struct FunctionResult {
     /// The call's [id](SdkFunctionCall::call_id); `None` for a call that was rejected.
     pub call_id: Option<String>,
-    /// The function; `None` for a rejected call whose name could not be read.
+    /// The name of the function; `None` for a rejected call whose name could not be read.
     pub name: Option<String>,
-    /// The text of the message with the tool role that was added to the history.
+    /// The text of the tool message that was added to the history.
     pub text: String,
-    /// Whether the text tells an error: of the function, or of the call.
+    /// Whether the text reports an error of the function or of the call.
     pub is_error: bool,
 }
 
-/// How a reply ended, whole.
+/// A complete reply, and how it ended.
 ///
 /// ```
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
@@ -145,25 +146,25 @@ pub struct FunctionResult {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
-    /// The assembled reply, as it stands in the history.
+    /// The complete message, as it is in the history.
     pub full_message: ChatMessage,
-    /// Why it ended.
+    /// Why the reply ended.
     pub finish_reason: FinishReason,
-    /// The stop sequence that was met, if one was.
+    /// The stop sequence that ended the reply, if one did.
     pub stop_sequence: Option<String>,
     /// Counts and times.
     pub stats: GenerationStats,
-    /// Those of the replies before it whose calls were run
-    /// [along the way](crate::Conversation::respond_with_functions), in order; else empty.
+    /// Counts and times of the earlier replies whose calls were
+    /// [run automatically](crate::Conversation::respond_with_functions), in order; otherwise empty.
     pub earlier_rounds: Vec<GenerationStats>,
-    /// What the prompt left out of the history, and whether the results in it match the calls.
+    /// What the prompt leaves out of the history, and whether the results in it match the calls.
     pub prompt: PromptReport,
-    /// Why calls were not constrained, or from some token on no longer, where
-    /// [`Typed`](crate::ToolCallConstraint::Typed) asked for it.
+    /// Why calls were not constrained, or not until their end, although
+    /// [`Typed`](crate::ToolCallConstraint::Typed) was requested.
     pub unconstrained: Option<String>,
 }
 
-/// How a history became a prompt.
+/// How the prompt differs from the history.
 ///
 /// ```
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
@@ -175,12 +176,11 @@ pub struct Completion {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptReport {
-    /// Messages left out for want of room, by their place in the history.
+    /// Messages left out because the context is full, by index in the history.
     pub dropped_messages: Vec<usize>,
-    /// Results of functions that were cut short for want of room, by their place in the history.
+    /// Results of functions that were shortened because the context is full, by index in the history.
     pub shrunk_messages: Vec<usize>,
-    /// Assistant messages that are followed by more or fewer results than they made calls, by their place in the
-    /// history.
+    /// Assistant messages that are followed by more or fewer results than they have calls, by index in the history.
     pub miscounted_results: Vec<usize>,
 }
 
@@ -197,18 +197,18 @@ pub struct PromptReport {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishReason {
-    /// The model ended its turn, or a stop sequence was met.
+    /// The model ended its turn, or wrote a stop sequence.
     Stop,
-    /// The model ended its turn, and at least one call was delivered.
+    /// The model ended its turn after at least one delivered call.
     ToolCalls,
-    /// `max_tokens` were written.
+    /// The reply has `max_tokens` tokens.
     MaxTokens,
     /// The context is full.
     ExceedContext,
     /// Cancelled.
     Interrupted,
-    /// The reply could not go on as its options demand: the model writes nothing that they allow, or their grammar became
-    /// too much to follow.
+    /// The reply could not continue within its constraint: no allowed token could be generated, or the grammar
+    /// exceeded its limits.
     Constraint,
 }
 
@@ -226,44 +226,44 @@ pub enum FinishReason {
 pub struct GenerationStats {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Those of them that did not have to be read, because a sequence before had read them.
+    /// Prompt tokens that were taken from the prefix cache instead of being computed.
     pub cached_prompt_tokens: usize,
-    /// Tokens that the model wrote, those of calls and reasoning included.
+    /// Tokens of the reply, including calls and reasoning.
     pub completion_tokens: usize,
-    /// Those of them that are reasoning.
+    /// Tokens of the reply that are reasoning.
     pub reasoning_tokens: usize,
-    /// Those of them that are blocks of calls.
+    /// Tokens of the reply that belong to blocks of calls.
     pub call_tokens: usize,
-    /// Those of them that were the only ones possible, so that the model was not asked for them.
+    /// Tokens of the reply that were the only ones possible, so that no logits were computed for them.
     pub forced_tokens: usize,
-    /// Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
-    /// right: in calls and quotes, as long as enough of them are.
+    /// Draft tokens of speculative decoding: proposed because the text before them occurred earlier, and verified along with
+    /// the next token. Used in calls and quotes, as long as enough drafts are accepted.
     pub drafted_tokens: usize,
-    /// Those of them that were right.
+    /// Draft tokens that were accepted.
     pub accepted_draft_tokens: usize,
-    /// Spent finding out which tokens are possible; a part of the other times.
+    /// Time spent computing which tokens the constraint allows. Part of the other times.
     pub constraint_time: Duration,
-    /// From the request to its turn: other replies of the same conversation come first.
+    /// Time spent in the request queue, while earlier replies of the same conversation were generated.
     pub queue_time: Duration,
-    /// From the request to the first token written.
+    /// Time from the request to the first token of the reply.
     pub time_to_first_token: Duration,
-    /// Spent reading the prompt.
+    /// Time spent on prefill: computing the prompt.
     pub prefill_time: Duration,
-    /// Spent writing.
+    /// Time spent on decode: generating the reply.
     pub decode_time: Duration,
     /// The seed that was used.
     pub seed: u64,
     /// The sampling values that were used.
     pub sampling: Sampling,
-    /// Tokens that the context can hold.
+    /// Size of the context in tokens.
     pub context_size: usize,
-    /// Bytes that the process had in memory at its peak so far, whatever used them; `None` where the system does not tell,
-    /// which is everywhere but on Linux and Android.
+    /// Peak memory of the whole process so far, in bytes. `None` if the system does not report it; only Linux and Android
+    /// do.
     pub peak_memory: Option<u64>,
 }
 
 impl GenerationStats {
-    /// Those of a reply that has not begun.
+    /// The statistics of a reply that has not begun.
     pub(crate) fn new(seed: u64, sampling: Sampling, context_size: usize) -> Self {
         Self {
             prompt_tokens: 0,
@@ -286,7 +286,7 @@ impl GenerationStats {
         }
     }
 
-    /// Tokens of prompt and reply together.
+    /// Tokens of the prompt and of the reply together.
     ///
     /// ```
     /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
@@ -300,7 +300,7 @@ impl GenerationStats {
         self.prompt_tokens + self.completion_tokens
     }
 
-    /// Tokens written per second of decoding; 0 before the second token.
+    /// Tokens generated per second of decode; 0 before the second token.
     ///
     /// ```
     /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
@@ -311,7 +311,7 @@ impl GenerationStats {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn tokens_per_second(&self) -> f64 {
-        // The first token comes out of the prefill, so n tokens take n - 1 steps of decoding.
+        // The prefill yields the first token, so n tokens take n - 1 decode steps.
         let steps = self.completion_tokens.saturating_sub(1) as f64;
         if steps == 0.0 { 0.0 } else { steps / self.decode_time.as_secs_f64() }
     }

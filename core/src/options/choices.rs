@@ -1,6 +1,6 @@
-//! What a generation can be told to do, one choice each.
+//! Options of a generation that choose among alternatives.
 
-/// How a model family writes its function calls.
+/// The notation in which a model family writes function calls.
 ///
 /// ```
 /// use causerie::{FunctionCallParser, GenerationOptions};
@@ -19,7 +19,7 @@ pub enum FunctionCallParser {
 }
 
 impl FunctionCallParser {
-    /// What stands before and behind a block of calls: control tokens for the default, tags for JSON.
+    /// The markers before and after a block of calls: control tokens for the default, tags for JSON.
     ///
     /// ```
     /// use causerie::FunctionCallParser::JsonStyleFunctionCallParser;
@@ -34,7 +34,7 @@ impl FunctionCallParser {
     }
 }
 
-/// Whether functions are called.
+/// Whether the model may or must call functions.
 ///
 /// ```
 /// use causerie::{GenerationOptions, ToolChoice};
@@ -45,18 +45,18 @@ impl FunctionCallParser {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As the model likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// No function is called. The prompt still offers them, so that what was read of it before counts.
+    /// No function is called. The prompt still offers them, so that the cached prefix of the prompt stays valid.
     None,
-    /// The reply begins with a call, behind its reasoning if it has any.
+    /// The reply begins with a call, after its reasoning if it has any.
     Required,
-    /// The reply begins with a call of this function, and calls no other.
+    /// The reply begins with a call of this function, and calls no other function.
     Function(String),
 }
 
-/// Whether calls are held to the declared functions while they are written.
+/// Whether calls are constrained to the declared functions during generation.
 ///
 /// ```
 /// use causerie::{GenerationOptions, ToolCallConstraint};
@@ -66,17 +66,17 @@ pub enum ToolChoice {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolCallConstraint {
-    /// The model writes what it likes; calls are validated afterwards. A choice of functions that is
-    /// [required](ToolChoice::Required) is held all the same.
+    /// Calls are not constrained, but validated afterwards. A [required](ToolChoice::Required) call is constrained all the
+    /// same.
     #[default]
     Off,
-    /// Once the model begins a block of calls, it can write nothing but calls of declared functions, with arguments of
-    /// the declared names and types, each once, the required ones always. What stands in texts is free. Where the model
-    /// can write nothing of the kind, the reply ends with [`Constraint`](crate::FinishReason::Constraint).
+    /// Once the model begins a block of calls, it can only write calls of declared functions, with arguments of the
+    /// declared names and types. Each argument is written once, the required ones always. The content of strings is free.
+    /// If no allowed token can be generated, the reply ends with [`Constraint`](crate::FinishReason::Constraint).
     Typed,
 }
 
-/// What becomes of calls that had to be mended to be read.
+/// How calls are handled that can be read only after a repair.
 ///
 /// ```
 /// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser, Strictness};
@@ -93,14 +93,14 @@ pub enum ToolCallConstraint {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are delivered, with their repairs named.
+    /// They are delivered, with a list of the repairs.
     #[default]
     Recover,
-    /// They are rejected, with the mended call as candidate.
+    /// They are rejected, with the repaired call as candidate.
     Strict,
 }
 
-/// What becomes of Python arguments without names.
+/// How positional arguments of Python-style calls are handled.
 ///
 /// ```
 /// use causerie::{GenerationOptions, PositionalArguments};
@@ -111,15 +111,15 @@ pub enum Strictness {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PositionalArguments {
-    /// Their call is rejected.
+    /// The call is rejected.
     #[default]
     Reject,
-    /// They take the names of the function's parameters, in their order, with the repair
+    /// They get the names of the function's parameters, in order, with the repair
     /// [`PositionalMapped`](crate::Repair::PositionalMapped). Calls of functions that were not offered are rejected.
     MapByOrder,
 }
 
-/// What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+/// Whether the text of a rejected block of calls is also delivered as text.
 ///
 /// ```
 /// use causerie::{GenerationOptions, RejectedCallText};
@@ -129,54 +129,55 @@ pub enum PositionalArguments {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RejectedCallText {
-    /// It is text, in its place, when no call of its block was delivered: so nothing is lost on apps that know nothing
-    /// of rejections.
+    /// It is text, at its position, if no call of its block was delivered. So apps that do not handle rejections lose
+    /// nothing.
     #[default]
     WhenNoCall,
-    /// It stands in the rejection alone.
+    /// It is part of the rejection only.
     Never,
-    /// It is text in any case, behind the calls of its block.
+    /// It is always text, after the calls of its block.
     Always,
 }
 
-/// What stays in the history of a reply that is cancelled. A reply cancelled before its turn came leaves no trace.
+/// What remains of a cancelled reply in the history. A reply cancelled in the request queue leaves nothing.
 ///
 /// ```
 /// use causerie::{GenerationOptions, OnCancel};
 ///
-/// // As if a reply that the user stops had never been asked for.
+/// // A reply that the user stops leaves the history as it was before the request.
 /// let options = GenerationOptions { on_cancel: OnCancel::DropTurn, ..Default::default() };
 /// # assert!(options.check().is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCancel {
-    /// What was written, if anything, marked as incomplete.
+    /// The text so far, if any, marked as incomplete.
     #[default]
     KeepPartial,
-    /// Nothing of the reply; the message it answers stays.
+    /// The message that it answers, but nothing of the reply.
     DropPartial,
     /// Neither the reply nor the message it answers.
     DropTurn,
 }
 
-/// What a conversation does with a request while another reply of it is being written.
+/// How a conversation handles a request while it is generating another reply.
 ///
 /// ```
 /// use causerie::{GenerationOptions, OnBusy};
 ///
-/// let in_turn = GenerationOptions { on_busy: OnBusy::Queue, ..Default::default() };
-/// # assert!(in_turn.check().is_ok());
+/// let queued = GenerationOptions { on_busy: OnBusy::Queue, ..Default::default() };
+/// # assert!(queued.check().is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBusy {
-    /// Refuses it with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
+    /// Fails with [`ErrorKind::Busy`](crate::ErrorKind::Busy).
     #[default]
     Error,
-    /// Answers it when those before it have ended, in the order of their first pulls.
+    /// Puts the request in a queue, in the order of the first pulls of the streams, and answers it when the earlier replies
+    /// have ended.
     Queue,
 }
 
-/// What happens to a history that does not fit the context. The history itself is never edited.
+/// How a history that does not fit the context is handled. The history itself is never edited.
 ///
 /// ```
 /// use causerie::{ContextPolicy, GenerationOptions};
@@ -187,15 +188,17 @@ pub enum OnBusy {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextPolicy {
-    /// [`ErrorKind::PromptExceedsContext`](crate::ErrorKind::PromptExceedsContext) when there is no room for one token of reply.
+    /// Fails with [`ErrorKind::PromptExceedsContext`](crate::ErrorKind::PromptExceedsContext) if the prompt and one token of
+    /// reply do not fit.
     #[default]
     Error,
-    /// The prompt leaves out whole turns, the oldest first, until it fits with `max_tokens` of reply, or 256, half of the
-    /// context at most. It leaves out up to a quarter of the context more than it must, so that the next turns can leave out the
-    /// same, and need not be read from the beginning. The system message, the functions and the last turn of the user always
-    /// stay; so do calls and their results with their turn.
+    /// Leaves whole turns out of the prompt, the oldest first, until it fits together with a reply of `max_tokens`, or of 256
+    /// tokens if that is `None`, but of half the context at most. Leaves out up to a quarter of the context more than
+    /// necessary, so that the following prompts leave out the same turns and the prefix cache stays valid. The system
+    /// message, the functions and the user's last turn are always kept. Calls and their results are kept or left out with
+    /// their turn.
     Slide {
-        /// Cuts the results of functions in older turns short before it leaves out any turn.
+        /// Whether results of functions in older turns are shortened before any turn is left out.
         shrink_tool_results: bool,
     },
 }

@@ -11,14 +11,14 @@ use super::out_of_range;
 use crate::error::Result;
 use crate::function::Arguments;
 
-/// Variables of chat templates that are set from messages and other options.
+/// Variables of chat templates that causerie sets from messages and other options.
 const TEMPLATE_VARIABLES: [&str; 7] =
     ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "enable_thinking", "strftime_now"];
 
-/// Alternatives of a token that can be asked for.
+/// The largest number of alternatives that can be requested per token.
 const MOST_ALTERNATIVES: usize = 20;
 
-/// How one reply is generated. A field left `None` takes the model's own default, else the one named here.
+/// How one reply is generated. For a field that is `None`, the model's own default applies, or else the default stated here.
 ///
 /// ```
 /// use causerie::GenerationOptions;
@@ -27,85 +27,84 @@ const MOST_ALTERNATIVES: usize = 20;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct GenerationOptions {
-    /// Randomness: 0 always picks the most probable token. Default 1.0.
+    /// Randomness of the choice of tokens; 0 always picks the most probable token. Default 1.0.
     pub temperature: Option<f32>,
-    /// Nucleus sampling: keeps the most probable tokens up to this probability in sum, from 0, which keeps the best alone, to
-    /// 1. Default 1.0.
+    /// Nucleus sampling: keeps the most probable tokens up to this cumulative probability, between 0 and 1; 0 keeps the most
+    /// probable token only. Default 1.0.
     pub top_p: Option<f32>,
     /// Keeps the k most probable tokens; 0 keeps all. Default 50.
     pub top_k: Option<usize>,
-    /// Keeps tokens of at least this share of the best one's probability, in [0, 1]. Default 0.
+    /// Keeps tokens with at least this fraction of the most probable token's probability, between 0 and 1. Default 0.
     pub min_p: Option<f32>,
-    /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+    /// Values above 1.0 make tokens that occur in the prompt or the reply less probable. Default 1.0.
     pub repetition_penalty: Option<f32>,
-    /// Taken off the logit of a token once the reply has it, from -2 to 2: above 0, topics change sooner. Default 0.
+    /// Subtracted once from the logit of each token that occurs in the reply, between -2 and 2. Values above 0 favour new
+    /// topics. Default 0.
     pub presence_penalty: Option<f32>,
-    /// Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+    /// Subtracted from the logit of a token for each of its occurrences in the reply, between -2 and 2. Default 0.
     pub frequency_penalty: Option<f32>,
-    /// Added to the logits of tokens, by id, from -100, which all but excludes one, to 100. Default: nothing.
+    /// Values added to the logits of tokens, by id, between -100 and 100; -100 practically excludes a token. Default: empty.
     pub logit_bias: BTreeMap<u32, f32>,
-    /// Tells the log-probability of each token, in [`Logprobs`](crate::MessageResponse::Logprobs) events, beside so many
-    /// of the most probable ones, 0 to 20. Default: `None`, and nothing is told.
+    /// Reports each token's log-probability in [`Logprobs`](crate::MessageResponse::Logprobs) events, with this many of the
+    /// likeliest alternatives, 0 to 20. Default: `None`, and no such events.
     pub logprobs: Option<usize>,
-    /// The same seed, model, build and prompt give the same draws. Where our kernels compute they give the same reply,
-    /// whatever else is written or was read before (docs/adr/0015); elsewhere, the last bits of logits may differ where part
-    /// of a prompt comes from the cache. Default: drawn anew, and reported with the reply.
+    /// Seed of the random choices. On the CPU, the same seed, model, build and prompt give the same reply, whatever else is
+    /// generated at the same time or is cached (docs/adr/0015). On Metal, the last bits of logits may differ if part of the
+    /// prompt comes from the cache. Default: a random seed, which is reported with the reply.
     pub seed: Option<u64>,
-    /// Tokens of reply at most. Default: until the model ends or the context is full.
+    /// The largest number of tokens of the reply. Default: no limit but the context.
     pub max_tokens: Option<usize>,
-    /// Goes on behind tokens that end a reply, up to `max_tokens` or the end of the context: for measuring, where every
-    /// reply is to be of the same length. Default false.
+    /// Continues after tokens that end a reply, until `max_tokens` or the end of the context. For benchmarks, which need
+    /// replies of equal length. Default false.
     pub ignore_end: bool,
-    /// Texts that end the reply; they are not part of it.
+    /// Strings that end the reply. They are not part of it.
     pub stop_sequences: Vec<String>,
-    /// How calls are found in the reply. `None` switches parsing off: call text arrives as chunks.
+    /// The notation of calls in the reply. `None` disables parsing: calls arrive as chunks of text.
     pub function_call_parser: Option<FunctionCallParser>,
-    /// What becomes of calls that had to be mended to be read. Default: they are delivered.
+    /// How calls are handled that can be read only after a repair. Default: they are delivered.
     pub parser_strictness: Strictness,
-    /// What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+    /// How positional arguments are handled. Default: the call is rejected.
     pub positional_arguments: PositionalArguments,
-    /// Takes a reply that begins with a list of calls without the markers around it, `[f(a=1)]`, as calls, if the list is
-    /// well formed and all its functions are registered: some runtimes strip the markers. The list is held back while it
-    /// is written. Only for [`DefaultFunctionCallParser`](FunctionCallParser::DefaultFunctionCallParser). Default false,
-    /// and the list is text.
+    /// Reads a reply that begins with a list of calls without markers, `[f(a=1)]`, as calls, if the list is well-formed and
+    /// all its functions are registered. Some runtimes strip the markers. Only for
+    /// [`DefaultFunctionCallParser`](FunctionCallParser::DefaultFunctionCallParser). Default false: the list is text.
     pub bare_calls: bool,
-    /// What becomes of the text of calls that are rejected. Default: it is text where no call was delivered.
+    /// Whether the text of rejected calls is also delivered as text. Default: if no call of the block was delivered.
     pub rejected_call_text: RejectedCallText,
-    /// Whether functions are called. Default: as the model likes.
+    /// Whether the model may or must call functions. Default: the model decides.
     pub tool_choice: ToolChoice,
-    /// Whether a reply may make several calls. Calls beyond the first are kept from being written where calls are
-    /// constrained; elsewhere they are delivered, with [`ParallelLimit`](crate::DiagnosticCode::ParallelLimit) among their
-    /// diagnostics. Default true.
+    /// Whether a reply may contain several calls. If not, a constraint prevents further calls; without a constraint they are
+    /// delivered with the diagnostic [`ParallelLimit`](crate::DiagnosticCode::ParallelLimit). Default true.
     pub parallel_tool_calls: bool,
-    /// Names of the functions that may be called, of those that the prompt offers. Others are kept from being called
-    /// where calls are constrained; elsewhere their calls are delivered, with
-    /// [`ToolNotAllowed`](crate::DiagnosticCode::ToolNotAllowed) among their diagnostics. Default: all.
+    /// Names of the functions that may be called, out of those that the prompt offers. A constraint prevents calls of other
+    /// functions; without a constraint they are delivered with the diagnostic
+    /// [`ToolNotAllowed`](crate::DiagnosticCode::ToolNotAllowed). Default: all.
     pub allowed_tools: Option<Vec<String>>,
-    /// Whether calls are held to the declared functions while they are written. Default: see [`ToolCallConstraint`].
+    /// Whether calls are constrained to the declared functions during generation. Default: they are not.
     pub tool_call_constraint: ToolCallConstraint,
-    /// A JSON Schema, as JSON text, that the text of the reply must fit. Functions can be called all the same: a reply is
-    /// an answer that fits, or a block of calls. Reasoning stays free. Default: none.
+    /// A JSON Schema, as a JSON string, that constrains the text of the reply. Functions can still be called: a reply is
+    /// either an answer that fits the schema or a block of calls. Reasoning is not constrained. Default: none.
     pub json_schema_constraint: Option<String>,
-    /// Tells the model of that schema at the end of the system message, in the prompt alone. Default true.
+    /// Whether the prompt states that schema, at the end of the system message. The history does not change. Default true.
     pub inject_schema_into_prompt: bool,
-    /// Asks templates that know the variable `enable_thinking` for reasoning, and delivers reasoning as
-    /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). Without it, reasoning that a model writes all the same
-    /// is kept out of the text, in the message's `reasoning_content`. Default false.
+    /// Requests reasoning from templates that have the variable `enable_thinking`, and delivers reasoning as
+    /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). If false, reasoning that a model writes all the same is
+    /// only available in the message's `reasoning_content`. Default false.
     pub enable_thinking: bool,
-    /// Delivers reasoning within the text of the chunks, between `<think>` and `</think>`. Default false.
+    /// Delivers reasoning as part of the text, between `<think>` and `</think>`. Default false.
     pub inline_thinking_tags: bool,
-    /// Variables for the chat template besides those that all of them know, for what a newer one takes: `{"style": "brief"}`.
-    /// Those that causerie sets itself are refused. Default: none.
+    /// Further variables for the chat template, such as `{"style": "brief"}`. Variables that causerie sets itself are an
+    /// error. Default: none.
     pub template_variables: Arguments,
-    /// Ends the reply behind its first block of calls. Text behind calls is normal for some models. Default false.
+    /// Ends the reply after its first block of calls. Some models regularly write text after calls. Default false.
     pub stop_after_tool_calls: bool,
-    /// What stays in the history of a reply that is cancelled. Default: what was written.
+    /// What remains of a cancelled reply in the history. Default: the text so far.
     pub on_cancel: OnCancel,
-    /// What a conversation does while another reply of it is being written. Default: refuse.
+    /// How a request is handled while the conversation is generating another reply. Default: an error.
     pub on_busy: OnBusy,
-    /// What happens to a history that does not fit the context. Default: an error.
+    /// How a history that does not fit the context is handled. Default: an error.
     pub context_policy: ContextPolicy,
-    /// The reply is cancelled when it has taken this long, waiting for its turn included. Default: never.
+    /// Cancels the reply after this time, which includes the time in the request queue. Default: no limit.
     pub timeout: Option<Duration>,
 }
 
@@ -149,7 +148,7 @@ impl Default for GenerationOptions {
 }
 
 impl GenerationOptions {
-    /// Checks every field; generating does the same before the first token.
+    /// Checks every field. Generation does the same before the first token.
     ///
     /// ```
     /// use causerie::{ErrorKind, GenerationOptions};
@@ -157,27 +156,27 @@ impl GenerationOptions {
     /// let options = GenerationOptions { top_p: Some(1.5), ..Default::default() };
     /// let err = options.check().unwrap_err();
     /// assert_eq!(err.kind(), ErrorKind::InvalidOption("top_p"));
-    /// assert_eq!(err.to_string(), "top_p is 1.5, expected from 0 to 1");
+    /// assert_eq!(err.to_string(), "top_p must be between 0 and 1, found 1.5");
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) naming the field that is out of its range.
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) with the name of the field that is out of range.
     pub fn check(&self) -> Result<()> {
         let in_range = |field, value: Option<f32>, is_fine: fn(f32) -> bool, range: &str| match value {
             Some(value) if !is_fine(value) => Err(out_of_range(field, value, range)),
             _ => Ok(()),
         };
         in_range("temperature", self.temperature, |x| x.is_finite() && 0.0 <= x, "0 or more")?;
-        in_range("top_p", self.top_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
-        in_range("min_p", self.min_p, |x| (0.0..=1.0).contains(&x), "from 0 to 1")?;
+        in_range("top_p", self.top_p, |x| (0.0..=1.0).contains(&x), "between 0 and 1")?;
+        in_range("min_p", self.min_p, |x| (0.0..=1.0).contains(&x), "between 0 and 1")?;
         in_range("repetition_penalty", self.repetition_penalty, |x| x.is_finite() && 0.0 < x, "above 0")?;
-        in_range("presence_penalty", self.presence_penalty, |x| (-2.0..=2.0).contains(&x), "from -2 to 2")?;
-        in_range("frequency_penalty", self.frequency_penalty, |x| (-2.0..=2.0).contains(&x), "from -2 to 2")?;
+        in_range("presence_penalty", self.presence_penalty, |x| (-2.0..=2.0).contains(&x), "between -2 and 2")?;
+        in_range("frequency_penalty", self.frequency_penalty, |x| (-2.0..=2.0).contains(&x), "between -2 and 2")?;
         for bias in self.logit_bias.values() {
-            in_range("logit_bias", Some(*bias), |x| (-100.0..=100.0).contains(&x), "from -100 to 100")?;
+            in_range("logit_bias", Some(*bias), |x| (-100.0..=100.0).contains(&x), "between -100 and 100")?;
         }
         if let Some(logprobs) = self.logprobs.filter(|logprobs| MOST_ALTERNATIVES < *logprobs) {
-            return Err(out_of_range("logprobs", logprobs, "0 to 20"));
+            return Err(out_of_range("logprobs", logprobs, "between 0 and 20"));
         }
         if self.max_tokens == Some(0) {
             return Err(out_of_range("max_tokens", 0, "1 or more"));
@@ -186,7 +185,7 @@ impl GenerationOptions {
             return Err(out_of_range("template_variables", name, "variables that causerie does not set itself"));
         }
         if self.stop_sequences.iter().any(String::is_empty) {
-            return Err(out_of_range("stop_sequences", "\"\"", "texts that are not empty"));
+            return Err(out_of_range("stop_sequences", "\"\"", "strings that are not empty"));
         }
         Ok(())
     }

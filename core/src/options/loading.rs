@@ -5,7 +5,7 @@ use super::sampling::SamplingDefaults;
 use crate::error::Result;
 use crate::function::FunctionNames;
 
-/// How a model is loaded. The default is what a chat on one device wants.
+/// How a model is loaded. The defaults suit a chat on one device.
 ///
 /// On a CPU that our kernels do not know, candle computes, with threads that are one set for all models of a process: the
 /// environment variables `CANDLE_NUM_THREADS` and `RAYON_NUM_THREADS`, set to the same number before the first model is
@@ -21,38 +21,38 @@ use crate::function::FunctionNames;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadOptions {
-    /// Tokens that a prompt and its reply can have together; more than the model was made for is cut to that. Default:
-    /// what the model was made for, at most 8,192.
+    /// The largest number of tokens of a prompt and its reply together, limited to the model's own context size. Default: the
+    /// model's context size, at most 8,192.
     pub context_size: Option<usize>,
-    /// What computes. Default: the CPU.
+    /// The device that computes. Default: the CPU.
     pub device: Device,
     /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know; elsewhere as many as there are
     /// processors do. No result depends on it. Default: as many as there are cores, of fast and slow ones the fast.
     pub threads: Option<usize>,
     /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
     pub cache_type: CacheType,
-    /// Whether tokens that are the only ones possible, and guesses at what calls and quotes repeat, are read along with the
-    /// token before them. Where our kernels compute, no reply depends on it, only its speed. Default: true.
+    /// Whether tokens that are the only ones possible, and draft tokens of speculative decoding, are computed together with
+    /// the token before them. On the CPU this changes the speed only, not the reply. Default: true.
     pub look_ahead: bool,
-    /// A chat template in place of the model's own.
+    /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
-    /// The form in which the chat template is handed functions. Default: what its family is used to.
+    /// The form in which functions are passed to the chat template. Default: the form that the model's family uses.
     pub tool_list_form: Option<ToolListForm>,
-    /// Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+    /// Which names functions may have. Default: letters, `_` and digits.
     pub function_names: FunctionNames,
-    /// Sampling values in place of those that the model's files recommend; they stand behind the options of a reply.
+    /// Sampling values that replace those recommended by the model's files. The options of a reply take precedence.
     pub generation_defaults: SamplingDefaults,
-    /// From which the seeds of replies follow that have none of their own, in the order of their requests. Default: none,
-    /// and they are drawn anew.
+    /// The seed of the first reply without a seed of its own; each later one gets the next number. Default: `None`, and each
+    /// reply gets a random seed.
     pub random_seed: Option<u64>,
-    /// Bytes that the beginnings of prompts which were read before may take; 0 keeps none. The one used last is kept even if it
-    /// alone takes more. Default 512 MiB.
+    /// Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is larger.
+    /// Default 512 MiB.
     pub cache_bytes: usize,
-    /// How many of them are kept; 0 keeps none. Default 256.
+    /// The largest number of entries in the prefix cache; 0 disables the cache. Default 256.
     pub cache_entries: usize,
 }
 
-/// More than any machine has processors for one model.
+/// More than the processors of any machine.
 const MOST_THREADS: usize = 1024;
 
 impl Default for LoadOptions {
@@ -75,8 +75,8 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
-    /// Tokens of context that are used of models which could hold more, unless [`context_size`](Self::context_size) says
-    /// otherwise.
+    /// The default limit of the context size, for models with a larger context; [`context_size`](Self::context_size)
+    /// overrides it.
     ///
     /// ```
     /// use causerie::{LoadOptions, ModelInfo};
@@ -88,7 +88,7 @@ impl LoadOptions {
     /// ```
     pub const DEFAULT_CONTEXT_SIZE: usize = 8192;
 
-    /// Checks every field; loading does the same.
+    /// Checks every field. Loading does the same.
     ///
     /// ```
     /// use causerie::{ErrorKind, LoadOptions};
@@ -98,13 +98,13 @@ impl LoadOptions {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) naming the field that is out of its range.
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) with the name of the field that is out of range.
     pub fn check(&self) -> Result<()> {
         if self.context_size == Some(0) {
             return Err(out_of_range("context_size", 0, "1 or more"));
         }
         if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
-            return Err(out_of_range("threads", threads, "1 to 1024"));
+            return Err(out_of_range("threads", threads, "between 1 and 1024"));
         }
         self.generation_defaults.check()
     }
@@ -112,7 +112,7 @@ impl LoadOptions {
 
 pub use causerie_backend::CacheType;
 
-/// What a model computes on.
+/// The device that a model is computed on.
 ///
 /// ```
 /// use causerie::{Device, LoadOptions};
@@ -123,15 +123,15 @@ pub use causerie_backend::CacheType;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     #[default]
     Cpu,
-    /// The GPU of an Apple device. Needs a build with the feature `metal`; without one, loading ends with
+    /// The GPU of an Apple device. Requires a build with the feature `metal`; in other builds, loading fails with
     /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
     Metal,
 }
 
-/// The form of the entries in the tool list that a model reads.
+/// The form of the entries in the tool list of a prompt.
 ///
 /// ```
 /// use causerie::{LoadOptions, ToolListForm};
@@ -141,7 +141,7 @@ pub enum Device {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolListForm {
-    /// `{"name", "description", "parameters"}`, as LFM2 is shown them.
+    /// `{"name", "description", "parameters"}`, as LFM2's prompts have them.
     Bare,
     /// `{"type": "function", "function": {…}}`, as chat completions have them.
     Wrapped,

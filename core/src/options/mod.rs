@@ -1,4 +1,4 @@
-//! Options of a generation and of loading, and the values used where none are given.
+//! Options of a generation and of loading, and their defaults.
 
 mod choices;
 mod generation;
@@ -16,5 +16,5 @@ pub use loading::{CacheType, Device, LoadOptions, ToolListForm};
 pub use sampling::{Sampling, SamplingDefaults};
 
 fn out_of_range(field: &'static str, value: impl std::fmt::Display, range: &str) -> SdkError {
-    SdkError::new(ErrorKind::InvalidOption(field), format!("{field} is {value}, expected {range}"))
+    SdkError::new(ErrorKind::InvalidOption(field), format!("{field} must be {range}, found {value}"))
 }

@@ -1,4 +1,4 @@
-//! Values of sampling: those in force, and those that a model recommends.
+//! Sampling values: those in effect, and those that a model recommends.
 
 use super::generation::GenerationOptions;
 use crate::error::Result;
@@ -53,7 +53,7 @@ pub struct SamplingDefaults {
 }
 
 impl SamplingDefaults {
-    /// These values, and those of others where there are none.
+    /// These values, or those of `others` for fields that are `None`.
     pub(crate) fn or(self, others: Self) -> Self {
         Self {
             temperature: self.temperature.or(others.temperature),
@@ -78,7 +78,7 @@ impl SamplingDefaults {
 }
 
 impl GenerationOptions {
-    /// The sampling values in force: these options, else the model's, else the table of the specification.
+    /// The sampling values in effect: from these options, else from the model, else from the table of the specification.
     ///
     /// ```
     /// use causerie::{GenerationOptions, SamplingDefaults};

@@ -300,7 +300,7 @@ fn what_is_wrong_is_said_in_one_line() {
     check_failure(&mut generate("org/model"), 1, "is neither a path nor in the local cache; nothing is downloaded");
     let readme = fixture("calls/README.md");
     check_failure(&mut generate(readme.to_str().unwrap()), 1, "no GGUF file");
-    check_failure(generate("none.gguf").args(["--temperature", "-1"]), 1, "temperature is -1, expected 0 or more");
+    check_failure(generate("none.gguf").args(["--temperature", "-1"]), 1, "temperature must be 0 or more, found -1");
     check_failure(causerie("wrong").args(["chat", "--functions", "none.json", "a"]), 1, "cannot read none.json");
     check_failure(causerie("wrong").args(["generate", "--prompt", "a"]), 2, "--model");
     check_failure(&mut causerie("wrong"), 2, "Usage");
