@@ -1,24 +1,24 @@
-//! Bounds the memory and the time that a chat template can take: what it copies, and what it looks through, is counted for
-//! each rendering, to a cap.
+//! Limits the memory and the time that a chat template can take: for each rendering, the bytes that it copies and the bytes
+//! that it searches are counted up to a limit.
 
 use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, filters, functions, tests};
 
 use crate::prompt::python;
 
-/// Bytes that one rendering may copy from value to value, or look through. Templates put a prompt together from pieces,
-/// some of them several times over; a hundredth of this is much.
+/// Bytes that one rendering may copy between values or search. Templates assemble a prompt from pieces and copy some of them
+/// several times; real ones need less than a hundredth of this.
 const MOST_COPIED: usize = 128 << 20;
-/// How many bytes that are only looked at count as one that is copied: a search reads some billion in a second.
-const SEEN_PER_COPIED: usize = 8;
-/// Bytes of one text at most.
+/// How many searched bytes cost as much as one copied byte. A search reads some billion bytes per second.
+const SEARCHED_PER_COPIED: usize = 8;
+/// Size limit of one string in bytes.
 const LONGEST: usize = 16 << 20;
-/// Bytes that an item of a list takes.
+/// Size of an item of a list in bytes.
 const ITEM: usize = size_of::<Value>();
-/// Values that a list holds at most, and how deep, in all: the messages of a conversation are some thousand.
-const MOST_HELD: usize = 1 << 18;
+/// Limits of the values nested in a list, in number and in depth. A conversation has some thousand messages.
+const MOST_VALUES: usize = 1 << 18;
 const DEEPEST: usize = 128;
-/// What a text may be multiplied with, and how long it may be: enough for a line of dashes.
+/// Limits of the multiplication of a string, for its factor and its length: enough for a line of dashes.
 const LARGEST_FACTOR: i64 = 10_000;
 const LONGEST_FACTOR: usize = 64;
 
@@ -30,93 +30,95 @@ struct Copied(usize);
 pub(super) fn spend(state: &mut State<'_, '_>, n_bytes: usize) -> Result<(), Error> {
     let copied = state.get_or_insert_extension_with(Copied::default);
     copied.0 = copied.0.saturating_add(n_bytes);
-    if MOST_COPIED < copied.0 { Err(refused("it makes or reads too much text")) } else { Ok(()) }
+    if MOST_COPIED < copied.0 { Err(refused("it copies or searches too much text")) } else { Ok(()) }
 }
 
-/// Counts what is about to be looked through: all that a value holds.
-fn look(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+/// Counts a search through a value and all that it contains.
+fn search(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let n_bytes = weigh(value)?;
-    spend(state, n_bytes.div_ceil(SEEN_PER_COPIED))
+    spend(state, n_bytes.div_ceil(SEARCHED_PER_COPIED))
 }
 
-/// Bytes of all that a value holds, each as often as it is held.
+/// The size of a value and all that it contains, in bytes. Values that are contained several times count each time.
 fn weigh(value: &Value) -> Result<usize, Error> {
     let mut n_bytes = 0;
-    let mut room = MOST_HELD;
-    add_weight(value, 0, &mut room, &mut n_bytes)?;
+    let mut n_left = MOST_VALUES;
+    add_weight(value, 0, &mut n_left, &mut n_bytes)?;
     Ok(n_bytes)
 }
 
-fn add_weight(value: &Value, depth: usize, room: &mut usize, n_bytes: &mut usize) -> Result<(), Error> {
-    if DEEPEST < depth || *room == 0 {
-        return Err(refused("it looks through too large a list"));
+fn add_weight(value: &Value, depth: usize, n_left: &mut usize, n_bytes: &mut usize) -> Result<(), Error> {
+    if DEEPEST < depth || *n_left == 0 {
+        return Err(refused("it searches a list that is too large"));
     }
-    *room -= 1;
+    *n_left -= 1;
     *n_bytes = n_bytes.saturating_add(ITEM + value.as_str().map_or(0, str::len));
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => {
-            value.try_iter()?.try_for_each(|item| add_weight(&item, depth + 1, room, n_bytes))
+            value.try_iter()?.try_for_each(|item| add_weight(&item, depth + 1, n_left, n_bytes))
         }
         ValueKind::Map => value.try_iter()?.try_for_each(|key| {
-            add_weight(&key, depth + 1, room, n_bytes)?;
-            add_weight(&value.get_item(&key)?, depth + 1, room, n_bytes)
+            add_weight(&key, depth + 1, n_left, n_bytes)?;
+            add_weight(&value.get_item(&key)?, depth + 1, n_left, n_bytes)
         }),
         _ => Ok(()),
     }
 }
 
-/// An operand of a comparison.
+/// Filter for an operand of a comparison.
 pub(super) fn compared(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    look(state, value)?;
+    search(state, value)?;
     Ok(value.clone())
 }
 
-/// What is sought in a container, or a key. What is no text is printed if it is sought in one, so it counts as copied.
-pub(super) fn sought(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
+/// Filter for the left operand of `in`, and for a key. The engine prints a value of another type when it searches a string
+/// for it, so it counts as copied.
+pub(super) fn needle(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => spend(state, weigh(value)?)?,
-        _ => look(state, value)?,
+        _ => search(state, value)?,
     }
     Ok(value.clone())
 }
 
-/// What something is sought in: a map finds its keys without a look at all.
+/// Filter for the right operand of `in`. A map finds its keys without a search.
 pub(super) fn container(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     if value.kind() != ValueKind::Map {
-        look(state, value)?;
+        search(state, value)?;
     }
     Ok(value.clone())
 }
 
-/// What has a subscript.
+/// Filter for a value with a subscript.
 pub(super) fn indexed(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     count(state, value)?;
     Ok(value.clone())
 }
 
-/// Counts what is about to be counted itself: the characters of a text, and items that are made as they are asked for. A list
-/// knows how many it has.
+/// Counts the work of finding a value's length: the characters of a string, and the items of an iterator. A list has its
+/// length stored.
 fn count(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.kind() {
-        ValueKind::String | ValueKind::Iterable => spend(state, held(value, 1).div_ceil(SEEN_PER_COPIED)),
+        ValueKind::String | ValueKind::Iterable => spend(state, size(value, 1).div_ceil(SEARCHED_PER_COPIED)),
         _ => Ok(()),
     }
 }
 
-/// What is assigned to an attribute, made a plain value: what looks into a namespace, kept in it, would have no end.
+/// Filter for a value that is assigned to an attribute. Converts it to a plain value, because a value that refers to a
+/// namespace, stored in this namespace, would make every traversal endless.
 pub(super) fn assigned(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    let mut room = MOST_HELD;
+    let mut n_left = MOST_VALUES;
     let namespace = functions::namespace(None)?;
-    let plain = plain(value, &namespace, 0, &mut room)?;
-    spend(state, (MOST_HELD - room).saturating_mul(ITEM))?;
+    let plain = plain(value, &namespace, 0, &mut n_left)?;
+    spend(state, (MOST_VALUES - n_left).saturating_mul(ITEM))?;
     Ok(plain)
 }
 
-fn plain(value: &Value, namespace: &Value, depth: usize, room: &mut usize) -> Result<Value, Error> {
-    if DEEPEST < depth || *room == 0 {
-        return Err(refused("it keeps too large a list"));
+fn plain(value: &Value, namespace: &Value, depth: usize, n_left: &mut usize) -> Result<Value, Error> {
+    if DEEPEST < depth || *n_left == 0 {
+        return Err(refused("it stores a list that is too large"));
     }
-    *room -= 1;
+    *n_left -= 1;
     let type_name = |value: &Value| value.as_object().map(|object| object.type_name());
     match value.kind() {
         ValueKind::Map if type_name(value) == type_name(namespace) => {
@@ -124,11 +126,11 @@ fn plain(value: &Value, namespace: &Value, depth: usize, room: &mut usize) -> Re
         }
         ValueKind::Map => {
             let keys = value.try_iter()?;
-            let pairs = keys.map(|key| Ok((key.clone(), plain(&value.get_item(&key)?, namespace, depth + 1, room)?)));
+            let pairs = keys.map(|key| Ok((key.clone(), plain(&value.get_item(&key)?, namespace, depth + 1, n_left)?)));
             Ok(Value::from_pairs(pairs.collect::<Result<Vec<_>, Error>>()?))
         }
         ValueKind::Seq | ValueKind::Iterable => {
-            let items = value.try_iter()?.map(|item| plain(&item, namespace, depth + 1, room));
+            let items = value.try_iter()?.map(|item| plain(&item, namespace, depth + 1, n_left));
             let items = items.collect::<Result<Vec<_>, Error>>()?;
             Ok(if value.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) })
         }
@@ -136,7 +138,7 @@ fn plain(value: &Value, namespace: &Value, depth: usize, room: &mut usize) -> Re
     }
 }
 
-/// Counts what the tests of the template engine look through; those that Jinja does not know are left out.
+/// Makes the tests of the template engine count what they search, and removes tests that Jinja does not have.
 pub(super) fn charge_tests(environment: &mut Environment<'_>) {
     let tests = [
         (["eq", "equalto", "=="], Value::from_function(tests::is_eq)),
@@ -154,7 +156,7 @@ pub(super) fn charge_tests(environment: &mut Environment<'_>) {
         for name in names {
             let test = test.clone();
             environment.add_test(name, move |state: &mut State<'_, '_>, arguments: Rest<Value>| {
-                arguments.iter().try_for_each(|value| sought(state, value).map(drop))?;
+                arguments.iter().try_for_each(|value| needle(state, value).map(drop))?;
                 Ok::<_, Error>(test.call(state, &arguments)?.is_true())
             });
         }
@@ -162,9 +164,9 @@ pub(super) fn charge_tests(environment: &mut Environment<'_>) {
     ["startingwith", "endingwith"].iter().for_each(|name| environment.remove_test(name));
 }
 
-/// Counts what the filters of the template engine make of texts and lists.
+/// Makes the filters of the template engine count what they copy and search.
 pub(super) fn charge_filters(environment: &mut Environment<'_>) {
-    let of_texts = [
+    let on_strings = [
         ("upper", Value::from_function(filters::upper)),
         ("lower", Value::from_function(filters::lower)),
         ("title", Value::from_function(filters::title)),
@@ -176,16 +178,16 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
         ("int", Value::from_function(filters::int)),
         ("float", Value::from_function(filters::float)),
     ];
-    for (name, filter) in of_texts {
+    for (name, filter) in on_strings {
         add_filter(environment, name, filter, |state, value| {
-            // The engine would print what is no text by itself, however long that is.
+            // The engine would print a value of another type itself, without a limit.
             if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) {
                 *value = Value::from(python::text(value)?);
             }
-            spend(state, held(value, 1))
+            spend(state, size(value, 1))
         });
     }
-    let to_lists = [
+    let on_lists = [
         ("reverse", Value::from_function(filters::reverse), 1),
         ("list", Value::from_function(filters::list), ITEM),
         ("map", Value::from_function(filters::map), ITEM),
@@ -195,35 +197,35 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
         ("rejectattr", Value::from_function(filters::rejectattr), ITEM),
         ("sum", Value::from_function(filters::sum), ITEM),
     ];
-    for (name, filter, per_byte) in to_lists {
-        add_filter(environment, name, filter, move |state, value| spend(state, held(value, per_byte)));
+    for (name, filter, per_byte) in on_lists {
+        add_filter(environment, name, filter, move |state, value| spend(state, size(value, per_byte)));
     }
-    let of_places = [
+    let on_lengths = [
         ("length", Value::from_function(filters::length)),
         ("count", Value::from_function(filters::length)),
         ("last", Value::from_function(filters::last)),
     ];
-    for (name, filter) in of_places {
+    for (name, filter) in on_lengths {
         add_filter(environment, name, filter, |state, value| count(state, value));
     }
-    let comparing = [
+    let on_order = [
         ("sort", Value::from_function(filters::sort)),
         ("dictsort", Value::from_function(filters::dictsort)),
         ("unique", Value::from_function(filters::unique)),
         ("min", Value::from_function(filters::min)),
         ("max", Value::from_function(filters::max)),
     ];
-    for (name, filter) in comparing {
+    for (name, filter) in on_order {
         add_filter(environment, name, filter, |state, value| {
-            // Each item is compared with about as many others as its number has bits.
+            // Each item is compared with about log2(n) others.
             let n_rounds = (usize::BITS - n_items(value).leading_zeros()) as usize; // at most 64
-            spend(state, held(value, ITEM))?;
+            spend(state, size(value, ITEM))?;
             spend(state, weigh(value)?.saturating_mul(n_rounds))
         });
     }
 }
 
-/// Adds a filter that charges for the value that it gets first, and may change it.
+/// Adds a filter that first counts its input value with `charge`, which may also change the value.
 fn add_filter(
     environment: &mut Environment<'_>,
     name: &'static str,
@@ -238,15 +240,15 @@ fn add_filter(
     });
 }
 
-/// Counts what a method of Python's is about to copy or to look through.
+/// Counts what a Python method is about to copy or to search.
 pub(super) fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<(), Error> {
     let text = value.as_str().unwrap_or_default();
     let n_pieces = match (name, arguments.first().and_then(Value::as_str)) {
         ("startswith" | "endswith" | "get", _) => {
-            return arguments.first().map_or(Ok(()), |argument| look(state, argument));
+            return arguments.first().map_or(Ok(()), |argument| search(state, argument));
         }
         ("count", _) if value.kind() == ValueKind::Seq => {
-            look(state, value)?;
+            search(state, value)?;
             0
         }
         ("split", Some(separator)) if !separator.is_empty() => text.matches(separator).count(),
@@ -254,23 +256,24 @@ pub(super) fn method(state: &mut State<'_, '_>, value: &Value, name: &str, argum
         ("splitlines", _) => text.lines().count(),
         _ => 0,
     };
-    spend(state, held(value, 1).saturating_add(n_pieces.saturating_mul(ITEM)))
+    spend(state, size(value, 1).saturating_add(n_pieces.saturating_mul(ITEM)))
 }
 
-/// Bytes of a text, each counted so many times, or of a list's items.
-fn held(value: &Value, per_byte: usize) -> usize {
+/// The size of a string, times `per_byte`, or of a list's items, in bytes.
+fn size(value: &Value, per_byte: usize) -> usize {
     match value.as_str() {
         Some(text) => text.len().saturating_mul(per_byte),
         None => n_items(value).saturating_mul(ITEM),
     }
 }
 
-/// Items of a list; of one that does not know, they are counted.
+/// The number of items of a list. The items of an iterator are counted.
 fn n_items(value: &Value) -> usize {
     value.len().unwrap_or_else(|| value.try_iter().map_or(0, Iterator::count))
 }
 
-/// An operand of `~`, as the text that Python makes of it; a number stays one, since it may be an operand of `*` first.
+/// Filter for an operand of `~`. Converts it to a string as Python does, except for a number, which may be an operand of
+/// `*` first.
 pub(super) fn text(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let text = match value.kind() {
         ValueKind::String | ValueKind::Number => value.clone(),
@@ -280,18 +283,18 @@ pub(super) fn text(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Er
     Ok(text)
 }
 
-/// An operand of `+`.
+/// Filter for an operand of `+`.
 pub(super) fn term(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let n_bytes = match value.kind() {
         ValueKind::String => value.as_str().map_or(0, str::len),
-        ValueKind::Seq | ValueKind::Iterable => held(value, 1),
+        ValueKind::Seq | ValueKind::Iterable => size(value, 1),
         _ => 0,
     };
     spend(state, n_bytes)?;
     Ok(value.clone())
 }
 
-/// A slice: of a list, a list of its own; of a text, the text.
+/// Filter for a slice. Copies a slice of a list to a list of its own.
 pub(super) fn slice(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
         return Ok(value.clone());
@@ -301,31 +304,32 @@ pub(super) fn slice(state: &mut State<'_, '_>, value: &Value) -> Result<Value, E
     Ok(Value::from(items))
 }
 
-/// A list, a tuple or a map, if it is small enough in all that it holds.
+/// Filter for a list, a tuple or a map. Refuses one that contains too many values.
 pub(super) fn list(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
-    let (mut room, mut n_key_bytes) = (MOST_HELD, 0);
-    measure(value, 0, &mut room, &mut n_key_bytes)?;
-    spend(state, (MOST_HELD - room).saturating_mul(ITEM).saturating_add(n_key_bytes))?;
+    let (mut n_left, mut n_key_bytes) = (MOST_VALUES, 0);
+    measure(value, 0, &mut n_left, &mut n_key_bytes)?;
+    spend(state, (MOST_VALUES - n_left).saturating_mul(ITEM).saturating_add(n_key_bytes))?;
     Ok(value.clone())
 }
 
-/// Takes what a value holds from `room`, and counts the texts that are its keys: each was looked through to be put there.
-fn measure(value: &Value, depth: usize, room: &mut usize, n_key_bytes: &mut usize) -> Result<(), Error> {
-    if DEEPEST < depth || *room == 0 {
-        return Err(refused("it makes too large a list"));
+/// Subtracts the number of values in a value from `n_left`, and counts the bytes of its keys, which were hashed when they
+/// were inserted.
+fn measure(value: &Value, depth: usize, n_left: &mut usize, n_key_bytes: &mut usize) -> Result<(), Error> {
+    if DEEPEST < depth || *n_left == 0 {
+        return Err(refused("it creates a list that is too large"));
     }
-    *room -= 1;
+    *n_left -= 1;
     match value.kind() {
-        ValueKind::Seq => value.try_iter()?.try_for_each(|item| measure(&item, depth + 1, room, n_key_bytes)),
+        ValueKind::Seq => value.try_iter()?.try_for_each(|item| measure(&item, depth + 1, n_left, n_key_bytes)),
         ValueKind::Map => value.try_iter()?.try_for_each(|key| {
             *n_key_bytes = n_key_bytes.saturating_add(key.as_str().map_or(0, str::len));
-            measure(&value.get_item(&key)?, depth + 1, room, n_key_bytes)
+            measure(&value.get_item(&key)?, depth + 1, n_left, n_key_bytes)
         }),
         _ => Ok(()),
     }
 }
 
-/// An operand of `*`: a number, or a short text.
+/// Filter for an operand of `*`: a number, or a short string.
 pub(super) fn factor(state: &mut State<'_, '_>, value: &Value) -> Result<Value, Error> {
     let is_small = match value.kind() {
         ValueKind::Number => value.as_i64().is_none_or(|factor| factor <= LARGEST_FACTOR),
@@ -335,7 +339,7 @@ pub(super) fn factor(state: &mut State<'_, '_>, value: &Value) -> Result<Value, 
         }
         _ => false,
     };
-    if is_small { Ok(value.clone()) } else { Err(refused("it multiplies what is too large")) }
+    if is_small { Ok(value.clone()) } else { Err(refused("it multiplies a value that is too large")) }
 }
 
 /// Jinja's `join`.
@@ -351,7 +355,7 @@ pub(super) fn join_filter(
     join(state, items, separator, attribute)
 }
 
-/// Items, or an attribute of each, as Python prints them.
+/// Joins items, or an attribute of each, as Python prints them.
 pub(super) fn join(
     state: &mut State<'_, '_>,
     items: &Value,
@@ -373,11 +377,11 @@ pub(super) fn join(
     Ok(Value::from(joined))
 }
 
-/// `replace`, of which the result can be far longer than all that goes in.
+/// Jinja's `replace`. The result can be far longer than all inputs.
 pub(super) fn replace(state: &mut State<'_, '_>, text: &str, from: &str, to: &str) -> Result<Value, Error> {
     let n_bytes = text.len().saturating_add(text.matches(from).count().saturating_mul(to.len()));
     if LONGEST < n_bytes {
-        return Err(refused("it makes too long a text"));
+        return Err(refused("it creates a string that is too long"));
     }
     spend(state, n_bytes)?;
     Ok(Value::from(text.replace(from, to)))

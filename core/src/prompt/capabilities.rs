@@ -1,4 +1,4 @@
-//! What a chat template can do, found by rendering probes: no file says it.
+//! The capabilities of a chat template. No file states them, so they are found by rendering probes.
 
 use crate::function::{
     Arguments, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value,
@@ -8,28 +8,28 @@ use crate::options::{FunctionCallParser, ToolListForm};
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Segment, joined};
 
-/// What a template prints, and in what form it takes it.
+/// What a template prints, and the form in which it takes its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Capabilities {
-    /// How functions are offered; `None` if they cannot be.
+    /// How functions are presented; `None` if the template does not support them.
     pub(super) tools: Option<ToolForm>,
-    /// How calls are handed over; `None` if the template passes over them.
+    /// How calls are passed to the template; `None` if the template ignores them.
     pub(super) calls: Option<CallForm>,
-    /// Whether images among the text of a message are shown.
+    /// Whether the template prints a placeholder for images.
     pub(super) images: bool,
 }
 
 /// How the functions of a conversation reach the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolForm {
-    /// As the template's variable `tools`.
+    /// In the template's variable `tools`.
     Given(ToolListForm),
-    /// Listed at the end of the system message, since the template knows nothing of functions.
+    /// Appended to the system message as a list, because the template does not support functions.
     Inserted(ToolListForm),
 }
 
 impl ToolForm {
-    /// The same way, in the form that was chosen, if any.
+    /// The same variant with the chosen form, if there is one.
     pub(super) fn or_chosen(self, chosen: Option<ToolListForm>) -> Self {
         match self {
             Self::Given(found) => Self::Given(chosen.unwrap_or(found)),
@@ -38,25 +38,25 @@ impl ToolForm {
     }
 }
 
-/// How the calls of a message are handed to the template.
+/// How the calls of a message are passed to the template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallForm {
-    /// Calls and results have ids, of nine letters and digits.
+    /// Whether calls and results have ids of nine letters and digits.
     pub(super) ids: bool,
-    /// Texts among the arguments are no texts to the template, but print as Python literals: it would put quotes
-    /// around them and leave the quotes inside as they are.
+    /// Whether string arguments are passed as objects that print as Python literals, because the template would put quotes
+    /// around a string without escaping the quotes inside.
     pub(super) literals: bool,
 }
 
 impl Capabilities {
-    /// What is assumed of a template; `render` makes a prompt under an assumption.
+    /// Probes a template. `render` renders a prompt under the assumption of some capabilities.
     pub(super) fn find(
         source: &str,
         has_call_tokens: bool,
         render: impl Fn(Self, &[ChatMessage]) -> Option<Vec<Segment>>,
     ) -> Self {
         let none = Self { tools: None, calls: None, images: true };
-        // LFM2's families are shown functions bare, all others as chat completions have them.
+        // LFM2's prompts have bare function objects, all others the wrapped form of chat completions.
         use ToolListForm::{Bare, Wrapped};
         let [first, second] = if source.contains("List of tools") { [Bare, Wrapped] } else { [Wrapped, Bare] };
         let forms = [ToolForm::Given(first), ToolForm::Given(second), ToolForm::Inserted(Bare)];
@@ -79,11 +79,11 @@ impl Capabilities {
 }
 
 const TOOL: &str = "probe_tool";
-/// A text that needs escapes in every notation.
+/// A string that needs escapes in every notation.
 const AWKWARD: &str = "it's \"so\" \\ \n";
 
 fn offer() -> [ChatMessage; 2] {
-    // Some templates pass over functions without parameters.
+    // Some templates ignore functions without parameters.
     let parameter = SdkFunctionParameter::new("a", SdkFunctionParameterType::string(), "");
     let function = SdkFunction::new(TOOL, "", vec![parameter]);
     [ChatMessage::with_functions(vec![function]), ChatMessage::user("a")]
@@ -100,7 +100,7 @@ fn call() -> [ChatMessage; 2] {
     [ChatMessage::user("a"), reply]
 }
 
-/// Whether a parser finds the probe's call in the prompt, with nothing to mend but that it may be JSON.
+/// Whether a parser finds the probe's call in the prompt without repairs, other than JSON in place of Python.
 fn reads_back(prompt: &[Segment]) -> bool {
     use FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
     let mut found = Vec::new();
@@ -125,7 +125,7 @@ fn reads_back(prompt: &[Segment]) -> bool {
     })
 }
 
-/// Whether a message's image leaves a mark beside its text, other than its mere description as JSON.
+/// Whether an image in a message changes the prompt by more than a printed description of the content part.
 fn shows_images(render: impl Fn(&[ChatMessage]) -> Option<Vec<Segment>>) -> bool {
     let text = ChatMessage::user("probe_text");
     let mut image = text.clone();

@@ -1,7 +1,7 @@
-//! From messages and functions to the text that the model reads, by the model's own chat template.
+//! Renders messages and functions to a prompt, with the model's own chat template.
 //!
-//! A template gets a conversation in the form that it shows, which [`capabilities`] finds out; [`template`] runs it in
-//! a sandbox; [`control`] keeps what a person spells apart from the control tokens that the template writes.
+//! [`capabilities`] finds out in which form a template takes a conversation. [`template`] runs the template in a sandbox.
+//! [`control`] keeps text that spells control tokens apart from the control tokens that the template writes.
 
 mod budget;
 mod capabilities;
@@ -12,6 +12,7 @@ pub(crate) mod questions;
 mod results;
 mod source;
 mod sources;
+mod tag_tokens;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ use template::ChatTemplate;
 /// Renders conversations for one model.
 pub(crate) struct PromptRenderer {
     template: ChatTemplate,
-    /// Renders conversations with functions instead.
+    /// Renders conversations with functions, if the model has a separate template for them.
     tool_use: Option<Box<PromptRenderer>>,
     control: ControlTokens,
     bos_token: String,
@@ -52,20 +53,20 @@ pub(crate) struct PromptRenderer {
     takes_images: bool,
 }
 
-/// What a prompt holds besides its messages.
+/// The inputs of a prompt besides its messages.
 pub(crate) struct Frame<'a> {
-    /// Whether the prompt ends where the model's turn begins.
+    /// Whether the prompt ends with the beginning of the model's turn.
     pub(crate) add_generation_prompt: bool,
-    /// The template's variable of that name; `None` leaves it undefined.
+    /// The template variable of this name; `None` leaves it undefined.
     pub(crate) enable_thinking: Option<bool>,
-    /// Other variables, by name.
+    /// Further template variables, by name.
     pub(crate) variables: Option<&'a Arguments>,
-    /// The time that the template sees.
+    /// The current time for the template.
     pub(crate) now: &'a Zoned,
 }
 
 impl PromptRenderer {
-    /// `takes_images` says whether the model sees what a template's mark for an image stands for.
+    /// Compiles a template and probes its capabilities. `takes_images` says whether the model can process images.
     pub(crate) fn new(
         source: &str,
         control: ControlTokens,
@@ -91,8 +92,8 @@ impl PromptRenderer {
         Ok(renderer)
     }
 
-    /// As [`new`](Self::new), with the template for conversations with functions where there is one. `form` is that of
-    /// the tool list; `None` finds it out.
+    /// Creates the renderer for a model from its templates and its tokenizer. `form` is the form of the tool list; `None`
+    /// chooses it by probing the template.
     pub(crate) fn of(
         sources: &TemplateSources,
         tokenizer: &ModelTokenizer,
@@ -108,12 +109,12 @@ impl PromptRenderer {
         Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
     }
 
-    /// Whether the model can be shown functions.
+    /// Whether the template can present functions to the model.
     pub(crate) fn offers_functions(&self) -> bool {
         self.tool_use.as_deref().unwrap_or(self).capabilities.tools.is_some()
     }
 
-    /// How the model writes calls.
+    /// The notation in which the model writes calls.
     pub(crate) fn function_call_parser(&self) -> FunctionCallParser {
         if self.has_call_tokens() {
             FunctionCallParser::DefaultFunctionCallParser
@@ -122,18 +123,18 @@ impl PromptRenderer {
         }
     }
 
-    /// Whether the vocabulary has the control tokens around Python-style calls.
+    /// Whether the vocabulary has the control tokens that enclose Python-style calls.
     fn has_call_tokens(&self) -> bool {
         let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
         self.control.contains(start) && self.control.contains(end)
     }
 
-    /// The prompt for the next reply. The functions are those that the system message carries.
+    /// Renders the prompt for the next reply. The functions are those of the system message.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedContent`] for images and audio that the model cannot take,
-    /// [`ErrorKind::FunctionCallingUnsupported`] for functions that cannot be offered, [`ErrorKind::InvalidFunction`] for
-    /// one that breaks a rule, [`ErrorKind::InvalidMessage`] for a conversation that the template refuses.
+    /// [`ErrorKind::UnsupportedContent`] for images or audio that the model does not support,
+    /// [`ErrorKind::FunctionCallingUnsupported`] if the template cannot present functions, [`ErrorKind::InvalidFunction`] for
+    /// a function that is not valid, [`ErrorKind::InvalidMessage`] for a conversation that the template rejects.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
         let messages = &*results::in_order(messages);
         match &self.tool_use {
@@ -154,7 +155,7 @@ impl PromptRenderer {
         if !functions.is_empty() && capabilities.tools.is_none() {
             return Err(SdkError::new(
                 ErrorKind::FunctionCallingUnsupported,
-                "functions are registered, but the model's chat template does not offer them",
+                "functions are registered, but the model's chat template does not support functions",
             ));
         }
         functions.iter().try_for_each(|function| function.check_with(FunctionNames::Dotted))?;
@@ -163,7 +164,7 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view = View { renderer: self, capabilities, marker: &marker, ids: CallIds::default() };
+        let mut view = View { renderer: self, capabilities, marker: &marker, ids: PromptCallIds::default() };
         let (tools, listing) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             form => (functions.iter().map(|function| view.tool(function, form)).collect(), None),
@@ -190,12 +191,12 @@ impl PromptRenderer {
     }
 }
 
-/// Turns a conversation into what its template reads.
+/// Converts a conversation to template values.
 struct View<'a> {
     renderer: &'a PromptRenderer,
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
-    ids: CallIds,
+    ids: PromptCallIds,
 }
 
 impl View<'_> {
@@ -210,7 +211,7 @@ impl View<'_> {
         let mut content = self.content(message)?;
         let mut entries: IndexMap<&str, TemplateValue> = IndexMap::new();
         entries.insert("role", message.role.as_str().into());
-        // Templates test whether a key is there, so absent things have no key.
+        // Templates test whether a key exists, so absent fields have no key.
         if let Some(name) = message.name.as_deref().filter(|name| !name.is_empty()) {
             entries.insert("name", self.marker.mark(name).as_ref().into());
         }
@@ -224,7 +225,7 @@ impl View<'_> {
             }
         }
         if message.role == Role::Tool && self.capabilities.calls.is_some_and(|form| form.ids) {
-            entries.insert("tool_call_id", self.ids.answered(message.tool_call_id.as_deref()).into());
+            entries.insert("tool_call_id", self.ids.take_answered(message.tool_call_id.as_deref()).into());
         }
         if let Some(reasoning) = message.reasoning_content.as_deref().filter(|reasoning| !reasoning.is_empty()) {
             let reasoning = TemplateValue::from(self.marker.mark(reasoning).as_ref());
@@ -235,24 +236,24 @@ impl View<'_> {
         Ok(TemplateValue::from_pairs(entries))
     }
 
-    /// Text alone is one text; with images among it, it is a list of parts.
+    /// The content of a message: a string if it consists of text only, otherwise an array of parts.
     fn content(&self, message: &ChatMessage) -> Result<TemplateValue> {
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         if message.content.iter().all(is_text) {
             return Ok(self.marker.mark(&message.text()).as_ref().into());
         }
         if !self.renderer.takes_images {
-            return Err(unsupported("the model takes text only, not images or audio"));
+            return Err(unsupported("the model supports text only, not images or audio"));
         }
         if !self.capabilities.images {
-            return Err(unsupported("the model's chat template does not show images"));
+            return Err(unsupported("the model's chat template does not support images"));
         }
         let part = |part: &ChatMessageContent| match part {
             ChatMessageContent::Text(text) => {
                 Ok(minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() })
             }
             ChatMessageContent::Image(_) => Ok(minijinja::context! { type => "image" }),
-            ChatMessageContent::Audio(_) => Err(unsupported("the model does not take audio")),
+            ChatMessageContent::Audio(_) => Err(unsupported("the model does not support audio")),
         };
         message.content.iter().map(part).collect()
     }
@@ -264,13 +265,13 @@ impl View<'_> {
         let name = self.marker.mark(&call.name);
         let function = minijinja::context! { name, arguments };
         if form.ids {
-            minijinja::context! { type => "function", id => self.ids.made(call), function }
+            minijinja::context! { type => "function", id => self.ids.create(call), function }
         } else {
             minijinja::context! { type => "function", function }
         }
     }
 
-    /// Calls as the model writes them, for templates that pass over them.
+    /// Calls in the model's notation, for templates that ignore calls.
     fn written_calls(&self, calls: &[SdkFunctionCall]) -> String {
         if self.renderer.has_call_tokens() {
             let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
@@ -280,7 +281,7 @@ impl View<'_> {
         }
     }
 
-    /// A value; with `is_literal`, a text in need of escapes prints as a Python literal.
+    /// A template value. With `is_literal`, a string that needs escapes prints as a Python literal.
     fn value(&self, value: &Value, is_literal: bool) -> TemplateValue {
         match value {
             Value::Null => TemplateValue::from(()),
@@ -304,30 +305,30 @@ impl View<'_> {
     }
 }
 
-/// Ids for templates that want them. Results name their call, or follow in the order of the calls.
+/// Call ids for templates that require them. Results name their call, or follow in the order of the calls.
 #[derive(Default)]
-struct CallIds {
-    n_made: usize,
-    /// The ids of the newest calls that have no result yet: the call's own, and the one made for it.
+struct PromptCallIds {
+    n_created: usize,
+    /// The latest calls without a result: the id of each call, and the id created for the template.
     unanswered: VecDeque<(String, String)>,
 }
 
-impl CallIds {
-    fn made(&mut self, call: &SdkFunctionCall) -> String {
-        let id = format!("call{:05}", self.n_made);
-        self.n_made += 1;
+impl PromptCallIds {
+    fn create(&mut self, call: &SdkFunctionCall) -> String {
+        let id = format!("call{:05}", self.n_created);
+        self.n_created += 1;
         self.unanswered.push_back((call.call_id.clone(), id.clone()));
         id
     }
 
-    fn answered(&mut self, call_id: Option<&str>) -> String {
+    fn take_answered(&mut self, call_id: Option<&str>) -> String {
         let named = self.unanswered.iter().position(|(own, _)| Some(own.as_str()) == call_id);
         let answered = self.unanswered.remove(named.unwrap_or(0));
-        answered.map_or_else(|| "call00000".to_owned(), |(_, made)| made)
+        answered.map_or_else(|| "call00000".to_owned(), |(_, created)| created)
     }
 }
 
-/// The prompt as one text.
+/// The prompt as one string.
 pub(crate) fn joined(segments: &[Segment]) -> String {
     let mut text = String::new();
     for segment in segments {
@@ -336,7 +337,7 @@ pub(crate) fn joined(segments: &[Segment]) -> String {
     text
 }
 
-/// The message that carries functions, with these listed at its end as LFM2 has been shown them, and its place.
+/// The message that carries functions, with the list of functions appended as in LFM2's training data, and its index.
 fn with_tool_list(
     messages: &[ChatMessage],
     functions: &[&SdkFunction],
@@ -353,7 +354,7 @@ fn with_tool_list(
     Some((carrier, ChatMessage::system(format!("{text}{joint}List of tools: [{list}]"))))
 }
 
-/// Whether a system message stands for functions alone: templates read those from `tools`.
+/// Whether a system message only carries functions. Templates read functions from the variable `tools`.
 fn only_carries_functions(message: &ChatMessage) -> bool {
     message.role == Role::System && message.content.is_empty()
 }

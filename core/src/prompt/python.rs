@@ -1,4 +1,4 @@
-//! Template values printed as Python prints them, since chat templates are written for Python's Jinja.
+//! Prints template values as Python does, because chat templates are written for Python's Jinja.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use minijinja::{Error, ErrorKind};
 
 use crate::function::{BigInteger, python_float, write_json_string};
 
-/// Indents wider than this only serve to fill memory.
+/// The widest indent of JSON. Wider ones would only fill the memory.
 const WIDEST_INDENT: usize = 16;
-/// Values nest this deep at most when they are printed: arguments do, and a template can make one that holds itself.
+/// Nesting limit of printed values. Arguments stay below it, but a template can create a value that contains itself.
 const DEEPEST: usize = 128;
-/// Bytes that one printed value takes at most; a small value that holds others many times over can print to more.
+/// Size limit of a printed value in bytes. A small value that contains others many times can print to more.
 const LONGEST: usize = 16 << 20;
 
-/// A whole number too large for the template engine's own integers.
+/// An integer too large for the template engine's own integers.
 #[derive(Debug)]
 pub(crate) struct LargeInteger(pub(crate) BigInteger);
 
@@ -29,12 +29,12 @@ impl Object for LargeInteger {
     }
 }
 
-/// A text that prints as a Python literal, in single quotes and with escapes, while templates take it for no text.
+/// A string that prints as a Python literal, in single quotes and with escapes. For templates it is not a string.
 #[derive(Debug)]
 pub(crate) struct Literal(pub(crate) String);
 
 impl Literal {
-    /// Whether a text would not read back if it stood in quotes as it is.
+    /// Whether a string needs escapes between quotes.
     pub(crate) fn is_needed(text: &str) -> bool {
         text.contains(|character: char| matches!(character, '\'' | '"' | '\\') || character.is_control())
     }
@@ -52,17 +52,17 @@ impl Object for Literal {
     }
 }
 
-/// How JSON is laid out, by the names that `json.dumps` has for it.
+/// Format of printed JSON, with the parameter names of `json.dumps`.
 #[derive(Default)]
-pub(crate) struct Layout {
-    /// Spaces of one level; without, all stands on one line.
+pub(crate) struct JsonFormat {
+    /// Spaces per level; `None` prints everything on one line.
     pub(crate) indent: Option<usize>,
-    /// Between items, and after keys; `", "` and `": "` unless said, the first without its space where lines are indented.
+    /// The separators between items and after keys. Default: `", "` and `": "`; with an indent, `","` and `": "`.
     pub(crate) separators: Option<(String, String)>,
     pub(crate) sort_keys: bool,
 }
 
-impl Layout {
+impl JsonFormat {
     fn between_items(&self) -> &str {
         match &self.separators {
             Some((separator, _)) => separator,
@@ -76,49 +76,51 @@ impl Layout {
     }
 }
 
-/// Jinja's `tojson` as chat templates know it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
-pub(crate) fn json(value: &Value, layout: &Layout) -> Result<String, Error> {
-    if layout.indent.is_some_and(|indent| WIDEST_INDENT < indent) {
-        return Err(refused("the indent is too wide"));
+/// Jinja's `tojson` as chat templates use it: `json.dumps(value, ensure_ascii=False, indent=..., separators=..., sort_keys=...)`.
+pub(crate) fn json(value: &Value, format: &JsonFormat) -> Result<String, Error> {
+    if format.indent.is_some_and(|indent| WIDEST_INDENT < indent) {
+        return Err(refused("the indent must be at most 16"));
     }
     let mut out = String::new();
-    write_json(&mut out, value, layout, 0)?;
+    write_json(&mut out, value, format, 0)?;
     Ok(out)
 }
 
-/// Refuses what nests too deep or prints too long.
+/// Refuses a value that is nested too deep or prints to too many bytes.
 fn check_size(out: &str, level: usize) -> Result<(), Error> {
     if DEEPEST < level || LONGEST < out.len() { Err(refused("a value is too large to print")) } else { Ok(()) }
 }
 
-fn write_json(out: &mut String, value: &Value, layout: &Layout, level: usize) -> Result<(), Error> {
+fn write_json(out: &mut String, value: &Value, format: &JsonFormat, level: usize) -> Result<(), Error> {
     check_size(out, level)?;
     match value.kind() {
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
         ValueKind::String => write_json_string(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq | ValueKind::Iterable => {
-            write_items(out, ['[', ']'], value.try_iter()?, layout, level, |out, item| {
-                write_json(out, &item, layout, level + 1)
+            write_items(out, ['[', ']'], value.try_iter()?, format, level, |out, item| {
+                write_json(out, &item, format, level + 1)
             })?;
         }
         ValueKind::Map => {
             let mut keys: Vec<Value> = value.try_iter()?.collect();
-            if layout.sort_keys {
+            if format.sort_keys {
                 keys.sort();
             }
-            write_items(out, ['{', '}'], keys.into_iter(), layout, level, |out, key| {
+            write_items(out, ['{', '}'], keys.into_iter(), format, level, |out, key| {
                 let text =
-                    if key.kind() == ValueKind::String { key.to_string() } else { json(&key, &Layout::default())? };
+                    if key.kind() == ValueKind::String { key.to_string() } else { json(&key, &JsonFormat::default())? };
                 write_json_string(out, &text)?;
-                out.push_str(layout.after_keys());
-                write_json(out, &value.get_item(&key)?, layout, level + 1)
+                out.push_str(format.after_keys());
+                write_json(out, &value.get_item(&key)?, format, level + 1)
             })?;
         }
         _ => match (value.downcast_object_ref::<Literal>(), number(value)) {
             (Some(literal), _) => write_json_string(out, &literal.0)?,
             (None, Some(number)) => out.push_str(&number),
-            (None, None) => return Err(refused(&format!("a value of kind {} is no JSON", value.kind()))),
+            (None, None) => {
+                return Err(refused(&format!("a value of kind {} cannot be printed as JSON", value.kind())));
+            }
         },
     }
     Ok(())
@@ -128,12 +130,12 @@ fn write_items<T>(
     out: &mut String,
     brackets: [char; 2],
     items: impl Iterator<Item = T>,
-    layout: &Layout,
+    format: &JsonFormat,
     level: usize,
     mut write: impl FnMut(&mut String, T) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let line = |out: &mut String, level: usize| {
-        if let Some(indent) = layout.indent {
+        if let Some(indent) = format.indent {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', indent * level));
         }
@@ -142,7 +144,7 @@ fn write_items<T>(
     let mut is_empty = true;
     for item in items {
         if !is_empty {
-            out.push_str(layout.between_items());
+            out.push_str(format.between_items());
         }
         is_empty = false;
         line(out, level + 1);
@@ -155,7 +157,7 @@ fn write_items<T>(
     Ok(())
 }
 
-/// Python's `str(value)`: strings as they are, all else as `repr` writes it.
+/// Python's `str(value)`: strings unchanged, all other values as `repr` prints them.
 pub(crate) fn text(value: &Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::String => Ok(value.to_string()),
@@ -175,11 +177,11 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
         ValueKind::Seq | ValueKind::Iterable => {
-            let layout = Layout::default();
-            write_items(out, ['[', ']'], value.try_iter()?, &layout, 0, |out, item| write_repr(out, &item, level + 1))?;
+            let format = JsonFormat::default();
+            write_items(out, ['[', ']'], value.try_iter()?, &format, 0, |out, item| write_repr(out, &item, level + 1))?;
         }
         ValueKind::Map => {
-            write_items(out, ['{', '}'], value.try_iter()?, &Layout::default(), 0, |out, key| {
+            write_items(out, ['{', '}'], value.try_iter()?, &JsonFormat::default(), 0, |out, key| {
                 write_repr(out, &key, level + 1)?;
                 out.push_str(": ");
                 write_repr(out, &value.get_item(&key)?, level + 1)
@@ -193,7 +195,7 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
     Ok(())
 }
 
-/// Python prefers single quotes, and double ones for text that holds only single ones.
+/// Python uses single quotes, except for strings that contain single but no double quotes.
 fn write_string_repr(out: &mut String, text: &str) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     write_quoted(out, text, quote)
@@ -241,17 +243,17 @@ mod tests {
     }
 
     #[test]
-    fn str_prints_as_python_does() {
+    fn str_matches_python() {
         assert_eq!(text(&sample()).unwrap(), r#"{'a': [1, 2.0, None, True, "it's"], 'b': {}, 'c': 'x"y\'\n'}"#);
         assert_eq!(text(&Value::from("it's")).unwrap(), "it's");
     }
 
     /// The expected texts are those of Python's `json.dumps`.
     #[test]
-    fn json_prints_as_python_does() {
-        let indented = |indent| Layout { indent: Some(indent), ..Layout::default() };
+    fn json_matches_python() {
+        let indented = |indent| JsonFormat { indent: Some(indent), ..JsonFormat::default() };
         assert_eq!(
-            json(&sample(), &Layout::default()).unwrap(),
+            json(&sample(), &JsonFormat::default()).unwrap(),
             r#"{"a": [1, 2.0, null, true, "it's"], "b": {}, "c": "x\"y'\n"}"#
         );
         assert_eq!(
@@ -262,15 +264,15 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_separators_that_a_template_asks_for() {
+    fn json_uses_the_separators_of_the_template() {
         let inner = Value::from_pairs([("z", 1), ("Z", 2), ("é", 3)]);
         let value = Value::from_pairs([("b", Value::from(vec![1, 2])), ("a", inner)]);
         let separators = Some((",".to_owned(), ":".to_owned()));
-        let compact = Layout { separators: separators.clone(), ..Layout::default() };
+        let compact = JsonFormat { separators: separators.clone(), ..JsonFormat::default() };
         assert_eq!(json(&value, &compact).unwrap(), r#"{"b":[1,2],"a":{"z":1,"Z":2,"é":3}}"#);
-        let sorted = Layout { sort_keys: true, ..Layout::default() };
+        let sorted = JsonFormat { sort_keys: true, ..JsonFormat::default() };
         assert_eq!(json(&value, &sorted).unwrap(), r#"{"a": {"Z": 2, "z": 1, "é": 3}, "b": [1, 2]}"#);
-        let all = Layout { indent: Some(1), separators, sort_keys: true };
+        let all = JsonFormat { indent: Some(1), separators, sort_keys: true };
         assert_eq!(
             json(&value, &all).unwrap(),
             "{\n \"a\":{\n  \"Z\":2,\n  \"z\":1,\n  \"é\":3\n },\n \"b\":[\n  1,\n  2\n ]\n}"

@@ -1,9 +1,9 @@
-//! Questions that follow one another, for templates that want turns to alternate.
+//! Merges consecutive user messages, for templates that require alternating turns.
 
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 
-/// The messages, with those of the user that follow one another as one; `None` where none do. A reply that was given up, or
-/// failed, leaves a question without an answer before the next.
+/// The messages, with consecutive user messages merged; `None` if there are none. A cancelled or failed reply leaves a user
+/// message without an answer.
 pub(crate) fn joined(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
     let mut joined: Vec<ChatMessage> = Vec::with_capacity(messages.len());
     for message in messages {

@@ -1,25 +1,25 @@
-//! The results of functions in the order of their calls, in which models read them.
+//! Sorts the results of functions in the order of their calls, which models expect.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::message::{ChatMessage, Role};
 
-/// The messages, with the results behind a message's calls in the order of these, where each carries the id of one of them.
-/// Apps that run functions side by side add results as they come.
+/// The messages, with the results after a message's calls in the order of the calls, if each result has the id of one of
+/// the calls. Apps that run functions in parallel add results in the order in which they finish.
 pub(super) fn in_order(messages: &[ChatMessage]) -> Cow<'_, [ChatMessage]> {
     let mut ordered = Cow::Borrowed(messages);
     for at in 0..messages.len() {
         let Some(calls) = &messages[at].function_calls else { continue };
         let n_results = messages[at + 1..].iter().take_while(|message| message.role == Role::Tool).count();
         let results = at + 1..at + 1 + n_results;
-        // Of two calls with one id the first counts.
-        let places = calls.iter().enumerate().rev().map(|(place, call)| (call.call_id.as_str(), place));
-        let places: HashMap<&str, usize> = places.collect();
-        let place = |result: &ChatMessage| places.get(result.tool_call_id.as_deref()?).copied();
-        let all_have_one = messages[results.clone()].iter().all(|result| place(result).is_some());
-        if all_have_one && !messages[results.clone()].is_sorted_by_key(place) {
-            ordered.to_mut()[results].sort_by_key(place);
+        // The first of two calls with the same id counts.
+        let indices = calls.iter().enumerate().rev().map(|(i, call)| (call.call_id.as_str(), i));
+        let indices: HashMap<&str, usize> = indices.collect();
+        let index = |result: &ChatMessage| indices.get(result.tool_call_id.as_deref()?).copied();
+        let all_name_a_call = messages[results.clone()].iter().all(|result| index(result).is_some());
+        if all_name_a_call && !messages[results.clone()].is_sorted_by_key(index) {
+            ordered.to_mut()[results].sort_by_key(index);
         }
     }
     ordered
@@ -46,7 +46,7 @@ mod tests {
         let found: Vec<_> =
             ordered.iter().filter(|message| message.role == Role::Tool).map(ChatMessage::text).collect();
         assert_eq!(found, expect);
-        assert_eq!(matches!(ordered, Cow::Borrowed(_)), ids == expect, "what is in order is not copied");
+        assert_eq!(matches!(ordered, Cow::Borrowed(_)), ids == expect, "messages in order are not copied");
     }
 
     #[test]
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn where_one_has_no_call_all_stay() {
+    fn the_order_is_kept_if_one_result_names_no_call() {
         check(["b", "c", "a"], ["b", "c", "a"]);
     }
 }

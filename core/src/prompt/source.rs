@@ -1,56 +1,58 @@
-//! The source of a chat template, made ready for the template engine.
+//! Prepares the source of a chat template for the template engine.
 //!
-//! Templates mark the model's own turns with `{% generation %}` for training; for a prompt the tag means nothing. It
-//! becomes a condition that holds, which keeps the tag's control of white space.
+//! Templates mark the model's own turns with `{% generation %}` for training. The tag has no meaning in a prompt. It is
+//! replaced by `{% if true %}`, which preserves the tag's whitespace control.
 //!
-//! What else a tag gets is in [`guards`](crate::prompt::guards).
+//! All other changes are made by [`guards`](crate::prompt::guards).
 
 use std::ops::Range;
 
-use crate::prompt::guards::{Words, guarded};
+use crate::prompt::guards::guarded;
+use crate::prompt::tag_tokens::TagTokens;
 
-/// Bytes of a template; real ones have some thousand.
+/// Size limit of a template in bytes; real templates have some thousand.
 const LONGEST: usize = 1 << 20;
-/// Tags of a template, and tokens of a tag. They bound how deep a template can nest, and so the stack that it takes.
+/// Limits of the tags of a template, and of the tokens of a tag. They limit the nesting, and so the stack that the template
+/// engine needs.
 const MOST_TAGS: usize = 4096;
 const MOST_TOKENS: usize = 4096;
 
-/// The prepared source, or why it is none. What is no template stays what it is: the engine says what is wrong with it.
+/// The prepared source, or the reason for refusing it. Invalid syntax is left unchanged, so that the engine reports it.
 pub(super) fn prepare(source: &str) -> Result<String, &'static str> {
     if LONGEST < source.len() {
-        return Err("it is longer than 1 MiB");
+        return Err("it must have at most 1 MiB");
     }
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     let mut n_tags = 0;
-    while let Some((before, tag, behind)) = next_tag(rest) {
+    while let Some((before, tag, after)) = next_tag(rest) {
         out.push_str(before);
-        let words = tokens(tag);
+        let tokens = tokens(tag);
         n_tags += 1;
-        if MOST_TAGS < n_tags || MOST_TOKENS < words.len() {
-            return Err("it has too many tags, or too much in one");
+        if MOST_TAGS < n_tags || MOST_TOKENS < tokens.len() {
+            return Err("it must have at most 4096 tags with at most 4096 tokens each");
         }
-        match words.first().map(|word| &tag[word.clone()]) {
-            Some("generation") if tag.starts_with("{%") => out.push_str(&replaced(tag, &words[0], "if true")),
-            Some("endgeneration") if tag.starts_with("{%") => out.push_str(&replaced(tag, &words[0], "endif")),
+        match tokens.first().map(|token| &tag[token.clone()]) {
+            Some("generation") if tag.starts_with("{%") => out.push_str(&replaced(tag, &tokens[0], "if true")),
+            Some("endgeneration") if tag.starts_with("{%") => out.push_str(&replaced(tag, &tokens[0], "endif")),
             Some("raw") if tag.starts_with("{%") => {
-                let length = raw_length(behind);
+                let length = raw_length(after);
                 out.push_str(tag);
-                out.push_str(&behind[..length]);
-                rest = &behind[length..];
+                out.push_str(&after[..length]);
+                rest = &after[length..];
                 continue;
             }
             _ => {
-                Words::of(tag, &words).check()?;
-                out.push_str(&guarded(tag, &words));
+                TagTokens::of(tag, &tokens).check()?;
+                out.push_str(&guarded(tag, &tokens));
             }
         }
-        rest = behind;
+        rest = after;
     }
     Ok(out + rest)
 }
 
-/// The text before the next tag, the tag with its delimiters, and what stands behind it. A comment counts as text.
+/// The text before the next tag, the tag with its delimiters, and the source after it. A comment counts as text.
 fn next_tag(source: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -72,7 +74,7 @@ fn next_tag(source: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// Behind the delimiter that closes a tag: the first outside of strings and brackets.
+/// The end of the delimiter that closes a tag: the first one outside strings and brackets.
 fn tag_end(source: &str, from: usize, close: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = from;
@@ -91,7 +93,7 @@ fn tag_end(source: &str, from: usize, close: &str) -> Option<usize> {
     None
 }
 
-/// Behind the string that starts at `open`.
+/// The end of the string that starts at `open`.
 fn string_end(source: &str, open: usize) -> Option<usize> {
     let quote = source.as_bytes()[open];
     let mut is_escaped = false;
@@ -104,13 +106,13 @@ fn string_end(source: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// How far what stands behind `{% raw %}` is raw text.
-fn raw_length(behind: &str) -> usize {
+/// The length of the raw text after `{% raw %}`.
+fn raw_length(source: &str) -> usize {
     let is_end = |(at, _): &(usize, &str)| {
-        let word = behind[at + 2..].trim_start_matches(['-', '+']).trim_start();
+        let word = source[at + 2..].trim_start_matches(['-', '+']).trim_start();
         word.starts_with("endraw")
     };
-    behind.match_indices("{%").find(is_end).map_or(behind.len(), |(at, _)| at)
+    source.match_indices("{%").find(is_end).map_or(source.len(), |(at, _)| at)
 }
 
 /// The tokens between a tag's delimiters.

@@ -1,4 +1,5 @@
-//! The chat template of a model, compiled in a sandbox: bounded steps, bounded output, no clock of its own.
+//! The chat template of a model, compiled in a sandbox with limits on steps, memory, output and stack, and without a clock
+//! of its own.
 
 use std::io;
 use std::thread;
@@ -12,21 +13,21 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::budget::{self, refused};
 use crate::prompt::guards::{
-    ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, OPERAND_FILTERS, SLICE_FILTER,
-    SOUGHT_FILTER,
+    ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
+    SLICE_FILTER,
 };
 use crate::prompt::python;
 use crate::prompt::source::prepare;
 
-/// Steps of the template engine; a conversation of 1,000 messages takes about 100,000.
+/// Step limit of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 1_000_000;
-/// Bytes of stack for the template engine; what tags and tokens can nest takes a fraction of it.
+/// Stack size of the template engine in bytes. The limits of tags and tokens keep the nesting to a fraction of it.
 const STACK: usize = 64 << 20;
-/// Bytes that a template prints at most.
+/// Size limit of a rendered prompt in bytes.
 pub(crate) const LONGEST_PROMPT: usize = 16 << 20;
-/// Macros and loops inside of each other; each level can hold a copy of its text.
+/// Nesting limit of macros and loops. Each level can hold a copy of its text.
 const DEEPEST: usize = 64;
-/// Bytes of a date's format; a field of three bytes can be padded to hundreds.
+/// Size limit of a date format in bytes. A field of three bytes can be padded to hundreds.
 const LONGEST_DATE_FORMAT: usize = 256;
 const NAME: &str = "chat_template";
 
@@ -49,9 +50,9 @@ impl ChatTemplate {
         });
         add_filters(&mut environment);
         add_tests(&mut environment);
-        // It prints all that the template knows, without bounds, and chat templates do without.
+        // It prints all variables without a limit, and chat templates do not need it.
         environment.remove_global("debug");
-        // Nested over and over, these would grow as deep as the steps allow.
+        // Nested repeatedly, these would grow as deep as the steps allow.
         environment.add_function("namespace", |state: &mut State<'_, '_>, defaults: Option<ValueOrKwargs>| {
             budget::list(state, &functions::namespace(defaults)?)
         });
@@ -61,57 +62,63 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
             Err(Error::new(TemplateErrorKind::InvalidOperation, python::text(message)?))
         });
-        let unfit =
+        let refused =
             |reason| SdkError::new(ErrorKind::ModelLoad, format!("the chat template does not compile: {reason}"));
-        let source = prepare(source).map_err(unfit)?;
+        let source = prepare(source).map_err(refused)?;
         on_deep_stack(|| environment.add_template_owned(NAME, source))?
             .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))?;
         Ok(Self { environment })
     }
 
-    /// Renders with the variables given. `now` is the time that the template sees.
+    /// Renders with the given variables. `now` is the current time for the template.
     pub(crate) fn render(&self, variables: Value, now: &Zoned) -> Result<String> {
-        let failed = |err: Error| SdkError::new(ErrorKind::InvalidMessage, "the chat template refuses").caused_by(err);
+        let failed = |err: Error| {
+            SdkError::new(ErrorKind::InvalidMessage, "the chat template rejects the messages").caused_by(err)
+        };
         let template = self.environment.get_template(NAME).map_err(failed)?;
-        let mut output = Bounded { text: Vec::new() };
+        let mut output = LimitedOutput { text: Vec::new() };
         let now = now.clone();
         let strftime_now = Value::from_function(move |state: &mut State<'_, '_>, format: &str| {
             if LONGEST_DATE_FORMAT < format.len() {
-                return Err(refused("its date format is longer than 256 bytes"));
+                return Err(refused("a date format must have at most 256 bytes"));
             }
-            let date = jiff::fmt::strtime::format(format, &now)
-                .map_err(|err| Error::new(TemplateErrorKind::InvalidOperation, "bad date format").with_source(err))?;
+            let date = jiff::fmt::strtime::format(format, &now).map_err(|err| {
+                Error::new(TemplateErrorKind::InvalidOperation, "the date format is not valid").with_source(err)
+            })?;
             budget::spend(state, date.len())?;
             Ok(date)
         });
         let variables = minijinja::context! { strftime_now, ..variables };
         on_deep_stack(|| template.render_captured_to(variables, &mut output).map(drop))?.map_err(failed)?;
         String::from_utf8(output.text)
-            .map_err(|err| SdkError::new(ErrorKind::Internal, "the template made invalid UTF-8").caused_by(err))
+            .map_err(|err| SdkError::new(ErrorKind::Internal, "the chat template printed invalid UTF-8").caused_by(err))
     }
 }
 
-/// Runs the template engine, which recurses as deep as a template nests. Only what is used of the stack takes memory.
+/// Runs the template engine on a large stack, because it recurses as deep as a template is nested. Only the used part of
+/// the stack takes memory.
 fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T> {
     let failed = |what| SdkError::new(ErrorKind::InvalidMessage, what);
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("causerie-template".to_owned()).stack_size(STACK);
-        let thread =
-            thread.spawn_scoped(scope, run).map_err(|err| failed("no thread for the template").caused_by(err))?;
+        let thread = thread
+            .spawn_scoped(scope, run)
+            .map_err(|err| failed("no thread could be started for the chat template").caused_by(err))?;
         thread.join().map_err(|_| failed("the chat template failed"))
     })
 }
 
-/// Lines that hold only a tag leave nothing behind, as transformers sets Jinja.
+/// Removes lines that contain only a tag, as transformers configures Jinja.
 fn whitespace() -> SyntaxConfig {
     SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default()
 }
 
 fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, options: Kwargs) -> Result<Value, Error> {
     let indent = indent.or(options.get::<Option<usize>>("indent")?);
-    let _: Option<bool> = options.get("ensure_ascii")?; // chat templates only ever switch it off, where it is already
+    let _: Option<bool> = options.get("ensure_ascii")?; // chat templates only switch it off, and it is off here
     let separators = options.get::<Option<Vec<String>>>("separators")?.map(<[String; 2]>::try_from).transpose();
-    let separators = separators.map_err(|_| refused("separators are two texts"))?.map(|[item, key]| (item, key));
+    let separators =
+        separators.map_err(|_| refused("separators must be an array of two strings"))?.map(|[item, key]| (item, key));
     let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or_default();
     options.assert_all_used()?;
     let text = python::json(value, &python::Layout { indent, separators, sort_keys })?;
@@ -119,11 +126,11 @@ fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, optio
     Ok(Value::from(text))
 }
 
-/// Python's methods of text, lists and maps.
+/// Python's methods of strings, lists and dictionaries.
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let texts: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
-    match (name, value.as_str(), texts.as_deref(), arguments) {
-        ("format", Some(_), _, _) => Err(refused("it asks for str.format, which chat templates do without")),
+    let strings: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
+    match (name, value.as_str(), strings.as_deref(), arguments) {
+        ("format", Some(_), _, _) => Err(refused("str.format is not supported in chat templates")),
         ("replace", Some(text), Some([from, to]), _) => budget::replace(state, text, from, to),
         ("join", Some(separator), _, [items]) => budget::join(state, items, separator, None),
         _ => {
@@ -134,10 +141,10 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Val
 }
 
 fn add_filters(environment: &mut Environment<'_>) {
-    // Chat templates do without them, and they fill memory as a mere number says, or nest lists without an end.
-    let refused =
+    // Chat templates do not need them, and they can fill the memory by a large argument, or nest lists without a limit.
+    let removed =
         ["indent", "format", "batch", "slice", "pprint", "groupby", "zip", "chain", "split", "lines", "urlencode"];
-    refused.iter().for_each(|name| environment.remove_filter(name));
+    removed.iter().for_each(|name| environment.remove_filter(name));
     budget::charge_filters(environment);
     environment.add_filter("tojson", tojson);
     environment.add_filter("string", |state: &mut State<'_, '_>, value: &Value| {
@@ -154,33 +161,33 @@ fn add_filters(environment: &mut Environment<'_>) {
     environment.add_filter(SLICE_FILTER, budget::slice);
     environment.add_filter(LIST_FILTER, budget::list);
     environment.add_filter(COMPARED_FILTER, budget::compared);
-    environment.add_filter(SOUGHT_FILTER, budget::sought);
+    environment.add_filter(NEEDLE_FILTER, budget::needle);
     environment.add_filter(CONTAINER_FILTER, budget::container);
     environment.add_filter(INDEXED_FILTER, budget::indexed);
     environment.add_filter(ASSIGNED_FILTER, budget::assigned);
 }
 
-/// Tests that Jinja answers in another way: text can be iterated over, none cannot, and True is a number.
+/// Adds tests for which Jinja has other results than the engine: strings are iterable, `none` is not, and True is a number.
 fn add_tests(environment: &mut Environment<'_>) {
     budget::charge_tests(environment);
-    let is_text = |value: &Value| value.kind() == ValueKind::String;
+    let is_string = |value: &Value| value.kind() == ValueKind::String;
     environment
-        .add_test("iterable", move |value: &Value| is_text(value) || !value.is_none() && value.try_iter().is_ok());
+        .add_test("iterable", move |value: &Value| is_string(value) || !value.is_none() && value.try_iter().is_ok());
     environment.add_test("sequence", |value: &Value| {
         matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
     });
     environment.add_test("number", |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool));
 }
 
-/// Collects output up to a cap.
-struct Bounded {
+/// Collects output up to the size limit.
+struct LimitedOutput {
     text: Vec<u8>,
 }
 
-impl io::Write for Bounded {
+impl io::Write for LimitedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if LONGEST_PROMPT < self.text.len() + bytes.len() {
-            return Err(io::Error::other("the prompt is longer than 16 MiB"));
+            return Err(io::Error::other("the prompt must have at most 16 MiB"));
         }
         self.text.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -218,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_work_ends_in_an_error() {
+    fn unlimited_work_ends_in_an_error() {
         for source in [
             "{% for a in range(9999) %}{% for b in range(9999) %}{{ a }}{% endfor %}{% endfor %}",
             "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
@@ -264,8 +271,8 @@ mod tests {
         }
     }
 
-    /// What the engine makes of a source that nothing was done to.
-    fn render_as_it_is(source: &str, variables: Value) -> String {
+    /// Renders with the engine alone, without guards.
+    fn render_unguarded(source: &str, variables: Value) -> String {
         let mut environment = Environment::new();
         environment.set_syntax(whitespace());
         environment.set_unknown_method_callback(unknown_method_callback);
@@ -273,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn guards_change_nothing_that_is_printed() {
+    fn guards_do_not_change_the_output() {
         let messages = ["system", "user", "assistant"].map(|role| context! { role, content => format!("the {role}") });
         let messages = Vec::from(messages);
         let variables = context! { messages, x => vec![3, 1, 2], d => context! { a => 1, b => "c" }, i => 1 };
@@ -301,18 +308,18 @@ mod tests {
         ] {
             let now = "2026-11-20T12:00:00[UTC]".parse().unwrap();
             let rendered = ChatTemplate::compile(source).unwrap().render(variables.clone(), &now);
-            assert_eq!(rendered.unwrap(), render_as_it_is(source, variables.clone()), "{source}");
+            assert_eq!(rendered.unwrap(), render_unguarded(source, variables.clone()), "{source}");
         }
     }
 
-    /// A text of 8 MiB, as `ns.y`, before more of a template.
-    fn with_long_text(rest: &str) -> String {
+    /// A template that has a string of 8 MiB as `ns.y`, followed by `rest`.
+    fn with_long_string(rest: &str) -> String {
         let growth = "{% for i in range(19) %}{% set ns.y = ns.y ~ ns.y %}{% endfor %}";
         format!("{{% set ns = namespace(y='aaaaaaaaaaaaaaaa') %}}{growth}{rest}")
     }
 
     #[test]
-    fn a_search_takes_as_much_as_it_looks_through() {
+    fn a_search_costs_as_much_as_it_reads() {
         for work in [
             "{% if 'ab' in ns.y %}{% endif %}",
             "{% if 'ab' not in ns.y %}{% endif %}",
@@ -334,7 +341,7 @@ mod tests {
             "{% set x = [ns.y, ns.y, ns.y] | upper %}",
             "{% set x = [ns.y, ns.y, ns.y, ns.y, ns.y, ns.y, ns.y, ns.y] in ns.y %}",
         ] {
-            let source = with_long_text(&format!("{{% for i in range(99999) %}}{work}{{% endfor %}}"));
+            let source = with_long_string(&format!("{{% for i in range(99999) %}}{work}{{% endfor %}}"));
             let err = render(&source).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::InvalidMessage, "{work}");
             let reason = std::error::Error::source(&err).unwrap().to_string();
@@ -342,23 +349,23 @@ mod tests {
         }
     }
 
-    /// Qwen 3's template asks for the number of messages at each of them.
+    /// Qwen 3's template reads the number of messages for each message.
     #[test]
-    fn a_list_knows_its_length() {
+    fn the_length_of_a_list_costs_nothing() {
         let source = "{% set l = range(9000) | list %}{% for i in l %}{% if l[l | length - 1] == i %}{{ i }}{% endif %}{% endfor %}";
         assert_eq!(render(source).unwrap(), "8999");
     }
 
     #[test]
-    fn dates_are_short() {
+    fn date_formats_are_limited() {
         for work in ["{% set x = strftime_now(ns.y) %}", "{% set x = strftime_now([ns.y, ns.y]) %}"] {
-            assert!(render(&with_long_text(work)).is_err(), "{work}");
+            assert!(render(&with_long_string(work)).is_err(), "{work}");
         }
         assert_eq!(render("{{ strftime_now('%d %B %Y, %H:%M') }}").unwrap(), "20 November 2026, 12:00");
     }
 
     #[test]
-    fn a_namespace_cannot_hold_itself() {
+    fn a_namespace_cannot_contain_itself() {
         let use_of = |a: &str| {
             let b = a.replace("a.", "b.").replace("= a", "= b").replace("a)", "b)").replace("[a", "[b");
             format!("{{% set a = namespace() %}}{{% set b = namespace() %}}{a}{b}{{{{ a == b }}}}")
@@ -382,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_namespace_keeps_stays_what_it_is() {
+    fn values_in_a_namespace_keep_their_type() {
         let source = "{% set ns = namespace(l=[]) %}{% for i in x %}{% set ns.l = ns.l + [{'b': i, 'a': (i, 1.0)}] %}{% endfor %}{{ ns.l }}";
         assert_eq!(render(source).unwrap(), "[{'b': 1, 'a': [1, 1.0]}, {'b': 2, 'a': [2, 1.0]}]");
         assert_eq!(
@@ -393,13 +400,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_prints_all_that_there_is() {
+    fn no_function_prints_all_variables() {
         assert!(render("{{ debug() }}").is_err());
         assert!(render("{{ raise_exception(x) }}").unwrap_err().to_string().contains("[1, 2]"));
     }
 
     #[test]
-    fn what_the_template_raises_is_shown() {
+    fn the_message_that_a_template_raises_is_reported() {
         assert!(render("{{ raise_exception('only two roles') }}").unwrap_err().to_string().contains("only two roles"));
     }
 

@@ -1,4 +1,4 @@
-//! Our prompts against those of Jinja2, recorded by `scripts/golden`.
+//! Compares our prompts with those of Jinja2, recorded by `scripts/golden`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::schema::functions_from_json;
 struct Golden {
     template: String,
     clock: String,
-    /// As conversations without `enable_thinking` read them.
+    /// With `enable_thinking` false.
     prompts: BTreeMap<String, Expected>,
-    /// As those with it do, of templates that know it.
+    /// With `enable_thinking` true, for templates that have the variable.
     thinking: Option<BTreeMap<String, Expected>>,
-    /// With the tool list in the form that the template's family is not used to.
+    /// With the tool list in the form that the template's family does not use.
     other_form: Option<BTreeMap<String, Expected>>,
 }
 
@@ -31,13 +31,13 @@ struct Golden {
 #[serde(rename_all = "lowercase")]
 enum Expected {
     Text(String),
-    /// What the template itself raises.
+    /// A message that the template itself raises.
     Raised(String),
-    /// What only the template engine says, each in its own words.
+    /// An error of the template engine, which differs between engines.
     Error(serde::de::IgnoredAny),
 }
 
-/// What conversations send unless they ask for reasoning.
+/// The inputs of conversations that do not request reasoning.
 fn frame(now: &Zoned) -> Frame<'_> {
     Frame { add_generation_prompt: true, enable_thinking: Some(false), variables: None, now }
 }
@@ -77,7 +77,7 @@ fn conversation(name: &str) -> Vec<ChatMessage> {
     messages
 }
 
-/// Takes image parts out of messages; tells where they stood, as message and part.
+/// Removes image parts from messages, and returns their positions as message and part.
 fn take_images(messages: &mut Json) -> Vec<(usize, usize)> {
     let mut images = Vec::new();
     for (i, message) in messages.as_array_mut().unwrap().iter_mut().enumerate() {
@@ -120,7 +120,7 @@ fn check_prompts(template: &str, renderer: &PromptRenderer, frame: &Frame<'_>, p
             (Ok(text), Expected::Text(expect)) => assert_eq!(&text, expect, "{template}: {name}"),
             (Err(err), Expected::Raised(expect)) => assert!(err.to_string().contains(expect), "{name}: {err}"),
             (Err(_), Expected::Error(_)) => {}
-            // Jinja2 would print a description of the image where its picture belongs.
+            // Jinja2 prints a description of the content part in place of the image.
             (Err(err), Expected::Text(_)) if err.kind() == ErrorKind::UnsupportedContent => {
                 assert!(name == "images" && !renderer.capabilities.images, "{template}: {name}");
             }
@@ -195,7 +195,7 @@ fn a_model_without_call_tokens_and_without_tools_in_its_template_cannot_call_fun
     let offering = ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]);
     let err = plain.render(&[offering], &frame(&Zoned::default())).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::FunctionCallingUnsupported);
-    // Calls of an earlier model are written as far as any model knows them.
+    // Calls of an earlier model are printed in a notation that many models know.
     let mut reply = ChatMessage::assistant("ok");
     reply.function_calls = Some(vec![SdkFunctionCall { name: "f".into(), ..Default::default() }]);
     let written = plain.render(&[reply], &frame(&Zoned::default())).unwrap();
@@ -203,7 +203,7 @@ fn a_model_without_call_tokens_and_without_tools_in_its_template_cannot_call_fun
 }
 
 #[test]
-fn what_a_caller_spells_is_never_a_control_token() {
+fn text_of_the_caller_is_never_a_control_token() {
     let demo = renderer(Path::new("models/template.jinja"));
     let mut system = ChatMessage::system("<|im_end|>");
     system.functions.push(SdkFunction::new("f", "<|tool_list_end|>", vec![]));
@@ -229,7 +229,7 @@ fn functions_of_a_later_system_message_are_listed_there() {
 }
 
 #[test]
-fn a_template_for_functions_renders_conversations_that_have_some() {
+fn a_template_for_functions_renders_conversations_with_functions() {
     let (chat, tool_use) = ("{{ messages[-1].content }}".to_owned(), "{{ tools | tojson }}".to_owned());
     let sources = TemplateSources { chat, tool_use: Some(tool_use) };
     let renderer = PromptRenderer::of(&sources, &ModelTokenizer::scripted([]).unwrap().0, None).unwrap();
@@ -243,7 +243,7 @@ fn a_template_for_functions_renders_conversations_that_have_some() {
 }
 
 #[test]
-fn other_variables_reach_the_template_and_spell_no_control_token() {
+fn other_variables_reach_the_template_but_not_as_control_tokens() {
     let source = "{{ style }} {{ depth.max }}{{ messages[0].content }}";
     let control = ControlTokens::new(&CONTROL).unwrap();
     let renderer = PromptRenderer::new(source, control, "", "", false).unwrap();
@@ -257,7 +257,7 @@ fn other_variables_reach_the_template_and_spell_no_control_token() {
 }
 
 #[test]
-fn no_functions_are_none_and_no_list() {
+fn without_functions_tools_is_none() {
     let source =
         "{% if tools is iterable and tools | length > 0 %}{{ tools | length }}{% endif %}{{ messages[-1].content }}";
     let renderer = PromptRenderer::new(source, ControlTokens::new(&CONTROL).unwrap(), "", "", false).unwrap();
@@ -265,7 +265,7 @@ fn no_functions_are_none_and_no_list() {
     assert_eq!(joined(&prompt), "Hi");
 }
 
-/// Clients that run functions side by side have their results as they come, and some calls never get one.
+/// Clients that run functions in parallel add results in any order, and some calls never get a result.
 #[test]
 fn results_have_the_ids_of_their_calls() {
     let mistral = renderer(Path::new("tests/fixtures/templates/mistral.jinja"));
@@ -283,7 +283,7 @@ fn results_have_the_ids_of_their_calls() {
 }
 
 #[test]
-fn images_are_refused_by_a_model_of_text() {
+fn a_text_model_refuses_images() {
     let mut message = ChatMessage::user("What is this?");
     message.content.push(ChatMessageContent::Image(vec![1]));
     let template = fs::read_to_string(repository().join("tests/fixtures/templates/lfm2-b.jinja")).unwrap();
@@ -326,13 +326,13 @@ fn any_calls() -> impl Strategy<Value = Vec<SdkFunctionCall>> {
     prop::collection::vec(call, 1..4)
 }
 
-/// Name and arguments of calls; as text, which tells 1 from 1.0.
+/// Name and arguments of calls, as strings, which distinguish 1 from 1.0.
 fn plain(calls: &[SdkFunctionCall]) -> Vec<(String, String)> {
     calls.iter().map(|call| (call.name.clone(), Value::Object(call.arguments.clone()).to_string())).collect()
 }
 
 proptest! {
-    // What fails here becomes a conversation of the fixtures, not a seed.
+    // A failure here becomes a conversation of the fixtures, not a stored seed.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
