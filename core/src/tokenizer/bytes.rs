@@ -1,12 +1,12 @@
-//! Tokens back to text: the bytes of each token, and whole characters out of bytes that arrive in pieces.
+//! Decodes tokens to text: the bytes of each token, and whole characters from a stream of bytes.
 
 use std::collections::HashMap;
 
-/// What SentencePiece writes for a space.
+/// SentencePiece's symbol for a space.
 pub(super) const SPACE: &str = "\u{2581}";
 
-/// The byte behind each printable stand-in of a byte-level vocabulary: printable bytes stand for themselves, the others
-/// for the characters from U+0100 on, in order. The table is GPT-2's.
+/// The byte for each symbol of a byte-level vocabulary: printable bytes are their own symbols, and the other bytes have the
+/// characters from U+0100 on, in order. The table is GPT-2's.
 fn byte_of_symbol() -> HashMap<char, u8> {
     let is_printable = |byte: &u8| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let printable = (0..=255).filter(is_printable).map(|byte| (char::from(byte), byte));
@@ -24,13 +24,13 @@ pub(crate) enum TokenText {
 }
 
 impl TokenText {
-    /// What an added token adds that its file does not call special: some files call control tokens so, that a person's
-    /// text must not become.
+    /// The text of an added token that its file does not mark as special. Some files leave this mark out for control tokens,
+    /// which text of the user must not become.
     pub(super) fn added(token: &str) -> Self {
         if looks_like_control(token) { Self::Control(token.into()) } else { Self::Bytes(token.as_bytes().into()) }
     }
 
-    /// Bytes that it adds; for a control token, those of its spelling.
+    /// The number of bytes that it adds; for a control token, of its spelling.
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -39,16 +39,16 @@ impl TokenText {
     }
 }
 
-/// Whether a token is spelled as control tokens are, `<|…|>` or with DeepSeek's wide bars; llama.cpp has the same rule.
+/// Whether a token is spelled like a control token, `<|…|>` or with DeepSeek's wide bars. llama.cpp has the same rule.
 pub(super) fn looks_like_control(token: &str) -> bool {
     [("<|", "|>"), ("<｜", "｜>")].iter().any(|(start, end)| token.starts_with(start) && token.ends_with(end))
 }
 
-/// How a vocabulary spells the bytes of its tokens.
+/// How a vocabulary represents the bytes of its tokens.
 pub(crate) enum Spelling {
-    /// A printable character for each byte, as GPT-2 does.
+    /// One printable character per byte, as in GPT-2.
     ByteLevel(HashMap<char, u8>),
-    /// Text with U+2581 for a space, and `<0x0A>` for a byte alone, as SentencePiece does.
+    /// Text with U+2581 for a space, and `<0x0A>` for a single byte, as in SentencePiece.
     Pieces,
 }
 
@@ -69,7 +69,7 @@ impl Spelling {
     }
 }
 
-/// A character outside the table, which only a hand-made vocabulary has, stands for itself.
+/// Characters outside the table, which only hand-made vocabularies have, stand for themselves.
 fn bytes_of_symbols(token: &str, byte_of_symbol: &HashMap<char, u8>) -> Box<[u8]> {
     let mut bytes = Vec::with_capacity(token.len());
     for symbol in token.chars() {
@@ -88,11 +88,11 @@ fn byte_piece(token: &str) -> Option<u8> {
     are_digits.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// Gives out whole characters; keeps the start of one until the rest arrives.
+/// Decodes a stream of bytes to whole characters, and keeps an incomplete character until the rest arrives.
 #[derive(Default)]
 pub(crate) struct Utf8Pieces {
     held: Vec<u8>,
-    /// Whether a space at the very beginning is none of the text: the tokenizer puts one before every text.
+    /// Whether a space at the beginning is dropped, because the tokenizer adds one before every text.
     drops_space: bool,
 }
 
@@ -101,12 +101,12 @@ impl Utf8Pieces {
         Self { held: Vec::new(), drops_space }
     }
 
-    /// Those of the bytes that come next which are part of the text.
+    /// The part of the next bytes that belongs to the text.
     pub(crate) fn kept<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.strip_prefix(b" ").filter(|_| self.drops_space).unwrap_or(bytes)
     }
 
-    /// The text that is complete with these bytes. Bytes that can begin no character become U+FFFD.
+    /// Returns the characters that these bytes complete. Invalid bytes become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let kept = self.kept(bytes);
         self.drops_space &= bytes.is_empty();
@@ -119,18 +119,18 @@ impl Utf8Pieces {
                 Ok(valid) => return text + valid,
                 Err(err) => err,
             };
-            let (valid, behind) = rest.split_at(err.valid_up_to());
+            let (valid, after) = rest.split_at(err.valid_up_to());
             text.push_str(&String::from_utf8_lossy(valid));
             let Some(invalid) = err.error_len() else {
-                self.held = behind.to_vec();
+                self.held = after.to_vec();
                 return text;
             };
             text.push(char::REPLACEMENT_CHARACTER);
-            rest = &behind[invalid..];
+            rest = &after[invalid..];
         }
     }
 
-    /// What is left at the end, or before a control token: a character cut short becomes U+FFFD.
+    /// Returns what is left at the end, or before a control token. An incomplete character becomes U+FFFD.
     pub(crate) fn finish(&mut self) -> String {
         self.drops_space = false;
         String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_space_that_was_put_before_a_text_is_dropped_once() {
+    fn the_space_added_before_a_text_is_dropped_once() {
         let mut pieces = Utf8Pieces::new(true);
         let text: Vec<String> = [&b""[..], b" ", b" a", b" b"].map(|bytes| pieces.push(bytes)).into();
         assert_eq!(text, ["", "", " a", " b"]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_bytes_become_replacement_characters_and_hold_nothing_up() {
+    fn invalid_bytes_become_replacement_characters_without_delay() {
         let mut pieces = Utf8Pieces::default();
         assert_eq!(pieces.push(b"a\xFFb\xC3"), "a\u{FFFD}b");
         assert_eq!(pieces.push(b"c"), "\u{FFFD}c");
@@ -182,9 +182,9 @@ mod tests {
         assert_eq!(pieces.finish(), "\u{FFFD}");
     }
 
-    /// Were the rest copied behind each of them, this would take hours.
+    /// If the rest were copied after each invalid byte, this would take hours.
     #[test]
-    fn many_invalid_bytes_take_as_long_as_many_others() {
+    fn many_invalid_bytes_take_linear_time() {
         let text = Utf8Pieces::default().push(&vec![0xFF; 16 << 20]);
         assert_eq!(text.chars().filter(|character| *character == '\u{FFFD}').count(), 16 << 20);
     }

@@ -1,29 +1,29 @@
-//! The tokenizer of a Hugging Face folder: tokenizer.json, with the chat template beside it.
+//! Reads the tokenizer of a Hugging Face folder from tokenizer.json and tokenizer_config.json.
 
 use serde_json::Value as Json;
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
-use crate::tokenizer::{Parts, growth, guarded};
+use crate::tokenizer::{TokenizerParts, growth, guarded};
 use crate::weights::Folder;
 
-pub(crate) fn read(folder: &Folder) -> Result<Parts> {
+pub(crate) fn read(folder: &Folder) -> Result<TokenizerParts> {
     let json = folder.text("tokenizer.json")?.ok_or_else(|| wrong("tokenizer.json is missing"))?;
     let settings = folder.json("tokenizer_config.json")?.unwrap_or_default();
     let generation = folder.json("generation_config.json")?.unwrap_or_default();
     parts(&json, &settings, &[folder.config(), &generation])
 }
 
-/// The parts of a tokenizer from the text of tokenizer.json, tokenizer_config.json, and the model's configurations.
-pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<Parts> {
+/// The parts of a tokenizer from tokenizer.json, tokenizer_config.json, and the model's configurations.
+pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<TokenizerParts> {
     growth::check(json)?;
     let encoder = guarded("tokenizer.json", || Encoder::from_bytes(json.as_bytes()))?;
     let decoding = Decoding::of(&encoder)?;
     let token_id = |key: &str| settings.get(key).and_then(token_text).and_then(|token| encoder.token_to_id(token));
     let config_ids = |key: &'static str| configs.iter().filter_map(move |config| config.get(key)).flat_map(ids);
     let bos_id = match settings.get("bos_token") {
-        Some(Json::Null) => None, // said to be none, whatever the configuration has
+        Some(Json::Null) => None, // explicitly none, so the configuration does not count
         _ => token_id("bos_token").or_else(|| config_ids("bos_token_id").next()),
     };
     let adds_bos = match settings.get("add_bos_token").and_then(Json::as_bool) {
@@ -33,7 +33,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<Pa
             bos_id.is_some() && empty.get_ids().first().copied() == bos_id
         }
     };
-    Ok(Parts {
+    Ok(TokenizerParts {
         texts: texts(&encoder, &decoding.spelling)?,
         drops_space: decoding.drops_space,
         unknown_id: unknown_token(encoder.get_model()).and_then(|token| encoder.token_to_id(token)),
@@ -44,7 +44,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<Pa
     })
 }
 
-/// How ids become text, as the decoder of tokenizer.json says.
+/// How ids are decoded to text, as the decoder of tokenizer.json defines.
 struct Decoding {
     spelling: Spelling,
     drops_space: bool,
@@ -55,7 +55,7 @@ impl Decoding {
         let decoder = serde_json::to_value(encoder.get_decoder()).unwrap_or_default();
         let mut decoding = Self { spelling: Spelling::Pieces, drops_space: false };
         if decoder.is_null() {
-            return Err(wrong("tokenizer.json has no decoder"));
+            return Err(wrong("tokenizer.json must have a decoder"));
         }
         let steps = decoder.get("decoders").and_then(Json::as_array);
         for step in steps.map_or(std::slice::from_ref(&decoder), Vec::as_slice) {
@@ -66,14 +66,14 @@ impl Decoding {
                 "Replace" if is("content", " ") && step.pointer("/pattern/String") == Some(&SPACE.into()) => {}
                 "Strip" if is("content", " ") => decoding.drops_space = step.get("start") == Some(&1.into()),
                 "ByteFallback" | "Fuse" => {}
-                other => return Err(wrong(format!("tokenizer.json has a decoder {other}, which is not supported"))),
+                other => return Err(wrong(format!("decoder {other} in tokenizer.json is not supported"))),
             }
         }
         Ok(decoding)
     }
 }
 
-/// The token for what no token can spell.
+/// The token for text that no other token can represent.
 fn unknown_token(model: &ModelWrapper) -> Option<&str> {
     match model {
         ModelWrapper::BPE(bpe) => bpe.unk_token.as_deref(),
@@ -86,7 +86,7 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
     let vocabulary = encoder.get_vocab(true);
     let highest = vocabulary.values().max().map_or(0, |id| *id as usize + 1); // ids are u32
     if highest > 16 * vocabulary.len() + 1024 {
-        return Err(wrong("tokenizer.json has token ids far beyond its vocabulary"));
+        return Err(wrong("token ids in tokenizer.json must be near the size of the vocabulary"));
     }
     let mut texts = vec![TokenText::Bytes(Box::default()); highest];
     for (token, id) in vocabulary {
@@ -99,12 +99,12 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
     Ok(texts)
 }
 
-/// A token is written as its text, or as an object that holds it.
+/// A token is given as a string, or as an object with the string.
 fn token_text(json: &Json) -> Option<&str> {
     json.as_str().or_else(|| json.get("content")?.as_str())
 }
 
-/// One id, or a list of ids.
+/// The ids of one id or an array of ids.
 fn ids(json: &Json) -> Vec<u32> {
     let ids = json.as_array().map_or(std::slice::from_ref(json), Vec::as_slice);
     ids.iter().filter_map(Json::as_u64).filter_map(|id| u32::try_from(id).ok()).collect()

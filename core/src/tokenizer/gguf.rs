@@ -1,4 +1,4 @@
-//! The tokenizer that a GGUF file carries in its metadata.
+//! Reads the tokenizer from the metadata of a GGUF file.
 
 use tokenizers::models::bpe::BPE;
 use tokenizers::normalizers::{NFC, Prepend, Replace, Sequence};
@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
 use crate::tokenizer::merges::{Merge, merges_of_scores};
 use crate::tokenizer::words::WordRule;
-use crate::tokenizer::{Parts, guarded};
+use crate::tokenizer::{TokenizerParts, guarded};
 use crate::weights::GgufFile;
 
 /// Values of `tokenizer.ggml.token_type`.
@@ -18,8 +18,8 @@ const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 const UNUSED: i64 = 5;
 
-pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
-    let vocabulary = Vocabulary::read(file)?;
+pub(crate) fn read(file: &GgufFile) -> Result<TokenizerParts> {
+    let vocabulary = GgufVocabulary::read(file)?;
     let scheme = match file.text("tokenizer.ggml.model")? {
         Some("gpt2") => Scheme::byte_level(file, &vocabulary)?,
         Some("llama") => Scheme::sentence_piece(file, &vocabulary)?,
@@ -31,7 +31,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
     for key in end_keys {
         end_ids.extend(id(key)?);
     }
-    Ok(Parts {
+    Ok(TokenizerParts {
         encoder: scheme.encoder,
         texts: vocabulary.texts(&scheme.spelling),
         drops_space: scheme.drops_space,
@@ -42,17 +42,17 @@ pub(crate) fn read(file: &GgufFile) -> Result<Parts> {
     })
 }
 
-/// What the kind of a tokenizer decides.
+/// The settings that depend on the kind of tokenizer.
 struct Scheme {
     encoder: Encoder,
     spelling: Spelling,
-    /// Whether prompts begin with the token that begins a text, where the file does not say.
+    /// Whether prompts begin with BOS if the file does not say.
     adds_bos: bool,
     drops_space: bool,
 }
 
 impl Scheme {
-    fn byte_level(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<Self> {
+    fn byte_level(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<Self> {
         let pre = file.text("tokenizer.ggml.pre")?;
         let rule = pre.and_then(WordRule::named).ok_or_else(|| unsupported("tokenizer.ggml.pre", pre))?;
         let merges = merges(file)?.ok_or_else(|| wrong("metadata tokenizer.ggml.merges is missing"))?;
@@ -67,7 +67,7 @@ impl Scheme {
         Ok(Self { encoder, spelling: Spelling::byte_level(), adds_bos: rule.adds_bos, drops_space: false })
     }
 
-    fn sentence_piece(file: &GgufFile, vocabulary: &Vocabulary<'_>) -> Result<Self> {
+    fn sentence_piece(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<Self> {
         let merges = match merges(file)? {
             Some(merges) => merges,
             None => vocabulary.merges_of_scores(file)?,
@@ -90,18 +90,22 @@ impl Scheme {
 }
 
 /// The tokens by id, and the type of each.
-struct Vocabulary<'a> {
+struct GgufVocabulary<'a> {
     tokens: Vec<&'a str>,
     types: Vec<i64>,
 }
 
-impl<'a> Vocabulary<'a> {
+impl<'a> GgufVocabulary<'a> {
     fn read(file: &'a GgufFile) -> Result<Self> {
         let key = "tokenizer.ggml.tokens";
         let tokens = texts(file, key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
         let types = file.integers("tokenizer.ggml.token_type")?.unwrap_or_else(|| vec![NORMAL; tokens.len()]);
         if types.len() != tokens.len() {
-            return Err(wrong(format!("{} token types for {} tokens", types.len(), tokens.len())));
+            return Err(wrong(format!(
+                "metadata tokenizer.ggml.token_type must have {} values, found {}",
+                tokens.len(),
+                types.len()
+            )));
         }
         Ok(Self { tokens, types })
     }
@@ -113,7 +117,7 @@ impl<'a> Vocabulary<'a> {
 
     fn ids(&self) -> Result<ahash::AHashMap<String, u32>, Error> {
         let ids: ahash::AHashMap<String, u32> = self.iter().map(|(id, token, _)| (token.to_owned(), id)).collect();
-        if ids.len() == self.tokens.len() { Ok(ids) } else { Err("a token stands twice".into()) }
+        if ids.len() == self.tokens.len() { Ok(ids) } else { Err("a token occurs twice".into()) }
     }
 
     fn texts(&self, spelling: &Spelling) -> Vec<TokenText> {
@@ -126,13 +130,13 @@ impl<'a> Vocabulary<'a> {
         self.iter().map(text_of).collect()
     }
 
-    /// Tokens that are found in text before all others.
+    /// Tokens that are searched in text before all others.
     fn user_defined(&self) -> Vec<AddedToken> {
         let tokens = self.iter().filter(|(_, _, token_type)| *token_type == USER_DEFINED);
         tokens.map(|(_, token, _)| AddedToken::from(token, false).normalized(false)).collect()
     }
 
-    /// The token for what no token can spell.
+    /// The token for text that no other token can represent.
     fn unknown(&self) -> Option<(u32, &'a str)> {
         self.iter().find(|(_, _, token_type)| *token_type == UNKNOWN).map(|(id, token, _)| (id, token))
     }
@@ -141,21 +145,28 @@ impl<'a> Vocabulary<'a> {
         let key = "tokenizer.ggml.scores";
         let scores = file.numbers(key)?.ok_or_else(|| wrong(format!("metadata {key} is missing")))?;
         if scores.len() != self.tokens.len() {
-            return Err(wrong(format!("{} token scores for {} tokens", scores.len(), self.tokens.len())));
+            return Err(wrong(format!(
+                "metadata {key} must have {} values, found {}",
+                self.tokens.len(),
+                scores.len()
+            )));
         }
         if scores.iter().any(|score| !score.is_finite()) {
-            return Err(wrong(format!("metadata {key} holds a score that is no number")));
+            return Err(wrong(format!("metadata {key} must hold finite numbers")));
         }
         let is_mergeable = |id: usize| !matches!(self.types[id], CONTROL | UNKNOWN | UNUSED);
-        merges_of_scores(&self.tokens, &scores, is_mergeable).ok_or_else(|| wrong("too many tokens are made of others"))
+        merges_of_scores(&self.tokens, &scores, is_mergeable)
+            .ok_or_else(|| wrong("the vocabulary has too many ways to merge tokens"))
     }
 }
 
-/// The merges that the file states, if it does.
+/// The merges that the file states; `None` if it states none.
 fn merges(file: &GgufFile) -> Result<Option<Vec<Merge>>> {
     let Some(merges) = texts(file, "tokenizer.ggml.merges")? else { return Ok(None) };
     let pair = |merge: &str| {
-        let (left, right) = merge.split_once(' ').ok_or_else(|| wrong(format!("merge {merge:?} is no pair")))?;
+        let (left, right) = merge
+            .split_once(' ')
+            .ok_or_else(|| wrong(format!("merges must be two strings with a space between, found {merge:?}")))?;
         Ok((left.to_owned(), right.to_owned()))
     };
     merges.into_iter().map(pair).collect::<Result<_>>().map(Some)
@@ -164,12 +175,12 @@ fn merges(file: &GgufFile) -> Result<Option<Vec<Merge>>> {
 fn texts<'a>(file: &'a GgufFile, key: &str) -> Result<Option<Vec<&'a str>>> {
     let Some(strings) = file.byte_strings(key)? else { return Ok(None) };
     let texts: Result<Vec<&str>, _> = strings.into_iter().map(std::str::from_utf8).collect();
-    texts.map(Some).map_err(|_| wrong(format!("metadata {key} holds invalid UTF-8")))
+    texts.map(Some).map_err(|_| wrong(format!("metadata {key} must be valid UTF-8")))
 }
 
 fn unsupported(key: &str, value: Option<&str>) -> SdkError {
     match value {
-        Some(value) => wrong(format!("{key} is {value:?}, which is not supported")),
+        Some(value) => wrong(format!("metadata {key} has the unsupported value {value:?}")),
         None => wrong(format!("metadata {key} is missing")),
     }
 }

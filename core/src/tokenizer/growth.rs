@@ -1,5 +1,5 @@
-//! How much longer the steps of a tokenizer.json make a text before it is cut into tokens: steps in a row could ask for more
-//! memory than there is, which aborts a process.
+//! Limits how much longer the normalization steps of a tokenizer.json can make a text. A sequence of steps could require more
+//! memory than there is, which aborts the process.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use tokenizers::{NormalizerWrapper, PreTokenizerWrapper};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::guarded;
 
-/// Bytes that one byte of text may become. Tokenizers that are in use have a few dozen at most.
+/// Bytes that one byte of text may become. Tokenizers in use need a few dozen at most.
 const MOST: f64 = 1024.0;
 
 /// The steps of a tokenizer.json, as the tokenizers library reads them.
@@ -20,10 +20,12 @@ struct Steps {
     pre_tokenizer: Option<PreTokenizerWrapper>,
 }
 
+/// Checks the steps of a tokenizer.json.
+///
 /// # Errors
-/// [`ErrorKind::ModelLoad`] for the text of a tokenizer.json whose steps make texts far too long, or cannot be read.
+/// [`ErrorKind::ModelLoad`] if the steps can make a text far too long, or cannot be read.
 pub(super) fn check(json: &str) -> Result<()> {
-    // Refused as well: steps that are given twice, of which another reader would take the other.
+    // Also refuses steps that are given twice, because another JSON reader could use the other one.
     let steps: Steps = guarded("tokenizer.json", || Ok(serde_json::from_str(json)?))?;
     let normalizer = serde_json::to_value(steps.normalizer).unwrap_or_default();
     let pre_tokenizer = serde_json::to_value(steps.pre_tokenizer).unwrap_or_default();
@@ -31,11 +33,12 @@ pub(super) fn check(json: &str) -> Result<()> {
     if growth <= MOST {
         return Ok(());
     }
-    let message = format!("tokenizer.json makes a text up to {growth:e} times longer before it cuts it");
+    let message =
+        format!("the steps of tokenizer.json must make a text at most {MOST} times longer, found {growth:e} times");
     Err(SdkError::new(ErrorKind::ModelLoad, message))
 }
 
-/// Bytes that a step makes of one, at most; of Unicode's forms, as its FAQ on normalization has them.
+/// The largest number of bytes that a step makes of one. For Unicode's normalization forms, the values are from its FAQ.
 fn factor(step: &Json) -> f64 {
     let length = |text: Option<&Json>| text.and_then(Json::as_str).map_or(0.0, |text| text.len() as f64);
     let steps = step.get("normalizers").or_else(|| step.get("pretokenizers")).and_then(Json::as_array);
@@ -49,7 +52,7 @@ fn factor(step: &Json) -> f64 {
         "Metaspace" => 4.0,
         "Prepend" => 1.0 + length(step.get("prepend")),
         "Replace" => match length(step.pointer("/pattern/String")) {
-            0.0 => 1.0 + length(step.get("content")), // an expression may match one byte, or none
+            0.0 => 1.0 + length(step.get("content")), // a regular expression may match one byte, or none
             replaced => (length(step.get("content")) / replaced).max(1.0),
         },
         "Precompiled" => longest_piece(step).max(1) as f64,
@@ -57,8 +60,8 @@ fn factor(step: &Json) -> f64 {
     }
 }
 
-/// Bytes of the longest text that a map of SentencePiece's puts in another's place. Its texts end with a zero, and stand
-/// behind a table whose length comes first.
+/// Size in bytes of the longest replacement in SentencePiece's character map. The map has the length of a table, the table,
+/// and then the replacements, which end with a zero byte.
 fn longest_piece(step: &Json) -> usize {
     let map = step.get("precompiled_charsmap").and_then(Json::as_str).unwrap_or_default();
     let Ok(bytes) = STANDARD.decode(map) else { return 1 };
@@ -78,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_that_double_a_text_over_and_over_are_refused() {
+    fn steps_that_double_a_text_repeatedly_are_refused() {
         let doubled = json!({ "type": "Replace", "pattern": { "String": "a" }, "content": "aa" });
         let steps = |n| json!({ "type": "Sequence", "normalizers": vec![doubled.clone(); n] });
         assert!(growth_of(steps(10), Json::Null).is_ok());
@@ -94,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_that_are_given_twice_are_refused() {
+    fn steps_given_twice_are_refused() {
         assert!(check(r#"{"normalizer": null}"#).is_ok());
         assert!(check(r#"{"normalizer": null, "normalizer": null}"#).is_err());
     }
 
     #[test]
-    fn steps_in_use_are_taken() {
+    fn steps_of_real_tokenizers_are_accepted() {
         let spaces = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
         let normalizers = [json!({ "type": "NFKC" }), json!({ "type": "Prepend", "prepend": "▁" }), spaces];
         let metaspace = json!({ "type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true });

@@ -1,21 +1,21 @@
-//! The merges of a SentencePiece vocabulary, which files of that kind leave out: they follow from the tokens' scores.
+//! Derives the merges of a SentencePiece vocabulary from the scores of its tokens, because such files contain no merges.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-/// A merge: the spellings of its left and its right part.
+/// A merge: the strings of its left and its right part.
 pub(super) type Merge = (String, String);
 
-/// Bytes of a token that is made of others, at most: SentencePiece makes some of a hundred. All ways to cut a token are
-/// looked at, which would take hours for one of megabytes.
+/// Size limit in bytes of a token that merges can create; SentencePiece has some of a hundred. All ways to split a token are
+/// tried, which would take hours for one of megabytes.
 const LONGEST: usize = 512;
-/// Merges at most; Llama 2 has 61 thousand. Made-up vocabularies have as many as fill memory.
+/// Limit of merges; Llama 2 has 61 thousand. A malicious vocabulary could have enough to fill the memory.
 const MOST: usize = 4 << 20;
 
-/// Every way in which two tokens make a third, those of the highest score first, as transformers recovers them.
+/// All merges of two tokens to a third, the highest scores first, as transformers derives them.
 ///
-/// `scores` are finite, one for each token. Tokens that are not `mergeable`, control tokens above all, are never made
-/// of others, so that no text becomes one. `None` for more merges than any vocabulary has.
+/// `scores` are finite, one per token. Tokens that are not `mergeable`, above all control tokens, are never the result of a
+/// merge, so that no text becomes one. `None` if there are too many merges.
 pub(super) fn merges_of_scores(
     tokens: &[&str],
     scores: &[f32],
@@ -38,7 +38,7 @@ pub(super) fn merges_of_scores(
     }
     let lengths: Vec<usize> = tokens.iter().map(|token| token.chars().count()).collect();
     let longer_first = |(left, right): (usize, usize)| Reverse((lengths[left], lengths[right]));
-    // Stable: among equals the order of ids stays.
+    // The sort is stable: equal merges keep the order of their ids.
     merges.sort_by(|(a, a_parts), (b, b_parts)| {
         let higher_first = b.partial_cmp(a).unwrap_or(Ordering::Equal);
         higher_first.then_with(|| longer_first(*a_parts).cmp(&longer_first(*b_parts)))
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_longer_than_any_word_is_made_of_no_others() {
+    fn a_very_long_token_has_no_merges() {
         let long = "a".repeat(32 << 20);
         let tokens = ["a", "aa", long.as_str()];
         let merges = merges_of_scores(&tokens, &[0.0; 3], |_| true).unwrap();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vocabulary_of_all_cuts_is_refused() {
+    fn a_vocabulary_with_too_many_merges_is_refused() {
         let tokens: Vec<String> =
             (0..=256).flat_map(|i| (0..=256 - i).map(move |j| "a".repeat(i) + &"b".repeat(j))).collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

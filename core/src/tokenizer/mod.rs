@@ -1,8 +1,8 @@
-//! Text to token ids and back.
+//! Converts text to token ids and back.
 //!
-//! Encoding is the tokenizers library's, built from tokenizer.json or from GGUF metadata. Text never becomes a control
-//! token here: those come only as [`Segment::Control`]. Decoding is our own, byte by byte, so that a stream of tokens
-//! gives whole characters.
+//! The tokenizers library encodes, configured from tokenizer.json or from GGUF metadata. Text is never encoded to a control
+//! token: control tokens are given as [`Segment::Control`]. Decoding is our own code and works on bytes, so that a stream of
+//! tokens yields whole characters.
 
 mod bytes;
 mod control;
@@ -29,7 +29,7 @@ use crate::weights::Weights;
 pub(crate) use bytes::{TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
 
-/// Control tokens that end a chat model's turn, or what it should not go on behind, whatever its files say of ends.
+/// Control tokens that end a reply of a chat model, in addition to those that its files name.
 const TURN_ENDS: [&str; 11] = [
     "<|im_end|>",
     "<|endoftext|>",
@@ -44,16 +44,17 @@ const TURN_ENDS: [&str; 11] = [
     "<|file_sep|>",
 ];
 
-/// Bytes of a token at most; known vocabularies have some hundred. Every reply could hold thousands of the longest.
+/// Size limit of a token in bytes; known vocabularies stay below some hundred. A reply can contain the longest token
+/// thousands of times.
 const LONGEST_TOKEN: usize = 4096;
 
-/// Encodes and decodes for one model.
+/// Encodes and decodes text for one model.
 pub(crate) struct ModelTokenizer {
     encoder: tokenizers::Tokenizer,
-    /// Cuts text into words behind the first control token, where that is another way than at the beginning.
+    /// Splits text after the first control token into words, if that differs from the beginning of the prompt.
     later_splitter: Option<PreTokenizerWrapper>,
     texts: Vec<TokenText>,
-    /// Bytes of the longest token; 1 at least.
+    /// Size of the longest token in bytes; at least 1.
     longest: usize,
     drops_space: bool,
     unknown_id: Option<u32>,
@@ -63,26 +64,26 @@ pub(crate) struct ModelTokenizer {
     byte_ids: Box<[Option<u32>; 256]>,
     bos_id: Option<u32>,
     adds_bos: bool,
-    /// The token that its files say ends a text.
+    /// The end-of-text token that the model's files name.
     eos_id: Option<u32>,
-    /// All that end a reply.
+    /// All tokens that end a reply.
     end_ids: Vec<u32>,
-    /// Whether the model has learned to read text as it is encoded here.
+    /// Whether the model was trained on text as it is encoded here.
     is_learned: bool,
 }
 
-/// What a file says of its tokenizer.
-struct Parts {
+/// The tokenizer as a model's files describe it.
+struct TokenizerParts {
     encoder: tokenizers::Tokenizer,
     /// What each token adds to the text, by id.
     texts: Vec<TokenText>,
-    /// Whether a space at the very beginning of what tokens spell is none of their text.
+    /// Whether a space at the beginning of decoded text is dropped.
     drops_space: bool,
-    /// The token for what no other token can spell.
+    /// The token for text that no other token can represent.
     unknown_id: Option<u32>,
-    /// The token that begins a text.
+    /// The beginning-of-text token (BOS).
     bos_id: Option<u32>,
-    /// Whether every prompt begins with it.
+    /// Whether every prompt begins with BOS.
     adds_bos: bool,
     end_ids: Vec<u32>,
 }
@@ -98,16 +99,16 @@ impl ModelTokenizer {
         Self::of(parts)
     }
 
-    /// The tokenizer that the text of a tokenizer.json describes.
+    /// Creates the tokenizer from the content of a tokenizer.json.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn from_json(json: &str) -> Result<Self> {
         let settings = serde_json::json!({ "bos_token": "<|startoftext|>", "eos_token": "<|im_end|>" });
         Self::of(folder::parts(json, &settings, &[])?)
     }
 
-    fn of(mut parts: Parts) -> Result<Self> {
+    fn of(mut parts: TokenizerParts) -> Result<Self> {
         parts.encoder.set_encode_special_tokens(true);
-        // Files carry settings of their training, which would cut or fill up every prompt, or vary its tokens.
+        // Files contain settings for training, which would truncate or pad every prompt, or randomise its tokens.
         without_dropout(&mut parts.encoder);
         parts.encoder.with_padding(None);
         let untruncated = parts.encoder.with_truncation(None).map(drop);
@@ -128,7 +129,7 @@ impl ModelTokenizer {
             }
         }
         let n_tokens = parts.texts.len();
-        // Models that were given another vocabulary may still state ids of the one before.
+        // Models whose vocabulary was replaced may still state ids of the earlier one.
         let is_known = |id: &u32| (*id as usize) < n_tokens;
         let mut end_ids = parts.end_ids;
         end_ids.retain(is_known);
@@ -153,7 +154,7 @@ impl ModelTokenizer {
         })
     }
 
-    /// What the tokenizers library calls the way in which text is cut.
+    /// The tokenizers library's name of the tokenization model.
     pub(crate) fn kind(&self) -> &'static str {
         match self.encoder.get_model() {
             ModelWrapper::BPE(_) => "BPE",
@@ -163,30 +164,30 @@ impl ModelTokenizer {
         }
     }
 
-    /// Tokens that a text of so many bytes has at least.
+    /// A lower bound of the tokens of a text with this many bytes.
     pub(crate) fn fewest_tokens(&self, n_bytes: usize) -> usize {
-        // Composed characters are at most three times shorter than what they are composed of.
+        // Composition makes a text at most three times shorter.
         let shrinks = if self.encoder.get_normalizer().is_some() { 3 } else { 1 };
         n_bytes / (self.longest * shrinks)
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub(crate) fn n_tokens(&self) -> usize {
         self.texts.len()
     }
 
-    /// A finder of the control tokens' spellings.
+    /// The spellings of the control tokens.
     pub(crate) fn control_tokens(&self) -> Result<ControlTokens> {
         let spellings: Vec<&str> = self.control_ids.keys().map(AsRef::as_ref).collect();
         ControlTokens::new(&spellings)
     }
 
-    /// The spelling of the token that begins a text; empty when there is none.
+    /// The spelling of the BOS token; empty if there is none.
     pub(crate) fn bos_token(&self) -> &str {
         self.spelling(self.bos_id)
     }
 
-    /// The spelling of the token that ends a text; empty when there is none.
+    /// The spelling of the end-of-text token; empty if there is none.
     pub(crate) fn eos_token(&self) -> &str {
         self.spelling(self.eos_id)
     }
@@ -198,7 +199,7 @@ impl ModelTokenizer {
         }
     }
 
-    /// The control tokens of a spelling; empty where there is none.
+    /// The ids of the control tokens with this spelling; empty if there are none.
     pub(crate) fn control_ids(&self, spelling: &str) -> &[u32] {
         self.control_ids.get(spelling).map_or(&[], Vec::as_slice)
     }
@@ -218,17 +219,17 @@ impl ModelTokenizer {
         &self.texts
     }
 
-    /// What a token adds to the text; `None` for an id without a token, as padded vocabularies have them.
+    /// What a token adds to the text; `None` for an id without a token, which padded vocabularies have.
     pub(crate) fn text(&self, id: u32) -> Option<&TokenText> {
         self.texts.get(id as usize)
     }
 
-    /// Puts the bytes of a reply's tokens together to its text.
+    /// A decoder for the tokens of one reply.
     pub(crate) fn pieces(&self) -> Utf8Pieces {
         Utf8Pieces::new(self.drops_space)
     }
 
-    /// Whether a prompt ends in text, which a reply goes on with, and not in a token that begins something.
+    /// Whether a prompt ends with text that a reply continues, and not with a control token.
     pub(crate) fn ends_in_text(&self, prompt: &[u32]) -> bool {
         let is_text = |id: &u32| matches!(self.text(*id), Some(TokenText::Bytes(_))) && self.bos_id != Some(*id);
         prompt.last().is_some_and(is_text)
@@ -246,7 +247,7 @@ impl ModelTokenizer {
         Ok(ids)
     }
 
-    /// The token ids of a prompt that begins as the model expects: with the token that begins a text, if it wants one.
+    /// The token ids of a prompt, with BOS at the beginning if the model expects it.
     pub(crate) fn encode_with_bos(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let mut ids = self.encode(segments)?;
         if let Some(bos_id) = self.bos_id.filter(|bos_id| self.adds_bos && ids.first() != Some(bos_id)) {
@@ -262,7 +263,7 @@ impl ModelTokenizer {
         (self.is_learned && self.encode_text(text, false, &mut ids).is_ok()).then_some(ids)
     }
 
-    /// Adds the ids of a text. `is_first` says whether it begins the prompt.
+    /// Appends the token ids of a text. `is_first` says whether the text begins the prompt.
     fn encode_text(&self, text: &str, is_first: bool, ids: &mut Vec<u32>) -> Result<()> {
         let encoder = &self.encoder;
         let later_splitter = self.later_splitter.as_ref().filter(|_| !is_first);
@@ -277,7 +278,7 @@ impl ModelTokenizer {
         let words = words.get_splits(OffsetReferential::Original, OffsetType::None);
         for token in words.iter().filter_map(|(_, _, tokens)| tokens.as_ref()).flatten() {
             match self.texts.get(token.id as usize) {
-                // Some vocabularies can merge text to the spelling of a control token.
+                // In some vocabularies, merges lead from text to a control token.
                 Some(TokenText::Control(spelling)) if self.unknown_id != Some(token.id) => {
                     ids.extend(spelling.bytes().filter_map(|byte| self.byte_ids[usize::from(byte)]));
                 }
@@ -288,17 +289,17 @@ impl ModelTokenizer {
     }
 }
 
-/// Refuses a vocabulary with a token that is longer than any has.
+/// Refuses a vocabulary with a token that is too long.
 fn check_lengths(texts: &[TokenText]) -> Result<()> {
     let Some((id, text)) = texts.iter().enumerate().find(|(_, text)| LONGEST_TOKEN < text.n_bytes()) else {
         return Ok(());
     };
     let n_bytes = text.n_bytes();
-    let message = format!("token {id} of the vocabulary has {n_bytes} bytes, and {LONGEST_TOKEN} are the most");
+    let message = format!("token {id} of the vocabulary must have at most {LONGEST_TOKEN} bytes, found {n_bytes}");
     Err(SdkError::new(ErrorKind::ModelLoad, message))
 }
 
-/// Makes every merge certain.
+/// Removes the dropout, which skips merges at random.
 fn without_dropout(encoder: &mut tokenizers::Tokenizer) {
     if let ModelWrapper::BPE(bpe) = encoder.get_model()
         && bpe.dropout.is_some()
@@ -309,7 +310,7 @@ fn without_dropout(encoder: &mut tokenizers::Tokenizer) {
     }
 }
 
-/// A splitter that puts nothing before a text, if this one puts a space before the first.
+/// A copy of the splitter that adds no space before the text, if this one adds a space at the beginning of a prompt.
 fn without_prefix(splitter: &PreTokenizerWrapper) -> Option<PreTokenizerWrapper> {
     let mut splitter = splitter.clone();
     let steps = match &mut splitter {
@@ -328,11 +329,11 @@ fn without_prefix(splitter: &PreTokenizerWrapper) -> Option<PreTokenizerWrapper>
     has_changed.then_some(splitter)
 }
 
-/// Runs code of the tokenizers library, which panics on some broken vocabularies.
+/// Runs code of the tokenizers library, which panics on some invalid vocabularies.
 fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T, tokenizers::Error>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(err)) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer cannot take {what}: {err}"))),
+        Ok(Err(err)) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer cannot process {what}: {err}"))),
         Err(_) => Err(SdkError::new(ErrorKind::ModelLoad, format!("the tokenizer failed on {what}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Tokenizers of every kind, from both forms of file, against the tokenizers library in Python.
+//! Compares tokenizers of every kind, from both file formats, with the tokenizers library in Python.
 
 use std::collections::BTreeMap;
 
@@ -28,14 +28,14 @@ struct Case {
     decoded: String,
 }
 
-/// Stretches of the ids of texts, and ids drawn at random, with their text.
+/// Chunks of the ids of texts, and random ids, with their text.
 #[derive(Deserialize)]
 struct Stream {
     ids: Vec<u32>,
     text: String,
 }
 
-/// The ids of a line of 100 kB, by their count and FNV-1a hash.
+/// The ids of a line of 100 kB, as their count and FNV-1a hash.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Long {
     count: usize,
@@ -61,7 +61,7 @@ fn from_json(name: &str) -> ModelTokenizer {
     ModelTokenizer::from_json(&json).unwrap()
 }
 
-/// Looks at every tokenizer, from both forms of file where there are two.
+/// Checks every tokenizer, from both file formats if there are two.
 fn with_all(check: impl Fn(&str, &ModelTokenizer, &Record, &[String])) {
     let golden = std::fs::read(tests_folder().join("golden/tokenizers.json")).unwrap();
     let Golden { texts, tokenizers } = serde_json::from_slice(&golden).unwrap();
@@ -102,7 +102,7 @@ fn texts_give_the_ids_of_the_reference() {
 }
 
 #[test]
-fn control_tokens_are_found_and_text_behind_them_is_no_beginning() {
+fn control_tokens_are_found_and_text_after_them_is_not_a_beginning() {
     with_all(|name, tokenizer, record, texts| {
         let control = tokenizer.control_tokens().unwrap();
         for (expect, case) in texts.iter().zip(&record.cases) {
@@ -112,7 +112,7 @@ fn control_tokens_are_found_and_text_behind_them_is_no_beginning() {
 }
 
 #[test]
-fn prompts_begin_as_each_model_wants_them() {
+fn prompts_begin_as_each_model_expects() {
     with_all(|name, tokenizer, record, _| {
         assert_eq!(tokenizer.encode_with_bos(&text("Hello")).unwrap(), record.with_bos, "{name}");
     });

@@ -1,15 +1,15 @@
-//! The vocabulary of a scripted model: control tokens, single bytes, and what the script says.
+//! The vocabulary of a scripted model: control tokens, single bytes, and the tokens of the script.
 
 use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::error::Result;
 use crate::tokenizer::bytes::Spelling;
-use crate::tokenizer::{ModelTokenizer, Parts, TokenText, guarded};
+use crate::tokenizer::{ModelTokenizer, TokenText, TokenizerParts, guarded};
 
 const BOS: &str = "<|startoftext|>";
 const END: &str = "<|im_end|>";
-/// LFM2's.
+/// LFM2's control tokens.
 const CONTROL: [&str; 9] = [
     BOS,
     "<|im_start|>",
@@ -23,9 +23,9 @@ const CONTROL: [&str; 9] = [
 ];
 
 impl ModelTokenizer {
-    /// A tokenizer whose last tokens, from the id that is returned on, are what a script says. Text of prompts is single
-    /// bytes.
-    pub(crate) fn scripted(said: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {
+    /// Creates a tokenizer whose last tokens are those of a script, and returns the id of the first of them. Text of prompts
+    /// is encoded to single bytes.
+    pub(crate) fn scripted(script: impl IntoIterator<Item = TokenText>) -> Result<(Self, u32)> {
         let mut texts: Vec<TokenText> = CONTROL.iter().map(|spelling| TokenText::Control((*spelling).into())).collect();
         let mut alphabet: Vec<char> = ByteLevel::alphabet().into_iter().collect();
         alphabet.sort_unstable();
@@ -33,14 +33,14 @@ impl ModelTokenizer {
         let vocabulary = alphabet.iter().zip(n_control..).map(|(letter, id)| (letter.to_string(), id)).collect();
         let spelling = Spelling::byte_level();
         texts.extend(alphabet.iter().map(|letter| TokenText::Bytes(spelling.bytes(&letter.to_string()))));
-        let first_said = texts.len() as u32;
-        texts.extend(said);
+        let first_id = texts.len() as u32;
+        texts.extend(script);
         let bytes: ahash::AHashMap<String, u32> = vocabulary;
         let model = guarded("the script", || BPE::builder().vocab_and_merges(bytes, Vec::new()).build())?;
         let mut encoder = tokenizers::Tokenizer::new(model);
         encoder.with_pre_tokenizer(Some(ByteLevel::new(false, true, false)));
         let id = |spelling| CONTROL.iter().position(|control| *control == spelling).map(|id| id as u32);
-        let mut tokenizer = Self::of(Parts {
+        let mut tokenizer = Self::of(TokenizerParts {
             encoder,
             texts,
             drops_space: false,
@@ -49,12 +49,12 @@ impl ModelTokenizer {
             adds_bos: true,
             end_ids: id(END).into_iter().collect(),
         })?;
-        // A script says its own tokens, and never those of single bytes.
+        // Replies of a script use its own tokens, and never those of single bytes.
         tokenizer.is_learned = false;
-        Ok((tokenizer, first_said))
+        Ok((tokenizer, first_id))
     }
 
-    /// The first token that ends a reply, if there is one.
+    /// The first token that ends a reply; `None` if there is none.
     pub(crate) fn end_id(&self) -> Option<u32> {
         self.end_ids.first().copied()
     }

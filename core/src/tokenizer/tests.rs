@@ -1,4 +1,4 @@
-//! Our ids against those of the tokenizers library in Python, recorded by `scripts/golden`.
+//! Compares our token ids with those of the tokenizers library in Python, recorded by `scripts/golden`.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn load(model: &str) -> ModelTokenizer {
 const FORMS: [&str; 3] = ["lfm2-f32.gguf", "lfm2-hf", "lfm2-hf-sharded"];
 
 #[test]
-fn text_gives_the_ids_of_the_reference_from_every_form_of_file() {
+fn text_gives_the_ids_of_the_reference_from_every_file_format() {
     for form in FORMS {
         let tokenizer = load(form);
         for case in golden().cases {
@@ -74,7 +74,7 @@ fn every_token_has_the_bytes_of_the_reference() {
 }
 
 #[test]
-fn settings_of_training_neither_cut_nor_fill_a_prompt() {
+fn training_settings_neither_truncate_nor_pad_a_prompt() {
     let source = tests_folder().join("fixtures/models/lfm2-hf");
     let folder = std::env::temp_dir().join(format!("causerie-truncation-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -108,7 +108,7 @@ fn the_begin_and_end_tokens_are_read_from_every_file_format() {
 }
 
 #[test]
-fn the_beginning_of_text_is_put_before_a_prompt_once() {
+fn bos_is_added_to_a_prompt_once() {
     let tokenizer = load("lfm2-f32.gguf");
     let ids = tokenizer.encode_with_bos(&[Segment::Text("a".into())]).unwrap();
     assert_eq!(ids, [1, 78]);
@@ -120,7 +120,7 @@ fn gguf(name: &str) -> Vec<u8> {
     std::fs::read(tests_folder().join(format!("fixtures/tokenizers/{name}.gguf"))).unwrap()
 }
 
-/// The bytes with every occurrence of one text replaced by another of the same length.
+/// The bytes with every occurrence of one string replaced by another of the same length.
 fn replaced(mut bytes: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
@@ -140,13 +140,13 @@ fn check_refused(bytes: Vec<u8>, expect: &str) {
 
 #[test]
 fn tokenizers_of_unknown_kinds_are_named() {
-    check_refused(replaced(gguf("gpt-2"), "gpt2", "bert"), r#"tokenizer.ggml.model is "bert""#);
-    check_refused(replaced(gguf("qwen2"), "qwen2", "qwen9"), r#"tokenizer.ggml.pre is "qwen9""#);
+    check_refused(replaced(gguf("gpt-2"), "gpt2", "bert"), r#"tokenizer.ggml.model has the unsupported value "bert""#);
+    check_refused(replaced(gguf("qwen2"), "qwen2", "qwen9"), r#"tokenizer.ggml.pre has the unsupported value "qwen9""#);
     check_refused(replaced(gguf("qwen2"), "ggml.pre", "ggml.pri"), "tokenizer.ggml.pre is missing");
     let json =
         r#"{"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "BPEDecoder", "suffix": "x"}}"#;
     let err = folder::parts(json, &serde_json::Value::Null, &[]).err().unwrap();
-    assert_eq!(err.message(), "tokenizer.json has a decoder BPEDecoder, which is not supported");
+    assert_eq!(err.message(), "decoder BPEDecoder in tokenizer.json is not supported");
 }
 
 #[test]
@@ -154,20 +154,20 @@ fn vocabularies_that_contradict_themselves_are_refused() {
     check_refused(replaced(gguf("gpt-2"), "ggml.tokens", "ggml.takens"), "tokenizer.ggml.tokens is missing");
     check_refused(replaced(gguf("gpt-2"), "ggml.merges", "ggml.marges"), "tokenizer.ggml.merges is missing");
     check_refused(replaced(gguf("llama"), "ggml.scores", "ggml.scares"), "tokenizer.ggml.scores is missing");
-    check_refused(replaced(gguf("llama"), "<0xFF>", "<0xFE>"), "a token stands twice");
+    check_refused(replaced(gguf("llama"), "<0xFF>", "<0xFE>"), "a token occurs twice");
 }
 
 #[test]
-fn tokens_that_would_fill_memory_are_refused_by_their_id() {
+fn a_token_that_is_too_long_is_refused_by_its_id() {
     let texts = |n_bytes| [TokenText::added("a"), TokenText::Bytes(vec![0; n_bytes].into())];
     check_lengths(&texts(LONGEST_TOKEN)).unwrap();
     let err = check_lengths(&texts(LONGEST_TOKEN + 1)).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
-    assert_eq!(err.message(), "token 1 of the vocabulary has 4097 bytes, and 4096 are the most");
+    assert_eq!(err.message(), "token 1 of the vocabulary must have at most 4096 bytes, found 4097");
 }
 
 #[test]
-fn a_file_with_a_token_that_would_fill_memory_is_refused() {
+fn a_file_with_a_token_that_is_too_long_is_refused() {
     let bytes = gguf("llama");
     let token = "▁for".as_bytes();
     let length = (token.len() as u64).to_le_bytes();
@@ -175,7 +175,7 @@ fn a_file_with_a_token_that_would_fill_memory_is_refused() {
     let long = "a".repeat(LONGEST_TOKEN + 1);
     let longer = (long.len() as u64).to_le_bytes();
     let bytes = [&bytes[..at], &longer, long.as_bytes(), &bytes[at + 8 + token.len()..]].concat();
-    check_refused(bytes, "has 4097 bytes, and 4096 are the most");
+    check_refused(bytes, "must have at most 4096 bytes, found 4097");
 }
 
 /// Merges lead from `<`, `s` and `>` to the control token.
@@ -195,9 +195,9 @@ fn text_never_becomes_a_control_token_even_if_merges_lead_there() {
     assert_eq!(tokenizer.encode(&[Segment::Control("<s>".into())]).unwrap(), [4]);
 }
 
-/// Some fine-tunes call no token special that they have added.
+/// Some fine-tunes do not mark their added tokens as special.
 #[test]
-fn an_added_token_that_is_spelled_as_control_tokens_are_is_one() {
+fn an_added_token_that_is_spelled_like_a_control_token_is_one() {
     let added = |id: u32, token: &str| {
         serde_json::json!({"id": id, "content": token, "special": false, "single_word": false, "lstrip": false,
             "rstrip": false, "normalized": false})
@@ -213,7 +213,7 @@ fn an_added_token_that_is_spelled_as_control_tokens_are_is_one() {
     let tokenizer = ModelTokenizer::of(parts).unwrap();
     assert_eq!(tokenizer.encode(&[Segment::Text("<|s|><s>".into())]).unwrap(), [0, 3, 1, 3, 2, 5]);
     assert_eq!(tokenizer.encode(&[Segment::Control("<|s|>".into())]).unwrap(), [4]);
-    // The end that is stated, though it is not the first; no beginning, as the tokenizer says.
+    // The stated end-of-text token, although it is not the first end; no BOS, as tokenizer_config.json says.
     assert_eq!((tokenizer.eos_token(), tokenizer.bos_token()), ("<|im_end|>", ""));
     assert!(tokenizer.is_end(6) && tokenizer.is_end(7) && !tokenizer.is_end(4));
 }

@@ -1,4 +1,4 @@
-//! How byte-level vocabularies cut text into words, inside of which alone they merge: the rules behind the names in
+//! How byte-level vocabularies split text into words before merging within each word: the rules for the names in
 //! `tokenizer.ggml.pre`.
 
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -13,15 +13,15 @@ const QWEN2: &str =
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// A way to cut text into words, and what goes with it.
+/// A rule to split text into words, with related settings.
 pub(super) struct WordRule {
-    /// Applied one after the other: what a pattern finds, and what stands between, are words to the next.
+    /// Applied in order. The matches of a pattern and the text between them are the input of the next pattern.
     patterns: &'static [&'static str],
-    /// Whether a word that is a token as a whole is taken as that token, even if no merges lead to it.
+    /// Whether a word that is a token as a whole becomes that token, even if no merges lead to it.
     pub(super) ignores_merges: bool,
-    /// Whether prompts begin with the token that begins a text, where the file does not say.
+    /// Whether prompts begin with BOS if the file does not say.
     pub(super) adds_bos: bool,
-    /// Whether text is composed first (Unicode NFC).
+    /// Whether text is first normalised to Unicode NFC.
     pub(super) composes: bool,
 }
 
@@ -30,12 +30,12 @@ impl WordRule {
         Self { patterns, ignores_merges: false, adds_bos: false, composes: false }
     }
 
-    /// The rule of a name; `None` for a name that is not known.
+    /// The rule with this name; `None` for an unknown name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let llama3 = Self { ignores_merges: true, adds_bos: true, ..Self::new(&[LLAMA3]) };
         Some(match name {
             "lfm2" | "llama3" | "llama-v3" | "llama-bpe" => llama3,
-            "smaug-bpe" => Self::new(&[LLAMA3]), // SmolLM3's files say so
+            "smaug-bpe" => Self::new(&[LLAMA3]), // used by SmolLM3's files
             "qwen2" | "deepseek-r1-qwen" => Self { composes: true, ..Self::new(&[QWEN2]) },
             "gpt-2" => Self::new(&[GPT2]),
             "smollm" => Self::new(&[r"\p{N}", GPT2]),
@@ -45,7 +45,7 @@ impl WordRule {
         })
     }
 
-    /// Cuts text into words, and writes their bytes as the vocabulary does.
+    /// Splits text into words, and converts their bytes to the symbols of the vocabulary.
     pub(super) fn splitter(&self) -> Result<Sequence, Error> {
         let split = |pattern: &&str| {
             let pattern = SplitPattern::Regex((*pattern).to_owned());

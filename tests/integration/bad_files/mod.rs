@@ -80,14 +80,17 @@ fn tokens_and_what_is_said_of_them_agree() {
     let scores = "tokenizer.ggml.scores";
     for (file, expect) in [
         (llama.clone().with(scores, ARRAY, array(U8, &[vec![0]])), "metadata tokenizer.ggml.scores is not an array"),
-        (llama.clone().with(scores, ARRAY, array(F32, &[vec![0; 4]])), "1 token scores for"),
+        (llama.clone().with(scores, ARRAY, array(F32, &[vec![0; 4]])), "tokenizer.ggml.scores must have"),
         (llama.clone().with(scores, TEXT, text("none")), "metadata tokenizer.ggml.scores is not an array"),
         (llama.clone().without(scores), "metadata tokenizer.ggml.scores is missing"),
-        (llama.with("tokenizer.ggml.token_type", ARRAY, array(U32, &[vec![1, 0, 0, 0]])), "1 token types for"),
-        (good().with("tokenizer.ggml.tokens", ARRAY, array(TEXT, &[text("a")])), "1 tokens"),
+        (
+            llama.with("tokenizer.ggml.token_type", ARRAY, array(U32, &[vec![1, 0, 0, 0]])),
+            "tokenizer.ggml.token_type must have",
+        ),
+        (good().with("tokenizer.ggml.tokens", ARRAY, array(TEXT, &[text("a")])), "must have 1 values"),
         (good().with("tokenizer.ggml.tokens", ARRAY, array(TEXT, &[b"\x01\0\0\0\0\0\0\0\xff".to_vec()])), "UTF-8"),
         (good().with("tokenizer.ggml.eos_token_id", U64, u64::MAX.to_le_bytes()), "tokenizer.ggml.eos_token_id"),
-        (good().with("tokenizer.ggml.merges", ARRAY, array(TEXT, &[text("ab")])), "is no pair"),
+        (good().with("tokenizer.ggml.merges", ARRAY, array(TEXT, &[text("ab")])), "merges must be two strings"),
         (good().with("tokenizer.ggml.merges", ARRAY, array(TEXT, &[text("zz qq")])), "the vocabulary"),
         (good().with("tokenizer.ggml.model", TEXT, text("rwkv")), "\"rwkv\""),
         (good().with("tokenizer.ggml.pre", TEXT, text("nonesuch")), "\"nonesuch\""),
