@@ -1,19 +1,19 @@
-//! Blocks of calls as grammars: the functions offered, their arguments in any order, each once, the required ones
-//! present, of the declared types.
+//! The grammar of a block of calls: calls of the offered functions, with arguments of the declared types in any order, each
+//! once, the required ones always.
 
 use std::collections::BTreeMap;
 
 use crate::constrain::literals::{rules, spellings};
-use crate::constrain::{Fault, Grammar, HEADER};
+use crate::constrain::{Grammar, GrammarFault, HEADER};
 use crate::function::{FunctionNames, SdkFunction};
 use crate::options::FunctionCallParser;
 use crate::parse::{MOST_CALLS, is_name};
 use crate::schema::parameter_schema;
 
-/// Members of a call or a map that may come in any order: llguidance counts them in 64 bits.
+/// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
 const MOST_IN_ANY_ORDER: usize = 64;
 
-/// What stands before and behind a block.
+/// The markers before and after a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEdges {
     pub(crate) start: Edge,
@@ -27,41 +27,42 @@ pub(crate) enum Edge {
     Text(&'static str),
 }
 
-/// What a block of calls may hold.
+/// What a block of calls may contain.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRules<'a> {
     pub(crate) notation: FunctionCallParser,
     pub(crate) functions: &'a [SdkFunction],
-    /// Whether it holds no more than one call.
+    /// Whether the block contains exactly one call.
     pub(crate) is_single: bool,
     pub(crate) edges: &'a BlockEdges,
-    /// Whether the grammar begins before the block's start, else behind it.
+    /// Whether the grammar includes the block's start marker.
     pub(crate) with_start: bool,
 }
 
 impl CallRules<'_> {
-    /// The grammar, in the order of the functions; of two with one name the first counts. Functions that no call can spell
-    /// are left out.
+    /// The grammar, with calls in the order of the functions. The first of two functions with the same name counts. Functions
+    /// that no call can express are left out.
     ///
     /// # Errors
-    /// A [`Fault`] without functions, or with none but those that [`SdkFunction::check`] refuses or that have a required
-    /// parameter whose name Python calls cannot spell.
-    pub(crate) fn grammar(&self) -> Result<Grammar, Fault> {
-        let mut writer = Writer::new(self.notation, true);
+    /// A [`GrammarFault`] if no function is left: [`SdkFunction::check`] refuses it, or it has a required parameter with a
+    /// name that Python calls cannot express.
+    pub(crate) fn grammar(&self) -> Result<Grammar, GrammarFault> {
+        let mut writer = GrammarWriter::new(self.notation, true);
         let text = self.text(&mut writer)?;
-        let loose = if writer.has_limits { Some(self.text(&mut Writer::new(self.notation, false))?) } else { None };
+        let loose =
+            if writer.has_limits { Some(self.text(&mut GrammarWriter::new(self.notation, false))?) } else { None };
         Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps })
     }
 
-    fn text(&self, writer: &mut Writer) -> Result<String, Fault> {
+    fn text(&self, writer: &mut GrammarWriter) -> Result<String, GrammarFault> {
         let mut names: Vec<&str> = Vec::new();
-        let (mut calls, mut fault) = (Vec::new(), Fault::new("no function may be called"));
+        let (mut calls, mut fault) = (Vec::new(), GrammarFault::new("at least one function must be allowed"));
         for function in self.functions {
             if !names.contains(&function.name.as_str()) {
                 names.push(&function.name);
                 match writer.call(function) {
                     Ok(call) => calls.push(call),
-                    Err(unspelled) => fault = unspelled,
+                    Err(refused) => fault = refused,
                 }
             }
         }
@@ -100,28 +101,28 @@ impl Edge {
     }
 }
 
-/// Writes rules, and names them.
-pub(super) struct Writer {
+/// Writes the rules of a grammar, and names them.
+pub(super) struct GrammarWriter {
     pub(super) notation: FunctionCallParser,
-    /// Whether limits are kept to.
+    /// Whether the limits of schemas are enforced.
     pub(super) keeps_limits: bool,
-    /// Whether there were some.
+    /// Whether the schemas have limits.
     pub(super) has_limits: bool,
     text: String,
     n_rules: usize,
-    /// Rules by the JSON Schemas that they are for.
-    of_schemas: BTreeMap<String, String>,
+    /// The names of rules for JSON Schemas, by schema.
+    schema_rules: BTreeMap<String, String>,
     pub(super) has_free_maps: bool,
 }
 
-/// What may stand in a call or a map.
+/// An argument of a call, or a property of an object.
 pub(super) struct Member {
-    /// The name and the value.
+    /// The symbols for the name and the value.
     pub(super) symbols: String,
     pub(super) is_required: bool,
 }
 
-impl Writer {
+impl GrammarWriter {
     fn new(notation: FunctionCallParser, keeps_limits: bool) -> Self {
         Self {
             notation,
@@ -129,24 +130,26 @@ impl Writer {
             has_limits: false,
             text: String::new(),
             n_rules: 0,
-            of_schemas: BTreeMap::new(),
+            schema_rules: BTreeMap::new(),
             has_free_maps: false,
         }
     }
 
-    /// A rule for what calls of a function are.
-    fn call(&mut self, function: &SdkFunction) -> Result<String, Fault> {
-        function.check_with(FunctionNames::Dotted).map_err(|err| Fault::new(err.message()))?;
+    /// Writes the rule for calls of a function.
+    fn call(&mut self, function: &SdkFunction) -> Result<String, GrammarFault> {
+        function.check_with(FunctionNames::Dotted).map_err(|err| GrammarFault::new(err.message()))?;
         let is_python = self.notation == FunctionCallParser::DefaultFunctionCallParser;
         let mut members = Vec::new();
         for parameter in &function.parameters {
             let name = &parameter.name;
             if is_python && !is_name(name) {
                 if parameter.optional {
-                    continue; // a call without it is fine
+                    continue; // calls can leave it out
                 }
                 let function = &function.name;
-                return Err(Fault::new(format!("parameter {name:?} of {function} cannot be spelled in a Python call")));
+                return Err(GrammarFault::new(format!(
+                    "parameter {name:?} of {function} must have a name that is valid in Python"
+                )));
             }
             let value = self.value(&parameter_schema(parameter));
             let name = if is_python { literal(&format!("{name}=")) } else { self.key(name) };
@@ -168,10 +171,10 @@ impl Writer {
         Ok(self.rule(&body))
     }
 
-    /// The symbol for members in any order, each once at most, the required ones always. Of very many, those that can be
-    /// counted together come before the next.
+    /// The symbol for members in any order, each at most once, the required ones always. If there are more than can be
+    /// tracked together, each group comes before the next.
     pub(super) fn members(&mut self, mut members: Vec<Member>) -> String {
-        // What may come behind, where nothing stands before it and where something does.
+        // The symbols for what may follow: if no member comes before it, and if one does.
         let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
         while !members.is_empty() {
             let n_before = (members.len() - 1) / MOST_IN_ANY_ORDER * MOST_IN_ANY_ORDER;
@@ -180,7 +183,7 @@ impl Writer {
         first
     }
 
-    /// Symbols for members that are counted together and for what is `first` or `more` behind them.
+    /// Symbols for members that are tracked together, followed by `first` or `more`.
     fn counted(&mut self, members: Vec<Member>, first: &str, more: &str) -> (String, String) {
         let (required, optional): (Vec<Member>, Vec<Member>) =
             members.into_iter().partition(|member| member.is_required);
@@ -203,13 +206,13 @@ impl Writer {
         (format!("{here_first}::0x0"), format!("{here_more}::0x0"))
     }
 
-    /// The name of a member of a map, and the colon behind it.
+    /// The name of a property, and the colon after it.
     pub(super) fn key(&self, name: &str) -> String {
         let spellings: Vec<String> = spellings(self.notation, name).iter().map(|name| literal(name)).collect();
         format!("({}) COLON", spellings.join(" | "))
     }
 
-    /// A terminal for one of several texts.
+    /// Writes a terminal for one of several texts.
     pub(super) fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
         let name = self.name("E");
         let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
@@ -217,13 +220,13 @@ impl Writer {
         name
     }
 
-    /// A rule for JSON text that fits a schema, which is llguidance's to read.
+    /// Writes a rule for JSON text that fits a schema, which llguidance interprets.
     pub(super) fn json(&mut self, schema: String) -> String {
-        if let Some(known) = self.of_schemas.get(&schema) {
+        if let Some(known) = self.schema_rules.get(&schema) {
             return known.clone();
         }
         let name = self.rule(&format!("%json {schema}"));
-        self.of_schemas.insert(schema, name.clone());
+        self.schema_rules.insert(schema, name.clone());
         name
     }
 
@@ -239,7 +242,7 @@ impl Writer {
     }
 }
 
-/// Text as grammars quote it: as JSON does, which leaves one control character as it is.
+/// A string literal of the grammar: a JSON string, with one more control character escaped.
 fn literal(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,14 +1,14 @@
-//! Grammars of calls without a model: what they accept, and where they stop.
+//! Checks texts against the grammar of calls without a model.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::constrain::{BlockEdges, CallRules, Constrainer, Constraint, Edge, Fault, Vocabulary, Word};
+use crate::constrain::{BlockEdges, CallRules, Constrainer, Constraint, Edge, GrammarFault, Vocabulary, Word};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::FunctionCallParser;
 
-/// The calls that [`Typed`](crate::ToolCallConstraint::Typed) lets a model write, for some functions.
+/// The grammar of the calls that [`Typed`](crate::ToolCallConstraint::Typed) allows a model to write.
 ///
 /// ```
 /// use causerie::{CallGrammar, FunctionCallParser, functions_from_json};
@@ -27,11 +27,11 @@ pub struct CallGrammar {
     end: Vec<u32>,
 }
 
-/// Where a block of calls leaves the grammar.
+/// The position at which a block of calls violates the grammar.
 ///
 /// ```
 /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
-/// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+/// let functions = [SdkFunction::new("now", "Get the time.", vec![])];
 /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
 /// let refusal = grammar.check("[now(").unwrap_err();
 /// assert_eq!((refusal.at, refusal.can_end), (5, false));
@@ -39,28 +39,28 @@ pub struct CallGrammar {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRefusal {
-    /// Bytes of the block that the grammar accepts.
+    /// The number of bytes of the block that the grammar accepts.
     pub at: usize,
-    /// The ASCII characters that could follow them.
+    /// The ASCII characters that could follow.
     pub expected: String,
-    /// Whether the block could end there.
+    /// Whether the block could end at this position.
     pub can_end: bool,
 }
 
 impl CallGrammar {
-    /// The grammar of blocks of calls, in the notation of a parser. Not `parallel` ones hold one call.
+    /// Creates the grammar of blocks of calls, in the notation of a parser. If not `parallel`, a block has one call.
     ///
     /// ```
     /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
-    /// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+    /// let functions = [SdkFunction::new("now", "Get the time.", vec![])];
     /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
     /// assert!(grammar.check("[now(), now()]").is_err()); // not in parallel
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidFunction`] where there is no function, for one that breaks a rule, for a required parameter that
-    /// the notation cannot spell, and for more than the grammar engine takes.
+    /// [`ErrorKind::InvalidFunction`] if there is no function, if a function is not valid, if a required parameter has a name
+    /// that the notation cannot express, and if the grammar exceeds the limits.
     pub fn new(parser: FunctionCallParser, functions: &[SdkFunction], parallel: bool) -> Result<Self> {
         let (start, end) = parser.markers();
         let edges = match parser {
@@ -72,10 +72,10 @@ impl CallGrammar {
             }
         };
         let rules = CallRules { notation: parser, functions, is_single: !parallel, edges: &edges, with_start: false };
-        let refused = |fault: Fault| SdkError::new(ErrorKind::InvalidFunction, fault.message());
+        let refused = |fault: GrammarFault| SdkError::new(ErrorKind::InvalidFunction, fault.message());
         let grammar = rules.grammar().map_err(refused)?;
         let text = grammar.text.clone();
-        let constraint = Constrainer::new(Arc::new(Bytes)).constraint(grammar).map_err(refused)?;
+        let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).map_err(refused)?;
         let end = match edges.end {
             Edge::Control(ids) => ids,
             Edge::Text(text) => text.bytes().map(u32::from).collect(),
@@ -83,12 +83,12 @@ impl CallGrammar {
         Ok(Self { text, constraint, end })
     }
 
-    /// The grammar, in llguidance's dialect of Lark. Control tokens stand as `<[256]>` and `<[257]>`, the start and the
-    /// end of a block.
+    /// The grammar in llguidance's dialect of Lark. `<[256]>` and `<[257]>` are the control tokens at the start and the end of
+    /// a block.
     ///
     /// ```
     /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
-    /// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+    /// let functions = [SdkFunction::new("now", "Get the time.", vec![])];
     /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
     /// println!("{}", grammar.text());
     /// # Ok::<(), causerie::SdkError>(())
@@ -97,11 +97,11 @@ impl CallGrammar {
         &self.text
     }
 
-    /// Whether the grammar accepts the body of a block, without the markers around it.
+    /// Checks the body of a block, without the markers around it.
     ///
     /// ```
     /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
-    /// let functions = [SdkFunction::new("now", "Tell the time.", vec![])];
+    /// let functions = [SdkFunction::new("now", "Get the time.", vec![])];
     /// let grammar = CallGrammar::new(FunctionCallParser::DefaultFunctionCallParser, &functions, false)?;
     /// assert!(grammar.check("[now()]").is_ok());
     /// assert_eq!(grammar.check("[today()]").unwrap_err().at, 1);
@@ -109,7 +109,7 @@ impl CallGrammar {
     /// ```
     ///
     /// # Errors
-    /// A [`CallRefusal`].
+    /// A [`CallRefusal`] if the grammar does not accept the body.
     pub fn check(&self, block: &str) -> Result<(), CallRefusal> {
         let mut constraint = self.constraint.clone();
         let refused = block.bytes().position(|byte| !constraint.take(byte.into()));
@@ -120,11 +120,11 @@ impl CallGrammar {
         }
     }
 
-    /// What could stand in a block at a place up to which it is accepted.
+    /// The refusal of a block at the position up to which it is accepted.
     fn refusal(&self, block: &str, at: usize) -> CallRefusal {
         let mut here = self.constraint.clone();
         let mut logits = vec![0.0; N_TOKENS];
-        // Where nothing more is known, nothing is expected.
+        // If the mask cannot be computed, `expected` is empty.
         let is_known = block[..at].bytes().all(|byte| here.take(byte.into())) && here.mask(&mut logits).is_ok();
         let is_allowed = |byte: &u8| is_known && logits[usize::from(*byte)] == 0.0;
         let expected = (b' '..=b'~').filter(is_allowed).map(char::from).collect();
@@ -138,8 +138,8 @@ impl fmt::Debug for CallGrammar {
     }
 }
 
-/// Every byte is a token; behind them come the control tokens around calls, and the end of a reply.
-pub(super) struct Bytes;
+/// A vocabulary with one token per byte, followed by the control tokens around calls and the end of a reply.
+pub(super) struct ByteVocabulary;
 
 pub(super) const START: u32 = 256;
 pub(super) const END: u32 = 257;
@@ -154,7 +154,7 @@ const BYTES: [u8; 256] = {
     bytes
 };
 
-impl Vocabulary for Bytes {
+impl Vocabulary for ByteVocabulary {
     fn words(&self) -> Vec<Word<'_>> {
         let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
         let control = [start, end, "<|im_end|>"].map(Word::Control);

@@ -1,4 +1,4 @@
-//! Constraints of one model: its tokens in the form of a trie, and the grammars that were compiled.
+//! Creates the constraints of one model, and caches the compiled grammars.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
@@ -9,23 +9,23 @@ use llguidance::toktrie::InferenceCapabilities;
 use llguidance::{Matcher, ParserFactory};
 
 use crate::constrain::vocabulary::{Vocabulary, environment};
-use crate::constrain::{Constraint, Fault, Grammar};
+use crate::constrain::{Constraint, Grammar, GrammarFault};
 
-/// Grammars kept compiled: an app has a few sets of functions, a server those of its clients.
+/// Number of cached grammars. An app has a few sets of functions, a server those of its clients.
 const MOST_PREPARED: usize = 16;
-/// Bytes of a grammar at most: some thousand functions.
+/// Size limit of a grammar in bytes; enough for some thousand functions.
 const LARGEST_GRAMMAR: usize = 1 << 20;
-/// States of a lexer at most, of a kilobyte or two each. Real sets of functions need some hundred.
+/// Limit of lexer states, of one or two kilobytes each. Real sets of functions need some hundred.
 const MOST_LEXER_STATES: usize = 20_000;
 
-/// Bytes of stack to compile on; a page of it is memory only once it is used.
+/// Stack size for compiling, in bytes. A page takes memory only once it is used.
 const STACK: usize = 256 << 20;
 
-/// Makes constraints for one model. The trie is built when the first one is wanted.
+/// Creates constraints for one model. The trie of its tokens is built with the first constraint.
 pub(crate) struct Constrainer {
     vocabulary: Arc<dyn Vocabulary>,
-    factory: OnceLock<Result<ParserFactory, Fault>>,
-    /// The one used last at the end.
+    factory: OnceLock<Result<ParserFactory, GrammarFault>>,
+    /// Ordered by use; the one used last is at the end.
     prepared: Mutex<Vec<(Grammar, Constraint)>>,
 }
 
@@ -34,11 +34,11 @@ impl Constrainer {
         Self { vocabulary, factory: OnceLock::new(), prepared: Mutex::default() }
     }
 
-    /// A constraint at the beginning of a grammar, compiled once.
+    /// A constraint at the start of a grammar. Compiles the grammar unless it is cached.
     ///
     /// # Errors
-    /// A [`Fault`] for a grammar that exceeds the limits, or asks for what llguidance does not know.
-    pub(crate) fn constraint(&self, grammar: Grammar) -> Result<Constraint, Fault> {
+    /// A [`GrammarFault`] for a grammar that exceeds the limits, or that llguidance does not support.
+    pub(crate) fn constraint(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let known = prepared.iter().position(|(known, _)| *known == grammar).map(|at| prepared.remove(at));
         let entry = match known {
@@ -52,17 +52,17 @@ impl Constrainer {
         Ok(constraint)
     }
 
-    /// Compiles on a stack that holds what a schema or a set of functions can nest.
-    fn compile(&self, grammar: Grammar) -> Result<Constraint, Fault> {
+    /// Compiles on a stack that is large enough for nested schemas and functions.
+    fn compile(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
         thread::scope(|scope| {
             let thread = thread::Builder::new().name("causerie-grammar".to_owned()).stack_size(STACK);
             let compiled = thread.spawn_scoped(scope, || self.compile_here(grammar));
-            let compiled = compiled.map_err(|_| Fault::new("no thread could be started"))?;
-            compiled.join().unwrap_or_else(|_| Err(Fault::new("the grammar engine failed")))
+            let compiled = compiled.map_err(|_| GrammarFault::new("no thread could be started"))?;
+            compiled.join().unwrap_or_else(|_| Err(GrammarFault::new("the grammar engine failed")))
         })
     }
 
-    fn compile_here(&self, grammar: Grammar) -> Result<Constraint, Fault> {
+    fn compile_here(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
         let Grammar { text, loose, has_free_maps } = grammar;
         let compiled = self.compile_text(text, has_free_maps);
         match loose {
@@ -71,25 +71,28 @@ impl Constrainer {
         }
     }
 
-    fn compile_text(&self, text: String, has_free_maps: bool) -> Result<Constraint, Fault> {
+    fn compile_text(&self, text: String, has_free_maps: bool) -> Result<Constraint, GrammarFault> {
         if LARGEST_GRAMMAR < text.len() {
-            return Err(Fault::new(format!("the grammar takes more than {LARGEST_GRAMMAR} bytes")));
+            return Err(GrammarFault::new(format!(
+                "the grammar must have at most {LARGEST_GRAMMAR} bytes, found {}",
+                text.len()
+            )));
         }
         let factory = self.factory.get_or_init(|| guarded(|| factory(&self.vocabulary))).as_ref();
         let factory = factory.map_err(Clone::clone)?;
-        let parser = factory.create_parser(TopLevelGrammar::from_lark(text)).map_err(Fault::of_engine)?;
+        let parser = factory.create_parser(TopLevelGrammar::from_lark(text)).map_err(GrammarFault::of_engine)?;
         let mut matcher = Matcher::new(Ok(parser));
-        // The first mask tells whether the limits hold, and leaves what it computed to all who follow.
-        matcher.compute_mask().map_err(Fault::of_engine)?;
+        // The first mask shows whether the limits hold, and its result is shared by all clones.
+        matcher.compute_mask().map_err(GrammarFault::of_engine)?;
         Ok(Constraint::new(matcher, factory.tok_env().clone(), has_free_maps))
     }
 }
 
-fn factory(vocabulary: &Arc<dyn Vocabulary>) -> Result<ParserFactory, Fault> {
+fn factory(vocabulary: &Arc<dyn Vocabulary>) -> Result<ParserFactory, GrammarFault> {
     let tokens = environment(Arc::clone(vocabulary))?;
     let capabilities = InferenceCapabilities { ff_tokens: tokens.tokenize_is_canonical(), ..Default::default() };
-    // Without slices, which make masks inside of free text quicker and the start slower by tries of their own.
-    let mut factory = ParserFactory::new(&tokens, capabilities, &[]).map_err(Fault::of_engine)?;
+    // No slices: they speed up masks within free text, but slow down the start with tries of their own.
+    let mut factory = ParserFactory::new(&tokens, capabilities, &[]).map_err(GrammarFault::of_engine)?;
     factory.quiet();
     let limits = factory.limits_mut();
     limits.verbose_errors = false;
@@ -98,8 +101,7 @@ fn factory(vocabulary: &Arc<dyn Vocabulary>) -> Result<ParserFactory, Fault> {
     Ok(factory)
 }
 
-/// llguidance puts a hook for panics around that of the process when it is first used, for its own to be quiet. The hook
-/// is the app's, so it is put back.
+/// Restores the app's panic hook: on first use, llguidance wraps the hook of the process to silence its own panics.
 fn keep_panic_hook(factory: &ParserFactory) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -109,8 +111,8 @@ fn keep_panic_hook(factory: &ParserFactory) {
     });
 }
 
-/// Runs code of llguidance's that is not guarded there.
-fn guarded<T>(run: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+/// Runs code of llguidance that does not catch panics itself.
+fn guarded<T>(run: impl FnOnce() -> Result<T, GrammarFault>) -> Result<T, GrammarFault> {
     let run = catch_unwind(AssertUnwindSafe(run));
-    run.unwrap_or_else(|_| Err(Fault::new("the grammar engine failed on the model's vocabulary")))
+    run.unwrap_or_else(|_| Err(GrammarFault::new("the grammar engine failed on the model's vocabulary")))
 }

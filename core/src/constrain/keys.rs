@@ -1,16 +1,16 @@
-//! The names of maps, which no grammar can keep from standing twice.
+//! Detects repeated names in objects, which a context-free grammar cannot exclude.
 
-/// Reads a block of calls, or a reply in JSON, and knows which names its open maps hold. Names are compared as JSON reads
-/// them; an escape that is Python's alone leaves them as written.
+/// Scans a block of calls, or a reply in JSON, and stores the names in each open object. Names are compared after JSON's
+/// escapes are decoded; a name with an escape of Python only is compared as written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct ObjectNames {
     open: Vec<Bracket>,
     string: Option<OpenString>,
 }
 
 #[derive(Clone, Debug)]
 enum Bracket {
-    Map { names: Vec<Vec<u8>>, wants_name: bool },
+    Object { names: Vec<Vec<u8>>, wants_name: bool },
     Other,
 }
 
@@ -21,8 +21,8 @@ struct OpenString {
     written: Vec<u8>,
 }
 
-impl Keys {
-    /// Reads on; false when a map has a name twice.
+impl ObjectNames {
+    /// Scans the next bytes. Returns false if an object has a name twice.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         bytes.iter().all(|byte| self.read(*byte))
     }
@@ -40,7 +40,7 @@ impl Keys {
         }
         match byte {
             b'"' | b'\'' => self.string = Some(OpenString { quote: byte, is_escaped: false, written: Vec::new() }),
-            b'{' => self.open.push(Bracket::Map { names: Vec::new(), wants_name: true }),
+            b'{' => self.open.push(Bracket::Object { names: Vec::new(), wants_name: true }),
             b'[' | b'(' => self.open.push(Bracket::Other),
             b'}' | b']' | b')' => drop(self.open.pop()),
             b':' => self.want_name(false),
@@ -51,14 +51,14 @@ impl Keys {
     }
 
     fn want_name(&mut self, wanted: bool) {
-        if let Some(Bracket::Map { wants_name, .. }) = self.open.last_mut() {
+        if let Some(Bracket::Object { wants_name, .. }) = self.open.last_mut() {
             *wants_name = wanted;
         }
     }
 
-    /// Takes the text of a string, which may be a name; false for one that stood before.
+    /// Handles the content of a string, which may be a name. Returns false for a repeated name.
     fn name(&mut self, name: Vec<u8>) -> bool {
-        let Some(Bracket::Map { names, wants_name: true }) = self.open.last_mut() else { return true };
+        let Some(Bracket::Object { names, wants_name: true }) = self.open.last_mut() else { return true };
         let name = if name.contains(&b'\\') { unescaped(name) } else { name };
         let is_new = !names.contains(&name);
         names.push(name);
@@ -66,7 +66,7 @@ impl Keys {
     }
 }
 
-/// What JSON reads in a string with escapes.
+/// The content of a JSON string with escapes.
 fn unescaped(written: Vec<u8>) -> Vec<u8> {
     match serde_json::from_slice::<String>(&[b"\"", &written[..], b"\""].concat()) {
         Ok(text) => text.into_bytes(),
@@ -80,14 +80,14 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: bool) {
-        let mut whole = Keys::default();
+        let mut whole = ObjectNames::default();
         assert_eq!(whole.push(text.as_bytes()), expect, "{text}");
-        let mut pieces = Keys::default();
+        let mut pieces = ObjectNames::default();
         assert_eq!(text.as_bytes().chunks(1).all(|byte| pieces.push(byte)), expect, "{text}, by byte");
     }
 
     #[test]
-    fn a_name_stands_once_in_a_map() {
+    fn a_name_occurs_once_in_an_object() {
         check(r#"[f(a={"x": 1, "y": 2})]"#, true);
         check(r#"[f(a={"x": 1, "x": 2})]"#, false);
         check(r#"[f(a={"x": 1, 'x': 2})]"#, false);
@@ -98,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn maps_know_nothing_of_each_other() {
+    fn names_of_different_objects_are_independent() {
         check(r#"[f(a={"x": {"x": 1}, "y": [{"x": 1}]}, b={"x": 1}), f(a={"x": 1})]"#, true);
         check(r#"[f(a={"x": {"y": 1}, "z": {"w": 1}, "x": 1})]"#, false);
     }
 
     #[test]
-    fn text_is_no_name() {
+    fn other_strings_are_not_names() {
         check(r#"[f(a={"x": "y", "y": "x, \"x\": ", "z": ["x", "x"]})]"#, true);
         check(r#"[f(a={"x": ", 'y': ", "y": 1})]"#, true);
     }

@@ -1,28 +1,28 @@
-//! What schemas say of texts, whole numbers and lists beside their types.
+//! The limits that schemas set for strings, integers and arrays.
 //!
-//! Texts and whole numbers with limits are written as JSON has them, which both notations read. Other numbers are not: as
-//! llguidance reads their limits, they may have digits without end.
+//! Strings and integers with limits are written in JSON notation, which both call notations accept. Limits of other numbers
+//! are left out, because llguidance would allow such numbers to have any number of digits.
 
 use serde_json::json;
 
 use crate::function::Value;
 use crate::validate::is_pattern;
 
-const OF_TEXTS: [&str; 4] = ["minLength", "maxLength", "pattern", "format"];
-const OF_WHOLE_NUMBERS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+const STRING_KEYWORDS: [&str; 4] = ["minLength", "maxLength", "pattern", "format"];
+const INTEGER_KEYWORDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
-/// The largest step whose multiples are kept to: what tells them apart has as many states.
+/// The largest enforced value of `multipleOf`. The automaton has as many states.
 const LARGEST_STEP: u32 = 10_000;
 
-/// How far whole numbers go where a schema sets no limit: what 64 bits hold and floats have exactly.
+/// The limit of integers for which the schema sets none: a value that fits 64 bits and is exact as a float.
 const FARTHEST: f64 = 9e18;
 
-/// A JSON Schema of the limits alone, for texts or whole numbers, as grammars take it; `None` where there are none.
+/// A JSON Schema of the limits only, for strings or integers; `None` if there are no limits.
 pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
-    let keywords = if name == "string" { &OF_TEXTS[..] } else { &OF_WHOLE_NUMBERS };
-    let said = keywords.iter().filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
+    let keywords = if name == "string" { &STRING_KEYWORDS[..] } else { &INTEGER_KEYWORDS };
+    let found = keywords.iter().filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
     let mut limits: serde_json::Map<String, serde_json::Value> =
-        said.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
+        found.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
     if limits.is_empty() {
         return None;
     }
@@ -36,37 +36,37 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
         }
     }
     limits.insert("type".to_owned(), json!(name));
-    // What llguidance does not know, as some formats, is left out; no escape is written that needs a second one.
+    // Lenient: llguidance ignores what it does not support, such as some formats. Escapes that come in pairs are excluded.
     limits.insert("x-guidance".to_owned(), json!({ "lenient": true, "json_allowed_escapes": "nrbtf\\\"" }));
     Some(serde_json::Value::Object(limits).to_string())
 }
 
-/// The fewest and the most items of a list; `None` where nothing is said of them.
-pub(super) fn of_list(schema: &Value) -> Option<(u32, Option<u32>)> {
+/// The smallest and the largest number of items of an array; `None` if the schema limits neither.
+pub(super) fn of_array(schema: &Value) -> Option<(u32, Option<u32>)> {
     let count = |keyword| schema.get(keyword).and_then(count);
     let (least, most) = (count("minItems"), count("maxItems"));
     (least.is_some_and(|least| 0 < least) || most.is_some()).then_some((least.unwrap_or(0), most))
 }
 
-/// What a keyword sets, if llguidance can follow it. Of the whole, one that it cannot would take all limits along.
+/// The value of a keyword, if llguidance supports it. One unsupported value would make it refuse all limits.
 fn limit(keyword: &str, value: &Value) -> Option<serde_json::Value> {
     match keyword {
         "minLength" | "maxLength" => count(value).map(|count| json!(count)),
-        "pattern" => value.as_str().filter(|pattern| can_be_followed(pattern)).map(|pattern| json!(pattern)),
+        "pattern" => value.as_str().filter(|pattern| is_supported(pattern)).map(|pattern| json!(pattern)),
         "format" => value.as_str().map(|format| json!(format)),
         "multipleOf" => count(value).filter(|step| (1..=LARGEST_STEP).contains(step)).map(|step| json!(step)),
         _ => value.as_f64().filter(|limit| limit.is_finite()).map(|limit| json!(limit)),
     }
 }
 
-/// A number of characters or items; JSON Schema lets it have a fraction of zero.
+/// A number of characters or items. JSON Schema allows it to have a zero fraction.
 fn count(value: &Value) -> Option<u32> {
     let whole = value.as_f64().filter(|count| count.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(count));
     whole.map(|count| count as u32) // exact: whole, and in range
 }
 
-/// Whether a pattern can be followed byte by byte: it looks neither ahead nor back, and not at the ends of words.
-fn can_be_followed(pattern: &str) -> bool {
+/// Whether llguidance supports a pattern: it has no lookahead, lookbehind, word boundary or backreference.
+fn is_supported(pattern: &str) -> bool {
     let looks = ["(?=", "(?!", "(?<=", "(?<!", "\\b", "\\B"].iter().any(|look| pattern.contains(look));
     let refers = pattern.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && (b'1'..=b'9').contains(&pair[1]));
     !looks && !refers && is_pattern(pattern)

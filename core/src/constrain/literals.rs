@@ -1,18 +1,18 @@
-//! Literals as grammars: what the two notations share, and where they differ. All of it is read without repair.
+//! Grammars of literals, shared by the two notations or specific to one. The parser reads all of them without repairs.
 
 use crate::function::python_float;
 use crate::options::FunctionCallParser;
 
-/// Levels of lists and maps in a map whose names are not declared. The parser takes 64, with those of declared types.
+/// Nesting limit of arrays and objects in values without a declared type. The parser's limit for a whole call is 64.
 const FREE_LEVELS: usize = 8;
 
-/// Half of a surrogate pair alone stands for no character.
+/// An escaped code point. Excludes lone surrogates, which are not characters.
 const CODE_POINT: &str = r"\\u([0-9a-cefA-CEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})";
 
-/// The rules that every grammar of a notation may use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `SEP`, `COLON`, `free`.
+/// The rules that every grammar of a notation can use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `SEP`, `COLON`, `free`.
 ///
-/// Numbers have too few digits to overflow, and enough for identifiers and times in nanoseconds. The space behind commas and
-/// colons is what models are trained on.
+/// Numbers have too few digits to overflow, but enough for identifiers and times in nanoseconds. Models are trained on
+/// calls with a space after commas and colons.
 pub(super) fn rules(notation: FunctionCallParser) -> String {
     let mut rules = vec![
         "SEP: /,[ ]?/".to_owned(),
@@ -22,7 +22,7 @@ pub(super) fn rules(notation: FunctionCallParser) -> String {
     ];
     match notation {
         FunctionCallParser::DefaultFunctionCallParser => {
-            // Models write line ends and tabs into strings as they are.
+            // Models write line ends and tabs in strings without escapes.
             let string = |quote: char| {
                 format!(
                     r#"/{quote}([^{quote}\\\x00-\x08\x0b\x0c\x0e-\x1f]|\\[nrtbf"'\\]|\\x[0-9a-fA-F]{{2}}|{CODE_POINT})*{quote}/"#
@@ -53,7 +53,7 @@ pub(super) fn rules(notation: FunctionCallParser) -> String {
     rules.join("\n") + "\n"
 }
 
-/// The ways in which a text can be written: in either quote where the notation has both.
+/// The spellings of a string: with either quote, if the notation has both.
 pub(super) fn spellings(notation: FunctionCallParser, text: &str) -> Vec<String> {
     match notation {
         FunctionCallParser::DefaultFunctionCallParser => vec![quoted(text, '"'), quoted(text, '\'')],
@@ -61,7 +61,7 @@ pub(super) fn spellings(notation: FunctionCallParser, text: &str) -> Vec<String>
     }
 }
 
-/// A text as both notations write it.
+/// A string literal that both notations accept.
 fn quoted(text: &str, quote: char) -> String {
     let mut written = String::from(quote);
     for character in text.chars() {
@@ -79,12 +79,12 @@ fn quoted(text: &str, quote: char) -> String {
     written
 }
 
-/// The ways in which a number can be written: a whole one with or without its fraction of zero.
+/// The spellings of a number: an integral one with or without its zero fraction.
 pub(super) fn number_spellings(number: f64) -> Vec<String> {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     let mut spellings = vec![python_float(number)];
     if number.fract() == 0.0 && number.abs() < EXACT {
-        spellings.push(format!("{}", number as i64)); // exact: whole, and below 2^53
+        spellings.push(format!("{}", number as i64)); // exact: integral, and below 2^53
     }
     spellings
 }

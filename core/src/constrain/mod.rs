@@ -1,9 +1,9 @@
-//! Calls, and replies, that are correct by construction: which tokens may come next.
+//! Constraints that make calls and replies correct by construction: which tokens may come next.
 //!
-//! [`calls`] writes what a block of calls may hold, for the functions offered, as a grammar of llguidance, with the
-//! [`values`] that their schemas take. A [`Constrainer`] makes a [`Constraint`] of it, over the [`vocabulary`] of one
-//! model; the constraint follows the tokens as they are written. What a grammar accepts, the parser reads without repair
-//! and validation passes without remark.
+//! [`calls`] writes the grammar of a block of calls for llguidance, from the offered functions and the [`values`] that their
+//! schemas allow. A [`Constrainer`] compiles it to a [`Constraint`] over the [`vocabulary`] of one model. The constraint
+//! follows the tokens of the reply. The parser reads whatever a grammar accepts without repairs, and validation accepts it
+//! without diagnostics.
 
 mod calls;
 mod check;
@@ -25,37 +25,37 @@ pub(crate) use constrainer::Constrainer;
 pub(crate) use constraint::Constraint;
 pub(crate) use vocabulary::{Vocabulary, Word};
 
-/// A grammar of llguidance, in its dialect of Lark.
+/// A grammar in llguidance's dialect of Lark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Grammar {
     text: String,
-    /// The same without what is said of texts, whole numbers and lists beside their types, for what llguidance does not
-    /// know; none where nothing is said.
+    /// The same grammar without the limits of strings, integers and arrays, in case llguidance does not support one of them.
+    /// `None` if there are no limits.
     loose: Option<String>,
-    /// Whether maps may hold names that no declaration gives, which the constraint then keeps from standing twice. Of a
-    /// schema, which may say so anywhere, it is taken for granted.
+    /// Whether objects may have undeclared names, which the constraint then prevents from occurring twice. Always true for a
+    /// schema of a reply, which may allow them anywhere.
     has_free_maps: bool,
 }
 
 impl Grammar {
-    /// What JSON text has to look like.
+    /// The grammar of JSON text that fits a schema.
     ///
     /// # Errors
-    /// A [`Fault`] for text that is no JSON. What the schema asks for is looked at when the grammar is compiled.
-    pub(crate) fn of_schema(schema: &str) -> Result<Self, Fault> {
+    /// A [`GrammarFault`] if the schema is not valid JSON. The content of the schema is checked when the grammar is compiled.
+    pub(crate) fn of_schema(schema: &str) -> Result<Self, GrammarFault> {
         Ok(Self { text: format!("{HEADER}start: answer\n{}", answer(schema)?), loose: None, has_free_maps: true })
     }
 
-    /// The same, or JSON text that fits a schema.
+    /// This grammar, or JSON text that fits a schema.
     ///
     /// # Errors
     /// As [`of_schema`](Self::of_schema).
-    pub(crate) fn or_schema(self, schema: &str) -> Result<Self, Fault> {
+    pub(crate) fn or_schema(self, schema: &str) -> Result<Self, GrammarFault> {
         let answer = answer(schema)?;
         Ok(Self { has_free_maps: true, ..self.map(|text| or(text, "answer", "block") + &answer) })
     }
 
-    /// The same, or what begins something else, in which the grammar has no say.
+    /// This grammar, or the opening marker of a block that the grammar does not constrain.
     pub(crate) fn or_edge(self, edge: &Edge) -> Self {
         self.map(|text| or(text, &edge.symbol(), "reply"))
     }
@@ -65,44 +65,44 @@ impl Grammar {
     }
 }
 
-/// What a grammar says, or a symbol; `name` is given to what the grammar starts with.
+/// The grammar with a symbol as alternative. `name` becomes the name of the grammar's own start rule.
 fn or(grammar: &str, symbol: &str, name: &str) -> String {
     let rules = grammar.strip_prefix(HEADER).unwrap_or(grammar).replacen("start:", &format!("{name}:"), 1);
     format!("{HEADER}start: {symbol} | {name}\n{rules}")
 }
 
-/// What every grammar begins with.
+/// The first line of every grammar.
 const HEADER: &str = "%llguidance {}\n";
 
-/// The rule of a reply in JSON. Space between its parts is held short: a small model could go on with it for ever.
-fn answer(schema: &str) -> Result<String, Fault> {
-    let invalid = |err: serde_json::Error| Fault::new(format!("the schema is no valid JSON: {err}"));
+/// The rule of a reply in JSON. White space is limited, because a small model could continue it without an end.
+fn answer(schema: &str) -> Result<String, GrammarFault> {
+    let invalid = |err: serde_json::Error| GrammarFault::new(format!("the schema must be valid JSON: {err}"));
     let mut schema: serde_json::Value = serde_json::from_str(schema).map_err(invalid)?;
     if schema == serde_json::Value::Bool(true) {
         schema = serde_json::json!({});
     }
-    let Some(keywords) = schema.as_object_mut() else { return Err(Fault::new("the schema is no object")) };
+    let Some(keywords) = schema.as_object_mut() else { return Err(GrammarFault::new("the schema must be an object")) };
     keywords.insert("x-guidance".to_owned(), serde_json::json!({ "whitespace_pattern": "[ \\n\\r\\t]{0,16}" }));
     Ok(format!("answer: %json {schema}\n"))
 }
 
-/// Why a constraint cannot be made, or kept.
+/// The reason why a constraint cannot be created, or cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct GrammarFault {
     message: String,
 }
 
-impl Fault {
-    /// What a token that was allowed has met.
+impl GrammarFault {
+    /// The fault of a grammar that exceeds its limits during generation.
     pub(crate) fn of_limit() -> Self {
-        Self::new("the grammar became too much to follow")
+        Self::new("the grammar exceeded its limits")
     }
 
     fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
 
-    /// The first line of what llguidance says; the rest is its state.
+    /// The fault for an error of llguidance. Only its first line is used; the rest is internal state.
     fn of_engine(err: impl std::fmt::Display) -> Self {
         let text = err.to_string();
         let line = text.lines().next().unwrap_or_default();
@@ -113,7 +113,7 @@ impl Fault {
         &self.message
     }
 
-    /// The error for an option that cannot be kept.
+    /// The error for an option that cannot be enforced.
     pub(crate) fn into_error(self, option: &'static str) -> SdkError {
         SdkError::new(ErrorKind::InvalidOption(option), format!("{option} cannot be enforced: {}", self.message))
     }

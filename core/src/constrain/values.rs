@@ -1,18 +1,18 @@
-//! Values as grammars, written from their JSON Schema.
+//! Grammars of values, written from their JSON Schema.
 
 use std::slice;
 
-use crate::constrain::calls::{Member, Writer};
+use crate::constrain::calls::{GrammarWriter, Member};
 use crate::constrain::limits;
 use crate::constrain::literals::{number_spellings, spellings};
 use crate::function::{Arguments, Value};
 use crate::options::FunctionCallParser;
 use crate::validate::fits_schema;
 
-impl Writer {
-    /// The symbol for values of a schema: its `enum` or `const`, or its types, of lists with their `items` and of maps with
-    /// their `properties`, or, where there are none, their `additionalProperties`; where it names no type, what it combines.
-    /// Of texts, whole numbers and lists it keeps the [`limits`] too. What else it says is left to the app's own checks.
+impl GrammarWriter {
+    /// The symbol for values that fit a schema. It covers `enum` and `const`; types, with `items` of arrays, and `properties`
+    /// or `additionalProperties` of objects; combinations, if there is no type; and the [`limits`] of strings, integers and
+    /// arrays. All other keywords are left to the app's own checks.
     pub(super) fn value(&mut self, schema: &Value) -> String {
         let listed = match schema.get("enum") {
             Some(Value::Array(values)) => values,
@@ -26,7 +26,7 @@ impl Writer {
         match schema.get("type") {
             Some(Value::Array(types)) => return self.any_of(types.iter(), |writer, name| writer.typed(name, schema)),
             Some(name) => return self.typed(name, schema),
-            None if schema.get("properties").is_some() => return self.map(schema),
+            None if schema.get("properties").is_some() => return self.object(schema),
             None => {}
         }
         match (schema.get("anyOf").or_else(|| schema.get("oneOf")), schema.get("allOf")) {
@@ -36,7 +36,7 @@ impl Writer {
         }
     }
 
-    /// The symbol for what one of several symbols stands for.
+    /// The symbol for one of several alternatives.
     fn any_of<T>(&mut self, each: impl Iterator<Item = T>, write: impl Fn(&mut Self, T) -> String) -> String {
         let symbols: Vec<String> = each.map(|each| write(self, each)).collect();
         match symbols.as_slice() {
@@ -46,7 +46,7 @@ impl Writer {
         }
     }
 
-    /// The symbol for values of a type that a schema names.
+    /// The symbol for values of a type.
     fn typed(&mut self, name: &Value, schema: &Value) -> String {
         match name.as_str() {
             Some(name @ ("string" | "integer")) => match self.limits(|| limits::of(name, schema)) {
@@ -63,7 +63,7 @@ impl Writer {
                     _ => self.free(),
                 };
                 let [none, more] = ["\"[\" \"]\"".to_owned(), format!("\"[\" {item} (SEP {item})")];
-                let body = match self.limits(|| limits::of_list(schema)) {
+                let body = match self.limits(|| limits::of_array(schema)) {
                     None => format!("{none} | {more}* \"]\""),
                     Some((_, Some(0))) => none,
                     Some((least, most)) => {
@@ -74,19 +74,19 @@ impl Writer {
                 };
                 self.rule(&body)
             }
-            Some("object") => self.map(schema),
-            _ => self.free(), // no type of JSON Schema
+            Some("object") => self.object(schema),
+            _ => self.free(), // not a type of JSON Schema
         }
     }
 
-    /// The limits that a schema sets, where they are to be kept.
+    /// The limits that a schema sets, if they are enforced.
     fn limits<T>(&mut self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         let limits = read();
         self.has_limits |= limits.is_some();
         limits.filter(|_| self.keeps_limits)
     }
 
-    fn map(&mut self, schema: &Value) -> String {
+    fn object(&mut self, schema: &Value) -> String {
         let none = Arguments::new();
         let properties = match schema.get("properties") {
             Some(Value::Object(properties)) => properties,
@@ -119,7 +119,7 @@ impl Writer {
         self.rule(&format!("\"{{\" {members} \"}}\""))
     }
 
-    /// The symbol for values under names that a map does not declare.
+    /// The symbol for values of undeclared properties.
     fn other_value(&mut self, schema: &Value) -> String {
         match schema.get("additionalProperties") {
             Some(schema @ Value::Object(_)) => self.value(schema),
@@ -134,7 +134,7 @@ impl Writer {
     }
 }
 
-/// The ways in which a value can be written.
+/// The spellings of a value.
 fn value_spellings(notation: FunctionCallParser, value: &Value) -> Vec<String> {
     let is_python = notation == FunctionCallParser::DefaultFunctionCallParser;
     let constant = match value {

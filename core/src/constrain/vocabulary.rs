@@ -1,16 +1,16 @@
-//! A model's tokens, as grammars see them.
+//! The tokens of a model, as grammars need them.
 
 use std::sync::Arc;
 
 use llguidance::toktrie::{INVALID_TOKEN, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
-use crate::constrain::Fault;
+use crate::constrain::GrammarFault;
 
-/// Bytes of a token at most: the trie holds 1,024, and what marks control tokens.
+/// Size limit of a token in bytes. The trie supports 1,024, including the mark of control tokens.
 const LONGEST_WORD: usize = 1000;
-/// Bytes of all tokens at most, each of which can be a node of the trie; it holds four million.
+/// Size limit of all tokens in bytes. Each byte can be a node of the trie, which supports four million.
 const MOST_BYTES: usize = 4_000_000;
-/// What the trie puts before control tokens; a byte that no text has.
+/// The trie's prefix of control tokens; a byte that does not occur in UTF-8 text.
 const CONTROL_MARK: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
 
 /// What a token adds to a reply.
@@ -22,28 +22,28 @@ pub(crate) enum Word<'a> {
 
 /// The tokens of one model.
 pub(crate) trait Vocabulary: Send + Sync + 'static {
-    /// What each token adds, by id.
+    /// What each token adds to a reply, by id.
     fn words(&self) -> Vec<Word<'_>>;
-    /// Tokens that end a reply.
+    /// The tokens that end a reply.
     fn ends(&self) -> &[u32];
-    /// The tokens in which the model has learned to read this text, behind other text. `None` where that is not known;
-    /// then nothing is ever forced, and the model chooses among all that spells the same.
+    /// The token ids of text that follows other text, as in the model's training. `None` if they are not known. Then no token
+    /// is ever forced, and the model chooses among all tokens that spell the same text.
     fn encode(&self, text: &str) -> Option<Vec<u32>>;
 }
 
-/// The tokens in the form that llguidance wants.
-pub(super) fn environment(vocabulary: Arc<dyn Vocabulary>) -> Result<TokEnv, Fault> {
+/// Converts the tokens to the form that llguidance requires.
+pub(super) fn environment(vocabulary: Arc<dyn Vocabulary>) -> Result<TokEnv, GrammarFault> {
     let bytes = |word: Word<'_>| match word {
         Word::Control(spelling) => [&[CONTROL_MARK], spelling.as_bytes()].concat(),
         Word::Text(bytes) if bytes.first() == Some(&CONTROL_MARK) => Vec::new(),
         Word::Text(bytes) => bytes.to_vec(),
     };
-    // A token without bytes is one that no grammar allows.
+    // No grammar allows a token without bytes.
     let usable = |bytes: Vec<u8>| if bytes.len() <= LONGEST_WORD { bytes } else { Vec::new() };
     let words: Vec<Vec<u8>> = vocabulary.words().into_iter().map(bytes).map(usable).collect();
     let n_bytes: usize = words.iter().map(Vec::len).sum();
     let n_words = u32::try_from(words.len()).ok().filter(|_| n_bytes <= MOST_BYTES);
-    let n_words = n_words.ok_or_else(|| Fault::new("the vocabulary is too large for constraints"))?;
+    let n_words = n_words.ok_or_else(|| GrammarFault::new("the vocabulary is too large for constraints"))?;
     let ends = vocabulary.ends().to_vec();
     let trie = TokTrie::from(&TokRxInfo::new(n_words, ends.first().copied().unwrap_or(INVALID_TOKEN)), &words);
     let trie = if ends.is_empty() { trie } else { trie.with_eos_tokens(&ends) };
@@ -54,7 +54,7 @@ pub(super) fn environment(vocabulary: Arc<dyn Vocabulary>) -> Result<TokEnv, Fau
     Ok(Arc::new(Environment { vocabulary, trie, is_canonical }))
 }
 
-/// Texts that must come out of the tokens they are encoded to, or the tokenizer adds something of its own.
+/// Texts to test whether decoding restores the encoded text. If not, the tokenizer adds or changes text.
 const PROBES: [&str; 4] = ["name", "(city=\"", ", days=", "\"a\": [1, 2]"];
 
 struct Environment {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::constrain::{BlockEdges, CallRules, Constraint, Edge, Fault, Grammar};
+use crate::constrain::{BlockEdges, CallRules, Constraint, Edge, Grammar, GrammarFault};
 use crate::engine::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
@@ -37,7 +37,7 @@ pub(crate) struct ReplyConstraint {
     /// Whether the reply cannot go on as demanded.
     has_failed: bool,
     /// Why a constraint that should apply does not.
-    fault: Option<Fault>,
+    fault: Option<GrammarFault>,
     /// Time spent on constraints.
     pub(crate) time: Duration,
 }
@@ -70,7 +70,7 @@ impl ReplyConstraint {
             edges,
             with_start: false,
         });
-        let compile = |grammar: Result<Grammar, Fault>| loaded.constrainer.constraint(grammar?);
+        let compile = |grammar: Result<Grammar, GrammarFault>| loaded.constrainer.constraint(grammar?);
         let mut opening = None;
         if callable.is_required {
             let rules = rules.as_ref().ok_or_else(|| no_calls("the parser or the model does not support calls"))?;
@@ -88,7 +88,7 @@ impl ReplyConstraint {
             opening = Some(("json_schema_constraint", grammar));
         }
         if let Some((option, grammar)) = opening {
-            let refused = |fault: Fault| fault.into_error(option);
+            let refused = |fault: GrammarFault| fault.into_error(option);
             constraint.openings.push(compile(grammar.clone()).map_err(refused)?);
             let may_reason = options.enable_thinking || options.inline_thinking_tags;
             if may_reason && !in_reasoning && options.function_call_parser.is_some() {
@@ -142,7 +142,7 @@ impl ReplyConstraint {
     }
 
     /// Gives up the active constraint: a block that the model started goes on without one; a demanded one ends the reply.
-    fn give_up(&mut self, fault: Fault) {
+    fn give_up(&mut self, fault: GrammarFault) {
         self.fault.get_or_insert(fault);
         self.active = None;
         self.block = None;
@@ -187,7 +187,7 @@ impl ReplyConstraint {
         let begun = Instant::now();
         if let Some(constraint) = &mut self.active {
             if !constraint.take(token) {
-                self.give_up(Fault::of_limit());
+                self.give_up(GrammarFault::of_limit());
             } else if constraint.is_over() {
                 self.active = None;
                 self.is_done = self.is_whole;
@@ -237,7 +237,7 @@ impl ReplyConstraint {
 
     /// Why calls were not constrained although they should have been.
     pub(crate) fn fault(&self) -> Option<&str> {
-        self.fault.as_ref().map(Fault::message)
+        self.fault.as_ref().map(GrammarFault::message)
     }
 
     /// The constraint in force in this section.

@@ -1,4 +1,4 @@
-//! Limits that schemas set.
+//! Tests of the limits that schemas set.
 
 use super::*;
 
@@ -7,11 +7,11 @@ use super::*;
 fn check_values(schema: &str, accepted: &[&str], refused: &[&str]) {
     let functions =
         format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}, "required": ["a"]}}}}]"#);
-    for (notation, before, behind) in [
+    for (notation, before, after) in [
         (DefaultFunctionCallParser, "[f(a=", ")]"),
         (JsonStyleFunctionCallParser, r#"{"name": "f", "arguments": {"a": "#, "}}"),
     ] {
-        let write = |value: &&str| format!("{before}{value}{behind}");
+        let write = |value: &&str| format!("{before}{value}{after}");
         let [accepted, refused] = [accepted, refused].map(|values| values.iter().map(write).collect::<Vec<_>>());
         let [accepted, refused] =
             [&accepted, &refused].map(|bodies| bodies.iter().map(String::as_str).collect::<Vec<_>>());
@@ -20,7 +20,7 @@ fn check_values(schema: &str, accepted: &[&str], refused: &[&str]) {
 }
 
 #[test]
-fn limits_of_texts_whole_numbers_and_lists_are_kept_to() {
+fn limits_of_strings_integers_and_arrays_are_enforced() {
     check_values(
         r#"{"type": "integer", "minimum": 1, "maximum": 50}"#,
         &["1", "50", "7"],
@@ -57,13 +57,13 @@ fn limits_of_texts_whole_numbers_and_lists_are_kept_to() {
 }
 
 #[test]
-fn limits_that_cannot_be_followed_leave_the_types() {
+fn types_are_enforced_if_limits_are_not_supported() {
     check_values(r#"{"type": "string", "pattern": "^(?!x)y"}"#, &[r#""y""#], &["1"]);
     check_values(r#"{"type": "string", "pattern": "^(?!x)", "maxLength": 2}"#, &[r#""yy""#], &[r#""yyy""#]);
     check_values(r#"{"type": "string", "pattern": "^(a)\\1"}"#, &[r#""aa""#], &["1"]);
     check_values(r#"{"type": "string", "pattern": "("}"#, &[r#""y""#], &["1"]);
     check_values(r#"{"type": "string", "format": "of our own"}"#, &[r#""y""#], &["1"]);
-    // One that cannot be followed does not take the others along.
+    // One unsupported limit does not disable the others.
     for other in [
         r#""maxLength": "3""#,
         r#""minLength": -1"#,

@@ -1,10 +1,10 @@
-//! What grammars accept, and that the parser and validation agree.
+//! Tests what grammars accept, and that the parser and validation agree.
 
 mod limits;
 
 use std::sync::{Arc, LazyLock};
 
-use super::check::{Bytes, END, START};
+use super::check::{ByteVocabulary, END, START};
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionCall};
 use crate::options::FunctionCallParser::{self, DefaultFunctionCallParser, JsonStyleFunctionCallParser};
@@ -25,7 +25,7 @@ fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'
     CallRules { notation, functions, is_single: false, edges: edges(notation), with_start: false }
 }
 
-/// The calls that the parser finds, if there is nothing to remark about them.
+/// The calls that the parser finds, if they need no repairs and have no diagnostics.
 fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &str) -> Option<Vec<SdkFunctionCall>> {
     let (start, end) = notation.markers();
     let (mut calls, mut is_clean) = (Vec::new(), true);
@@ -43,7 +43,7 @@ fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &s
     (is_clean && !calls.is_empty() && calls.iter().all(is_fine)).then_some(calls)
 }
 
-/// Checks bodies of blocks: the accepted ones are also read, and neither mended nor remarked upon.
+/// Checks bodies of blocks. The accepted ones must also parse without repairs and diagnostics.
 #[track_caller]
 fn check(notation: FunctionCallParser, functions: &str, accepted: &[&str], refused: &[&str]) {
     let functions = functions_from_json(functions).unwrap();
@@ -125,7 +125,7 @@ const SHAPES: &str = r#"[{"name": "draw", "description": "", "parameters": {"typ
     "nothing": {"type": "null"}, "from": {"type": "array", "items": {"type": "boolean"}}}}}]"#;
 
 #[test]
-fn lists_and_maps_nest() {
+fn arrays_and_objects_nest() {
     check(
         DefaultFunctionCallParser,
         SHAPES,
@@ -154,7 +154,7 @@ fn lists_and_maps_nest() {
 }
 
 #[test]
-fn numbers_and_texts_are_such_as_need_no_repair() {
+fn numbers_and_strings_need_no_repair() {
     let functions = r#"[{"name": "f", "parameters": {"properties": {"n": {"type": "number"}, "i": {"type": "integer"},
         "s": {"type": "string"}}}}]"#;
     check(
@@ -189,7 +189,7 @@ fn numbers_and_texts_are_such_as_need_no_repair() {
 }
 
 #[test]
-fn of_more_members_than_can_be_counted_the_first_come_first() {
+fn members_that_cannot_be_tracked_together_come_in_groups() {
     let names: Vec<String> = (0..70).map(|i| format!("p{i}")).collect();
     let properties: Vec<String> = names.iter().map(|name| format!(r#""{name}": {{"type": "integer"}}"#)).collect();
     let functions = format!(
@@ -203,7 +203,7 @@ fn of_more_members_than_can_be_counted_the_first_come_first() {
 }
 
 #[test]
-fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
+fn a_name_that_is_not_valid_in_python_is_left_out_or_refused() {
     check(
         DefaultFunctionCallParser,
         r#"[{"name": "f", "parameters": {"required": ["max-n", "a.b"], "properties": {"max-n": {"type": "integer"}, "a.b": {}}}}]"#,
@@ -216,13 +216,13 @@ fn a_name_that_python_cannot_spell_is_left_out_or_refused() {
     let required = functions.replace("\"properties\"", "\"required\": [\"a b\"], \"properties\"");
     let functions = functions_from_json(&required).unwrap();
     let fault = rules(DefaultFunctionCallParser, &functions).grammar().unwrap_err();
-    assert_eq!(fault.message(), r#"parameter "a b" of f cannot be spelled in a Python call"#);
+    assert_eq!(fault.message(), r#"parameter "a b" of f must have a name that is valid in Python"#);
     let beside = required.replacen('[', r#"[{"name": "g"}, "#, 1);
     check(DefaultFunctionCallParser, &beside, &["[g()]"], &["[f()]", "[h()]"]);
 }
 
 #[test]
-fn of_a_schema_that_no_type_expresses_types_are_kept_to() {
+fn types_of_unsupported_schemas_are_enforced() {
     let functions = r#"[{"name": "f", "parameters": {"properties": {"unit": {"type": "string", "enum": ["a", "b\u007f"],
         "examples": ["a"]}, "n": {"type": "integer", "minimum": 1}, "l": {"type": "array", "minItems": 1, "items": {}},
         "o": {"type": "object", "minProperties": 1}, "any": {"pattern": "a"}, "p": {"type": "object",
@@ -246,7 +246,7 @@ const OPTIONALS: &str = r#"[{"name": "f", "parameters": {"properties": {
                      {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}}]}}}}]"#;
 
 #[test]
-fn what_schemas_combine_is_kept_to() {
+fn combinations_of_schemas_are_enforced() {
     check(
         DefaultFunctionCallParser,
         OPTIONALS,
@@ -285,7 +285,7 @@ fn what_schemas_combine_is_kept_to() {
 }
 
 #[test]
-fn one_call_can_be_all() {
+fn a_block_can_be_limited_to_one_call() {
     let grammar = CallGrammar::new(DefaultFunctionCallParser, &functions_from_json(WEATHER).unwrap(), false).unwrap();
     assert_eq!(grammar.check("[ping()]"), Ok(()));
     let refusal = grammar.check("[ping(), ping()]").unwrap_err();
@@ -295,17 +295,17 @@ fn one_call_can_be_all() {
 }
 
 #[test]
-fn a_block_holds_as_many_calls_as_the_parser_reads() {
+fn a_block_allows_as_many_calls_as_the_parser() {
     let calls = |n: usize| format!("[{}]", vec!["ping()"; n].join(", "));
     check(DefaultFunctionCallParser, WEATHER, &[&calls(128)], &[&calls(129)]);
 }
 
 #[test]
-fn what_follows_from_the_grammar_is_forced() {
+fn tokens_without_an_alternative_are_forced() {
     let functions = functions_from_json(WEATHER).unwrap();
     let grammar =
         CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions[..1]) }.grammar().unwrap();
-    let mut constraint = Constrainer::new(Arc::new(Bytes)).constraint(grammar).unwrap();
+    let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
     let mut forced = constraint.forced();
     assert_eq!(forced.remove(0), START);
     let text: Vec<u8> = forced.iter().map(|id| u8::try_from(*id).unwrap()).collect();
@@ -313,9 +313,9 @@ fn what_follows_from_the_grammar_is_forced() {
 }
 
 #[test]
-fn a_reply_can_be_held_to_a_schema() {
+fn a_reply_can_be_constrained_to_a_schema() {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}"#;
-    let constrainer = Constrainer::new(Arc::new(Bytes));
+    let constrainer = Constrainer::new(Arc::new(ByteVocabulary));
     let constraint = constrainer.constraint(Grammar::of_schema(schema).unwrap()).unwrap();
     let follows = |text: &str| {
         let mut constraint = constraint.clone();
@@ -324,8 +324,8 @@ fn a_reply_can_be_held_to_a_schema() {
     assert!(follows(r#"{"a": 1}"#) && follows("{\n  \"a\":1\n}"));
     assert!(!follows(r#"{"a": "1"}"#) && !follows("{}") && !follows(&format!("{{{}\"a\": 1}}", " ".repeat(99))));
     for (schema, expect) in [
-        ("{", "the schema is no valid JSON: EOF while parsing an object at line 1 column 1"),
-        ("3", "the schema is no object"),
+        ("{", "the schema must be valid JSON: EOF while parsing an object at line 1 column 1"),
+        ("3", "the schema must be an object"),
         (r#"{"type": "array", "uniqueItems": true}"#, "Unimplemented keys: [\"uniqueItems\"]"),
     ] {
         let fault = Grammar::of_schema(schema).and_then(|grammar| constrainer.constraint(grammar)).err().unwrap();
@@ -335,7 +335,7 @@ fn a_reply_can_be_held_to_a_schema() {
 
 #[test]
 fn a_reply_names_a_property_once() {
-    let constrainer = Constrainer::new(Arc::new(Bytes));
+    let constrainer = Constrainer::new(Arc::new(ByteVocabulary));
     let functions = functions_from_json(WEATHER).unwrap();
     let rules = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions) };
     for schema in
@@ -356,11 +356,11 @@ fn a_reply_names_a_property_once() {
 }
 
 #[test]
-fn a_schema_leaves_calls_possible() {
+fn a_schema_still_allows_calls() {
     let functions = functions_from_json(WEATHER).unwrap();
     let rules = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions) };
     let grammar = rules.grammar().unwrap().or_schema(r#"{"type": "array", "items": {"type": "null"}}"#).unwrap();
-    let constraint = Constrainer::new(Arc::new(Bytes)).constraint(grammar).unwrap();
+    let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
     let mut calls = constraint.clone();
     assert!(calls.take(START) && "[ping()]".bytes().all(|byte| calls.take(byte.into())) && calls.take(END));
     assert!(calls.is_over());
@@ -377,7 +377,7 @@ fn function(parameters: &str) -> String {
 }
 
 #[test]
-fn hostile_functions_are_held_to_or_refused() {
+fn hostile_functions_are_enforced_or_refused() {
     let nested = r#"{"type": "array", "items": "#.repeat(31) + r#"{"type": "null"}"# + &"}".repeat(31);
     let wide = format!(r#"{{"type": "object", "properties": {{{}}}}}"#, properties(64, r#"{"type": "object"}"#));
     let words: Vec<String> = (0..5000).map(|i| format!("\"word {i}\"")).collect();
@@ -407,23 +407,23 @@ fn hostile_functions_are_held_to_or_refused() {
         let grammar = CallGrammar::new(DefaultFunctionCallParser, &functions, true);
         match (grammar, call) {
             (Ok(grammar), Some(call)) => assert_eq!(grammar.check(call), Ok(())),
-            (Ok(_), None) => panic!("{:.100} is no hostile function", format!("{functions:?}")),
+            (Ok(_), None) => panic!("{:.100} must be refused", format!("{functions:?}")),
             (Err(err), _) => assert_eq!(err.kind(), ErrorKind::InvalidFunction, "{call:?}: {err}"),
         }
     }
 }
 
-/// Each a list of the next.
+/// Definitions that are each an array of the next.
 fn definitions(n: usize) -> String {
     let definition =
         |i: usize| format!(r##""d{i}": {{"type": "array", "items": {{"$ref": "#/$defs/d{}"}}}}"##, (i + 1).min(n - 1));
     (0..n).map(definition).collect::<Vec<_>>().join(", ")
 }
 
-/// Whatever a schema asks for, there is an answer, and masks are found or fail.
+/// Any schema is either compiled or refused in finite time, and so is each mask.
 #[test]
 fn hostile_schemas_end_in_time() {
-    let constrainer = Constrainer::new(Arc::new(Bytes));
+    let constrainer = Constrainer::new(Arc::new(ByteVocabulary));
     for schema in [
         r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"], "additionalProperties": false}"##,
         r##"{"$ref": "#"}"##,
