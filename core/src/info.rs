@@ -1,4 +1,4 @@
-//! What a model is and what it takes, told without loading it.
+//! Describes a model and its memory use without loading it.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::prompt::{PromptRenderer, TemplateSources};
 use crate::tokenizer::ModelTokenizer;
 use crate::weights::Weights;
 
-/// What a model is, from the headers of its files: the weights themselves are not read.
+/// A description of a model, from the headers of its files. The weights themselves are not read.
 ///
 /// ```
 /// use causerie::ModelInfo;
@@ -24,56 +24,56 @@ use crate::weights::Weights;
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInfo {
-    /// What its makers call it, where the files say.
+    /// The model's name, if the files state it.
     pub name: Option<String>,
-    /// The family, by the name that its files give it: `lfm2`, `qwen3`.
+    /// The model family, as the files name it: `lfm2`, `qwen3`.
     pub architecture: String,
-    /// Weights, each counted once.
+    /// Number of weights. Shared weights count once.
     pub n_parameters: u64,
-    /// Layers, of either kind.
+    /// Number of layers of all kinds.
     pub n_layers: usize,
-    /// Layers that attend to earlier tokens.
+    /// Number of attention layers.
     pub n_attentions: usize,
-    /// Layers that are short convolutions.
+    /// Number of short convolution layers.
     pub n_convolutions: usize,
-    /// Numbers that stand for a token between layers.
+    /// Size of the hidden state of a token.
     pub hidden_size: usize,
-    /// Numbers inside of the widest feed-forward block; of experts, each counts as one.
+    /// Inner size of the widest feed-forward block, or of one expert.
     pub feed_forward_size: usize,
-    /// Query heads of an attention layer.
+    /// Number of query heads of an attention layer.
     pub n_heads: usize,
-    /// Key and value heads of an attention layer.
+    /// Number of key and value heads of an attention layer.
     pub n_key_heads: usize,
-    /// Numbers of a head.
+    /// Size of a head.
     pub head_size: usize,
-    /// Tokens that layers with a window see; `None` when all see the whole context.
+    /// Number of tokens that layers with a sliding window attend to; `None` if all layers attend to the whole context.
     pub sliding_window: Option<usize>,
-    /// Experts of a mixture; 0 for a dense model.
+    /// Number of experts; 0 for a dense model.
     pub n_experts: usize,
-    /// Experts that each token takes.
+    /// Number of experts used per token.
     pub n_experts_used: usize,
-    /// Tokens that the model was made to hold in view.
+    /// The largest context in tokens that the model supports.
     pub context_size: usize,
-    /// Logits of a token.
+    /// Number of logits per token.
     pub n_vocabulary: usize,
-    /// The types of the weights, the one with the most bytes first.
+    /// The types of the weights, ordered by descending size.
     pub quantisation: Vec<QuantisationShare>,
-    /// How text is cut into tokens: `gpt2 (lfm2)` as GGUF files name it, `BPE` as tokenizer.json does.
+    /// The kind of tokenizer: `gpt2 (lfm2)` as GGUF files name it, `BPE` as tokenizer.json does.
     pub tokenizer: Option<String>,
-    /// Whether it has a chat template, without which it holds no conversations.
+    /// Whether the model has a chat template. Conversations require one.
     pub has_chat_template: bool,
-    /// Whether the chat template offers functions.
+    /// Whether the chat template supports functions.
     pub supports_function_calling: bool,
-    /// How the model writes calls, as its vocabulary tells.
+    /// The notation of calls, derived from the vocabulary.
     pub function_call_parser: FunctionCallParser,
-    /// Whether the chat template speaks of reasoning.
+    /// Whether the chat template mentions reasoning.
     pub supports_reasoning: bool,
-    /// Why the model cannot be loaded although its weights could be, a line each.
+    /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
     sizes: Sizes,
 }
 
-/// Weights of one type.
+/// The weights of one type.
 ///
 /// ```
 /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -87,15 +87,14 @@ pub struct ModelInfo {
 pub struct QuantisationShare {
     /// The type's name: `Q4_K`.
     pub name: String,
-    /// Their bytes in the files.
+    /// Size of these weights in the files, in bytes.
     pub n_bytes: u64,
-    /// Their share of the bytes of all weights, in 0 to 1.
+    /// Their fraction of the size of all weights, between 0 and 1.
     pub share: f64,
 }
 
-/// What a loaded model takes in memory with one sequence, in bytes. An estimate: the tokenizer, the program itself, and
-/// states that are kept for later prompts come on top. While it is loading, so does the largest of its weights as it
-/// stands in the file.
+/// Estimated memory use of a loaded model with one sequence, in bytes. The tokenizer, the program itself and the prefix cache
+/// are not included. During loading, the largest tensor of the file also needs memory.
 ///
 /// ```
 /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -107,20 +106,20 @@ pub struct QuantisationShare {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryEstimate {
-    /// Tokens of the sequence.
+    /// Length of the sequence in tokens.
     pub context_size: usize,
-    /// The weights, in the order that products read.
+    /// The weights, in their storage format.
     pub weights: u64,
-    /// Keys and values of the sequence.
+    /// The keys and values of the sequence.
     pub key_values: u64,
-    /// What convolutions remember of the sequence.
+    /// The convolution states of the sequence.
     pub convolutions: u64,
-    /// Numbers between the weights, while a prompt is read.
+    /// Intermediate values during prefill.
     pub working: u64,
 }
 
 impl MemoryEstimate {
-    /// All together, in bytes.
+    /// The sum, in bytes.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -136,7 +135,7 @@ impl MemoryEstimate {
 
 impl ModelInfo {
     /// Reads the headers of a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. A
-    /// tokenizer or a chat template that cannot be used is among the [problems](Self::problems).
+    /// tokenizer or a chat template that cannot be used is reported in [`problems`](Self::problems).
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -179,12 +178,12 @@ impl ModelInfo {
         Ok(info)
     }
 
-    /// Says what keys and values are kept as, where it is not as usual.
+    /// Sets the storage format of keys and values, if it is not the default.
     pub(crate) fn set_cache_type(&mut self, cache_type: CacheType) {
         self.sizes.cache_type = cache_type;
     }
 
-    /// What the weights tell.
+    /// The part of the description that the weights determine.
     pub(crate) fn of_weights(weights: &Weights) -> Result<Self> {
         let sizes = Sizes::read(weights)?;
         let heads = sizes.heads.first().copied().unwrap_or_default();
@@ -222,7 +221,7 @@ impl ModelInfo {
         self.tokenizer = Some(name);
         if self.n_vocabulary < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), self.n_vocabulary);
-            self.problems.push(format!("the vocabulary has {tokens} tokens, and the model knows {rows}"));
+            self.problems.push(format!("the vocabulary must have at most {rows} tokens, found {tokens}"));
         }
         Ok(())
     }
@@ -241,8 +240,8 @@ impl ModelInfo {
         self.supports_reasoning = ["<think>", "enable_thinking"].iter().any(|word| source.contains(word));
     }
 
-    /// What the model takes in memory with a sequence of so many tokens. Where it is not loaded, keys and values count as
-    /// they are kept by default.
+    /// Estimates the memory use with a sequence of `context_size` tokens. For a model that is not loaded, keys and values are
+    /// counted in the default cache type.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");

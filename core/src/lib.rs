@@ -16,25 +16,24 @@
 //! # Ok::<(), causerie::SdkError>(())
 //! ```
 //!
-//! [`Conversation`] is what apps talk with; [`typed`] makes functions of Rust's own types, and [`testing`] models that say
-//! what a test wants.
+//! Apps use a [`Conversation`]. [`typed`] derives functions from Rust types, and [`testing`] has models that follow a script.
 //!
-//! The `mod` lines below are the order of dependence: a module uses only what stands above it.
+//! The order of the `mod` lines below is the order of dependence: a module uses only modules above it.
 #![forbid(unsafe_code)]
 
-// Words: the vocabulary, plain data.
+// Plain data: the types of the public API.
 mod error;
 mod function;
 mod message;
 mod options;
 mod response;
-// Letters: text and tokens, one stage each.
+// Text: one stage each.
 mod schema;
 mod parse;
 mod validate;
 pub mod typed;
 mod history;
-// Matter: files, tokens and tensors.
+// Files, tokens and tensors.
 mod weights;
 mod tokenizer;
 mod prompt;
@@ -43,7 +42,7 @@ mod constrain;
 mod model;
 // The loop.
 mod engine;
-// Face: what users hold.
+// The API for apps.
 mod info;
 mod runner;
 mod conversation;
@@ -56,7 +55,7 @@ pub mod fuzzing;
 #[doc(hidden)]
 pub mod measuring;
 
-/// Derives of [`typed`], by the names of what they make.
+/// Derive macros of [`typed`], named after the types that they create.
 ///
 /// ```
 /// use causerie::typed::TypedFunction;

@@ -1,6 +1,6 @@
-//! The in-process calls of the local library: load, apply a chat template, generate, stream.
+//! A functional interface: load, apply a chat template, generate, stream.
 //!
-//! They take a prompt as text or as tokens and return text, markers of calls included. For calls as data, hold a
+//! The functions take a prompt as text or tokens, and return text, including the markers of calls. For parsed calls, use a
 //! [`Conversation`](crate::Conversation).
 
 use std::io::Write;
@@ -47,11 +47,11 @@ pub fn load(model: &str) -> Result<(ModelRunner, Tokenizer)> {
 }
 
 impl Tokenizer {
-    /// The prompt for messages, as text or, with `tokenize`, as token ids. `add_generation_prompt` ends it where the
-    /// model's turn begins.
+    /// Renders the prompt for messages, as text or, with `tokenize`, as token ids. With `add_generation_prompt`, the prompt
+    /// ends with the beginning of the model's turn.
     ///
-    /// In text a control token and a message that merely spells one look alike, and are read alike afterwards; as
-    /// token ids they stay apart. Prefer those, or a conversation, for text that others have written.
+    /// In text, a control token and a message that only spells one cannot be distinguished afterwards. Token ids keep them
+    /// apart. Use token ids, or a conversation, for text from untrusted sources.
     ///
     /// ```
     /// use causerie::{ChatMessage, Prompt};
@@ -80,7 +80,7 @@ impl Tokenizer {
     }
 }
 
-/// Generates text for a prompt. With `verbose` it is printed as it arrives, and the counts after it.
+/// Generates text for a prompt. With `verbose`, prints the text as it arrives, and the statistics after it.
 ///
 /// ```
 /// use causerie::{ChatMessage, GenerationOptions, generate};
@@ -124,7 +124,7 @@ pub fn generate(
     Ok(text)
 }
 
-/// Prints at once. A closed terminal is no reason to stop generating, so nothing is made of its error.
+/// Prints immediately. Errors are ignored, because a closed terminal should not stop the generation.
 fn show(text: &str) {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -150,16 +150,19 @@ pub fn stream_generate(
     options: GenerationOptions,
 ) -> TextStream {
     let options = GenerationOptions { function_call_parser: None, ..options };
-    // The calls of the specification pass both; a model has but one tokenizer.
+    // The specification passes both, but a model has only one tokenizer.
     let stream = if model.is_same(&tokenizer.runner) {
         model.complete(prompt, options)
     } else {
-        ResponseStream::failed(SdkError::new(ErrorKind::InvalidMessage, "the tokenizer belongs to another model"))
+        ResponseStream::failed(SdkError::new(
+            ErrorKind::InvalidMessage,
+            "the tokenizer must belong to the model, found the tokenizer of another model",
+        ))
     };
     TextStream { stream, completion: None }
 }
 
-/// Text pieces as they are generated; an iterator that blocks until the next.
+/// The pieces of generated text. The iterator blocks until the next piece.
 ///
 /// ```
 /// use causerie::{GenerationOptions, stream_generate};
@@ -180,7 +183,7 @@ pub struct TextStream {
 }
 
 impl TextStream {
-    /// Counts, times and the reason of the end; `None` before it.
+    /// The completion of the reply; `None` before its end.
     ///
     /// ```
     /// use causerie::{GenerationOptions, stream_generate};

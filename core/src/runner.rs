@@ -1,4 +1,4 @@
-//! The model runner: a loaded model, from which conversations are made.
+//! The model runner: a loaded model, which creates conversations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,10 +25,10 @@ use crate::response::PromptReport;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 use crate::weights::Weights;
 
-/// Bytes of stack on which vocabularies and templates are read: what programs have on most systems.
+/// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
 
-/// A loaded model. Clones share it; it is unloaded when the last clone, conversation and stream are gone.
+/// A loaded model. Clones share it. It is unloaded when the last clone, conversation and stream are dropped.
 ///
 /// ```
 /// use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner};
@@ -52,7 +52,7 @@ struct Inner {
     engine: Engine,
     control: ControlTokens,
     defaults: SamplingDefaults,
-    /// Of replies without a seed, where loading gave one.
+    /// The seed of the next reply without a seed of its own, if the load options have one.
     next_seed: Option<AtomicU64>,
     info: ModelInfo,
     context_size: usize,
@@ -60,8 +60,8 @@ struct Inner {
 }
 
 impl ModelRunner {
-    /// Loads a model: a GGUF file or a Hugging Face folder, by its path or as a `file://` URL, or `<namespace>/<name>` in
-    /// the local cache.
+    /// Loads a model: a GGUF file or a Hugging Face folder, given as a path or a `file://` URL, or `<namespace>/<name>` in the
+    /// local cache.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -70,13 +70,13 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::ModelNotFound`] when there is nothing at the place, [`ErrorKind::ModelLoad`] for files that are
-    /// broken, incomplete or of a kind that is not supported.
+    /// [`ErrorKind::ModelNotFound`] if there is nothing at this location, [`ErrorKind::ModelLoad`] for files that are broken,
+    /// incomplete or of an unsupported kind.
     pub fn load(model: &str) -> Result<Self> {
         Self::load_with(model, LoadOptions::default())
     }
 
-    /// Loads a model as the options say.
+    /// Loads a model with options.
     ///
     /// ```
     /// use causerie::{LoadOptions, ModelRunner};
@@ -86,12 +86,12 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// As [`load`](Self::load); [`ErrorKind::InvalidOption`].
+    /// As [`load`](Self::load), and [`ErrorKind::InvalidOption`].
     pub fn load_with(model: &str, options: LoadOptions) -> Result<Self> {
         Self::load_watched(model, options, |_| ControlFlow::Continue(()))
     }
 
-    /// Loads a model and tells how far it is, from 0 to 1: at the beginning, and after each of its layers. `Break` cancels.
+    /// Loads a model and reports the progress, from 0 to 1, at the beginning and after each layer. `Break` cancels the loading.
     ///
     /// ```
     /// use causerie::{ErrorKind, LoadOptions, ModelRunner};
@@ -107,7 +107,7 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// As [`load_with`](Self::load_with); [`ErrorKind::LoadCancelled`] after `Break`.
+    /// As [`load_with`](Self::load_with), and [`ErrorKind::LoadCancelled`] after `Break`.
     pub fn load_watched(
         model: &str,
         options: LoadOptions,
@@ -116,7 +116,7 @@ impl ModelRunner {
         Self::from_weights(Weights::open(model)?, options, &mut progress)
     }
 
-    /// Loads a GGUF file that is held in memory, for example one embedded in the program.
+    /// Loads a GGUF file from memory, for example one that is embedded in the program.
     ///
     /// ```
     /// use causerie::{LoadOptions, ModelRunner};
@@ -136,7 +136,7 @@ impl ModelRunner {
         let compute = Compute::new(&options)?;
         let mut info = ModelInfo::of_weights(&weights)?;
         info.set_cache_type(compute.cache_type());
-        let words = || {
+        let prepare_text = || {
             let tokenizer = ModelTokenizer::load(&weights)?;
             let templates = match &options.chat_template {
                 Some(template) => Some(TemplateSources::from(template.clone())),
@@ -148,7 +148,7 @@ impl ModelRunner {
             let renderer = templates.map(renderer).transpose()?;
             Ok((tokenizer, renderer))
         };
-        let ((tokenizer, renderer), model) = load_along(words, &weights, compute, progress)?;
+        let ((tokenizer, renderer), model) = load_along(prepare_text, &weights, compute, progress)?;
         weights.check_unchanged()?;
         info.set_tokenizer(&weights, &tokenizer)?;
         let renderer = renderer.map(|(renderer, source)| {
@@ -159,7 +159,7 @@ impl ModelRunner {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
             return Err(SdkError::new(
                 ErrorKind::ModelLoad,
-                format!("the vocabulary has {tokens} tokens, and the model knows {rows}"),
+                format!("the vocabulary must have at most {rows} tokens, found {tokens}"),
             ));
         }
         let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE).min(model.context_size());
@@ -186,8 +186,8 @@ impl ModelRunner {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Completes a prompt as it stands. Control tokens spelled in text count as such, and the token that begins a text
-    /// is put before it when missing.
+    /// Completes a prompt without a chat template. Spellings of control tokens in the text become control tokens, and the
+    /// beginning-of-text token is added if it is missing.
     ///
     /// ```
     /// use causerie::{GenerationOptions, MessageResponse};
@@ -229,7 +229,7 @@ impl ModelRunner {
         })
     }
 
-    /// What the model is, and what it takes in memory.
+    /// The description of the model, with its memory use.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -241,8 +241,8 @@ impl ModelRunner {
         &self.inner.info
     }
 
-    /// Tokens that a prompt and its reply can have together: the model's own context, at most what
-    /// [`LoadOptions::context_size`] says.
+    /// The largest number of tokens of a prompt and its reply together: the model's own context size, limited by
+    /// [`LoadOptions::context_size`].
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -253,7 +253,7 @@ impl ModelRunner {
         self.inner.context_size
     }
 
-    /// Whether the model's chat template can offer functions.
+    /// Whether the model's chat template supports functions.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -269,10 +269,11 @@ impl ModelRunner {
         self.inner.function_names
     }
 
-    /// Ends all replies of this model as cancelled ones, and frees its memory, which the returned future waits for.
-    /// Conversations can be read afterwards; generating gives [`ErrorKind::ModelUnloaded`]. Calling it again does nothing.
+    /// Cancels all replies of this model and frees its memory. The returned future completes when the memory is free.
+    /// Afterwards, conversations can still be read, but generating fails with [`ErrorKind::ModelUnloaded`]. Further calls have
+    /// no effect.
     ///
-    /// Without it, a model is unloaded when the last runner, conversation and stream are gone.
+    /// Without this call, a model is unloaded when the last runner, conversation and stream are dropped.
     ///
     /// ```
     /// use causerie::{ChatMessage, ErrorKind, GenerationOptions};
@@ -286,12 +287,12 @@ impl ModelRunner {
     pub fn unload(&self) -> impl Future<Output = ()> + Send + use<> {
         let unloaded = self.inner.engine.unload();
         async move {
-            let _ = unloaded.await; // an error: the engine's thread had ended before
+            let _ = unloaded.await; // an error means that the engine's thread has already ended
         }
     }
 
-    /// The prompt that the model would read for these messages, as one text. Reasoning is not asked for, as in a
-    /// conversation without [`enable_thinking`](GenerationOptions::enable_thinking).
+    /// The prompt for these messages, as text. Reasoning is not requested, as in a conversation without
+    /// [`enable_thinking`](GenerationOptions::enable_thinking).
     ///
     /// ```
     /// # let runner = causerie::testing::ScriptedModel::new().load()?;
@@ -307,7 +308,7 @@ impl ModelRunner {
         Ok(joined(&self.loaded()?.render(messages, &frame)?))
     }
 
-    /// The token ids of a prompt given as text, as [`complete`](Self::complete) reads it.
+    /// The token ids of a text prompt, as [`complete`](Self::complete) encodes it.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -317,13 +318,13 @@ impl ModelRunner {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::ModelLoad`] when the model's tokenizer fails on the text, [`ErrorKind::ModelUnloaded`].
+    /// [`ErrorKind::ModelLoad`] if the model's tokenizer fails on the text, [`ErrorKind::ModelUnloaded`].
     pub fn tokenize(&self, prompt: &str) -> Result<Vec<u32>> {
         self.loaded()?.tokenizer.encode_with_bos(&self.inner.control.split(prompt))
     }
 
-    /// What a token adds to text: a control token its spelling, part of a character U+FFFD. `None` for an id without a
-    /// token, or when the model is unloaded.
+    /// The text of a token, with U+FFFD for an incomplete character; for a control token, its spelling. `None` for an id
+    /// without a token, or if the model is unloaded.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -339,7 +340,7 @@ impl ModelRunner {
         })
     }
 
-    /// The token ids that the model would read for these messages.
+    /// The token ids of the prompt for these messages.
     ///
     /// ```
     /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf");
@@ -372,7 +373,7 @@ impl ModelRunner {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Queues a reply to a prompt that is made when its turn has come.
+    /// Queues a reply whose prompt is prepared when the reply is next in its conversation.
     pub(crate) fn submit(
         &self,
         prepare: Prepare,
@@ -398,14 +399,14 @@ impl ModelRunner {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prompt {
-    /// Text, control tokens spelled out.
+    /// Text, with control tokens spelled out.
     Text(String),
     /// Token ids.
     Tokens(Vec<u32>),
 }
 
-/// Loads the weights, and on another thread makes what does not need them: a vocabulary takes as long as small weights. An
-/// error there ends the loading.
+/// Loads the weights, and runs `make` on another thread at the same time, because reading a vocabulary takes as long as
+/// loading small weights. An error in `make` ends the loading.
 fn load_along<T: Send>(
     make: impl Fn() -> Result<T> + Send + Sync,
     weights: &Weights,
@@ -414,13 +415,13 @@ fn load_along<T: Send>(
 ) -> Result<(T, Model)> {
     let has_failed = AtomicBool::new(false);
     let make = || {
-        let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "the engine failed on the vocabulary"));
+        let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "reading the vocabulary panicked"));
         let made = catch_unwind(AssertUnwindSafe(&make)).unwrap_or_else(panicked);
         made.inspect_err(|_| has_failed.store(true, Ordering::Relaxed))
     };
     let mut is_cancelled = false;
     thread::scope(|scope| {
-        let beside = thread::Builder::new().name("causerie-words".to_owned()).stack_size(STACK);
+        let beside = thread::Builder::new().name("causerie-text".to_owned()).stack_size(STACK);
         let beside = beside.spawn_scoped(scope, make);
         let model = Model::load(weights, compute, &mut |share| {
             if has_failed.load(Ordering::Relaxed) {
@@ -432,7 +433,7 @@ fn load_along<T: Send>(
         });
         let made = match beside {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => make(), // no thread is to be had
+            Err(_) => make(), // no thread could be started
         };
         match (made, model) {
             (_, Err(cancelled)) if is_cancelled => Err(cancelled),

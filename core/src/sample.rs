@@ -1,7 +1,7 @@
-//! From logits to the next token.
+//! Samples the next token from the logits.
 //!
-//! The order is fixed: biases, repetition penalty, penalties of frequency and presence, temperature, top-k, top-p, min-p,
-//! then one draw. Where transformers has a step, it stands there in the same place.
+//! The order is fixed: biases, repetition penalty, frequency and presence penalties, temperature, top-k, top-p, min-p, then
+//! one draw. The steps that transformers also has are in transformers' order.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::Sampling;
 
-/// Picks tokens for one reply.
+/// Picks the tokens of one reply.
 pub(crate) struct Sampler {
     sampling: Sampling,
     random: Random,
-    /// Added to logits.
+    /// Values added to the logits of tokens.
     bias: BTreeMap<u32, f32>,
-    /// Tokens of the prompt and of the reply; kept only when a penalty needs them.
+    /// Tokens of the prompt and the reply; stored only if the repetition penalty needs them.
     seen: HashSet<u32>,
-    /// How often tokens stand in the reply; kept only when a penalty needs it.
+    /// Occurrences of tokens in the reply; stored only if a penalty needs them.
     counts: HashMap<u32, u32>,
 }
 
-/// Logits that are looked at together.
-const STRETCH: usize = 256;
+/// Number of logits that are compared together.
+const CHUNK: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Candidate {
@@ -35,38 +35,41 @@ impl Sampler {
         Self { sampling, random: Random::new(seed), bias, seen: HashSet::new(), counts: HashMap::new() }
     }
 
-    /// Refuses a bias for a token that the vocabulary of this size does not have.
+    /// Refuses a bias for a token that is not in the vocabulary.
     pub(crate) fn check(&self, n_tokens: usize) -> Result<()> {
         match self.bias.keys().find(|id| n_tokens <= **id as usize) {
             Some(id) => Err(SdkError::new(
                 ErrorKind::InvalidOption("logit_bias"),
-                format!("logit_bias names token id {id}, and the model has {n_tokens} tokens"),
+                format!("logit_bias must name token ids below {n_tokens}, found {id}"),
             )),
             None => Ok(()),
         }
     }
 
-    /// Takes note of a prompt, in which the repetition penalty sees repetition as well.
-    pub(crate) fn read(&mut self, prompt: &[u32]) {
+    /// Adds the tokens of the prompt, to which the repetition penalty also applies.
+    pub(crate) fn add_prompt(&mut self, prompt: &[u32]) {
         if self.sampling.repetition_penalty != 1.0 {
             self.seen.extend(prompt);
         }
     }
 
-    /// The next token, among those that are not excluded by a logit of minus infinity and that `is_allowed` takes; `None`
-    /// when there is none. `logits` has one for each token of the vocabulary.
+    /// Picks the next token among those that `is_allowed` accepts and whose logit is not minus infinity; `None` if there is
+    /// none. `logits` has one value per token of the vocabulary.
     ///
     /// # Errors
-    /// [`ErrorKind::Generation`] when a logit is not-a-number or infinite above.
+    /// [`ErrorKind::Generation`] if a logit is NaN or positive infinity.
     pub(crate) fn pick(&mut self, logits: &mut [f32], mut is_allowed: impl FnMut(u32) -> bool) -> Result<Option<u32>> {
         if any(logits, |logit| logit.is_nan() | (logit == f32::INFINITY)) {
-            return Err(SdkError::new(ErrorKind::Generation, "the model computed a logit that is no finite number"));
+            return Err(SdkError::new(
+                ErrorKind::Generation,
+                "the model's logits must be finite, found NaN or infinity",
+            ));
         }
         self.penalise(logits);
-        // Each turn excludes a token, so this ends.
+        // Each iteration excludes a token, so the loop ends.
         while let Some(Candidate { id, .. }) = self.choose(logits) {
             if is_allowed(id) {
-                self.note(id);
+                self.add_token(id);
                 return Ok(Some(id));
             }
             logits[id as usize] = f32::NEG_INFINITY;
@@ -83,8 +86,8 @@ impl Sampler {
         }
     }
 
-    /// Takes note of a token of the reply that was not picked here.
-    pub(crate) fn note(&mut self, id: u32) {
+    /// Adds a token of the reply that was not picked by [`pick`](Self::pick).
+    pub(crate) fn add_token(&mut self, id: u32) {
         let Sampling { repetition_penalty, presence_penalty, frequency_penalty, .. } = self.sampling;
         if repetition_penalty != 1.0 {
             self.seen.insert(id);
@@ -107,7 +110,7 @@ impl Sampler {
                 |logit| if logit < 0.0 { logit * repetition_penalty } else { logit / repetition_penalty },
             );
         }
-        // As OpenAI defines them: once for each time, and once for all.
+        // OpenAI's definition: the frequency penalty for each occurrence, the presence penalty once.
         for (id, count) in &self.counts {
             change(logits, *id, |logit| logit - *count as f32 * frequency_penalty - presence_penalty);
         }
@@ -120,7 +123,7 @@ impl Sampler {
         let weight = |candidate: &Candidate| ((f64::from(candidate.logit) - best) / f64::from(temperature)).exp();
         let mut weights: Vec<f64> = candidates.iter().map(weight).collect();
         weights.truncate(nucleus(&weights, top_p));
-        // Weights are shares of the best one's, whose weight is 1; so min-p compares them as they are.
+        // Weights are relative to the best token, whose weight is 1, so min-p compares them directly.
         let n_likely = weights.iter().take_while(|weight| f64::from(min_p) <= **weight).count();
         weights.truncate(n_likely.max(1));
         let mut left = self.random.unit() * weights.iter().sum::<f64>();
@@ -138,8 +141,8 @@ fn change(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {
     }
 }
 
-/// The `n` most probable candidates in no order: all, if there are fewer. Large vocabularies have little that comes near,
-/// so most of their stretches are passed over with one comparison a logit, made many at a time.
+/// The `n` most probable tokens in no order; all, if there are fewer. Few tokens of a large vocabulary come near the best
+/// ones, so most chunks are skipped after one vectorised comparison per logit.
 fn most_probable(logits: &[f32], n: usize) -> Vec<Candidate> {
     let n = n.min(logits.len());
     let mut found: Vec<Candidate> = Vec::new();
@@ -149,34 +152,34 @@ fn most_probable(logits: &[f32], n: usize) -> Vec<Candidate> {
             found.truncate(n);
         }
     };
-    // What is not above it is not among the best, or excluded.
-    let mut floor = f32::NEG_INFINITY;
-    for (stretch, start) in logits.chunks(STRETCH).zip((0u32..).step_by(STRETCH)) {
-        if !any(stretch, |logit| floor < logit) {
+    // Logits that are not above it are excluded, or not among the best.
+    let mut threshold = f32::NEG_INFINITY;
+    for (chunk, start) in logits.chunks(CHUNK).zip((0u32..).step_by(CHUNK)) {
+        if !any(chunk, |logit| threshold < logit) {
             continue;
         }
-        let candidates = stretch.iter().zip(start..).map(|(logit, id)| Candidate { id, logit: *logit + 0.0 }); // of two zeros one
-        found.extend(candidates.filter(|candidate| floor < candidate.logit));
-        if n + STRETCH <= found.len() {
+        let candidates = chunk.iter().zip(start..).map(|(logit, id)| Candidate { id, logit: *logit + 0.0 }); // -0.0 becomes 0.0
+        found.extend(candidates.filter(|candidate| threshold < candidate.logit));
+        if n + CHUNK <= found.len() {
             keep_best(&mut found);
-            floor = found.iter().map(|candidate| candidate.logit).fold(f32::INFINITY, f32::min);
+            threshold = found.iter().map(|candidate| candidate.logit).fold(f32::INFINITY, f32::min);
         }
     }
     keep_best(&mut found);
     found
 }
 
-/// Without a way out in the midst, so that many logits are looked at at a time.
+/// Whether a condition holds for any logit. Has no early exit, so that the compiler can vectorise it.
 fn any(logits: &[f32], holds: impl Fn(f32) -> bool) -> bool {
     logits.iter().fold(false, |any, logit| any | holds(*logit))
 }
 
-/// Higher logits first; of equal ones the lower id, so that a choice never depends on order.
+/// Orders by descending logit, and equal logits by id, so that the choice never depends on the order of candidates.
 fn most_probable_first(a: &Candidate, b: &Candidate) -> Ordering {
     b.logit.total_cmp(&a.logit).then(a.id.cmp(&b.id))
 }
 
-/// How many of the most probable make up `top_p` of all; at least one.
+/// The number of most probable tokens whose weights add up to `top_p` of the total; at least one.
 fn nucleus(weights: &[f64], top_p: f32) -> usize {
     if 1.0 <= top_p {
         return weights.len();
@@ -190,10 +193,10 @@ fn nucleus(weights: &[f64], top_p: f32) -> usize {
     enough.map_or(weights.len(), |at| at + 1)
 }
 
-/// A seed for a reply whose caller gave none.
+/// A random seed, for a reply without a seed in its options.
 pub(crate) fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    // The standard library seeds each hasher's keys from the system's randomness.
+    // The standard library seeds the keys of its hashers from the system's random source.
     RandomState::new().hash_one("seed")
 }
 
@@ -246,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The tokens that 1,000 draws choose.
+    /// Checks the set of tokens that 1,000 draws pick.
     #[track_caller]
     fn check(sampling: Sampling, logits: &[f32], expect: &[u32]) {
         let mut sampler = Sampler::of(sampling, 7);
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn temperature_0_takes_the_best_and_of_equals_the_first() {
+    fn temperature_0_picks_the_best_and_the_first_of_equals() {
         check(GREEDY, &[1.0, 3.0, 3.0], &[1]);
     }
 
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn top_p_keeps_the_fewest_that_make_up_p() {
+    fn top_p_keeps_the_fewest_tokens_that_add_up_to_p() {
         let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
         check(Sampling { top_p: 0.4, ..PLAIN }, &logits, &[0]);
         check(Sampling { top_p: 0.7, ..PLAIN }, &logits, &[0, 1]);
@@ -274,14 +277,14 @@ mod tests {
     }
 
     #[test]
-    fn min_p_keeps_what_is_near_the_best() {
+    fn min_p_keeps_tokens_near_the_best() {
         let logits = [0.5f32.ln(), 0.3f32.ln(), 0.2f32.ln()];
         check(Sampling { min_p: 0.5, ..PLAIN }, &logits, &[0, 1]);
         check(Sampling { min_p: 1.0, ..PLAIN }, &logits, &[0]);
     }
 
     #[test]
-    fn the_most_probable_are_those_of_a_sorted_list() {
+    fn the_most_probable_are_the_first_of_a_sorted_list() {
         let mut random = Random::new(3);
         for (n_logits, n, n_values) in [
             (0, 1, 9),
@@ -309,22 +312,22 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_holds_for_prompt_and_reply_on_both_sides_of_zero() {
+    fn the_repetition_penalty_applies_to_prompt_and_reply_for_any_sign() {
         let mut sampler = Sampler::of(Sampling { repetition_penalty: 2.0, ..GREEDY }, 0);
-        sampler.read(&[0]);
+        sampler.add_prompt(&[0]);
         assert_eq!(sampler.next(&mut [1.0, 0.6, -1.0]), 1);
         assert_eq!(sampler.next(&mut [-1.0, -1.1, -1.5]), 2);
     }
 
-    /// The tokens that are written one after the other over the same logits, and the logits that the next one is picked from.
+    /// Checks the tokens picked repeatedly from the same logits, and the penalised logits of the next pick.
     #[track_caller]
     fn check_penalties(sampling: Sampling, logits: [f32; 3], expect: &[u32], expect_logits: [f32; 3]) {
         let mut sampler = Sampler::of(sampling, 0);
-        sampler.read(&[0, 0, 1]); // a prompt does not count
-        let written: Vec<u32> = expect.iter().map(|_| sampler.next(&mut logits.clone())).collect();
+        sampler.add_prompt(&[0, 0, 1]); // these penalties ignore the prompt
+        let picked: Vec<u32> = expect.iter().map(|_| sampler.next(&mut logits.clone())).collect();
         let mut penalised = logits;
         sampler.penalise(&mut penalised);
-        assert_eq!((written.as_slice(), penalised), (expect, expect_logits));
+        assert_eq!((picked.as_slice(), penalised), (expect, expect_logits));
     }
 
     #[test]
@@ -338,17 +341,17 @@ mod tests {
     }
 
     #[test]
-    fn penalties_come_in_their_order() {
+    fn penalties_are_applied_in_a_fixed_order() {
         let sampling = Sampling { repetition_penalty: 2.0, frequency_penalty: 1.0, ..GREEDY };
         let mut sampler = Sampler::new(sampling, BTreeMap::from([(0, -3.0)]), 0);
-        sampler.note(0);
+        sampler.add_token(0);
         let mut logits = [1.0, 0.0];
         sampler.penalise(&mut logits);
         assert_eq!(logits, [(1.0 - 3.0) * 2.0 - 1.0, 0.0]);
     }
 
     #[test]
-    fn biases_are_added_and_name_tokens_that_there_are() {
+    fn biases_are_added_and_must_name_existing_tokens() {
         let mut sampler = Sampler::new(GREEDY, BTreeMap::from([(0, -100.0), (2, 3.5)]), 0);
         assert_eq!(sampler.next(&mut [9.0, 1.0, -2.0]), 2);
         assert!(sampler.check(3).is_ok());
@@ -375,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn logits_that_are_no_numbers_are_errors() {
+    fn logits_that_are_not_finite_are_errors() {
         for mut logits in [vec![f32::NAN, 1.0], vec![f32::INFINITY; 2]] {
             let err = Sampler::of(PLAIN, 0).pick(&mut logits, |_| true).unwrap_err();
             assert_eq!(err.kind(), ErrorKind::Generation);
@@ -383,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed_is_not_picked() {
+    fn tokens_that_are_not_allowed_are_not_picked() {
         let logits = [3.0, 2.0, f32::NEG_INFINITY, 1.0];
         for temperature in [0.0, 1.0] {
             let mut sampler = Sampler::of(Sampling { temperature, ..PLAIN }, 0);

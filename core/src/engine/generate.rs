@@ -151,7 +151,7 @@ impl Generation {
 
     fn begin(&mut self, prepared: Prepared) {
         self.timing.record_start(&mut self.stats, prepared.tokens.len());
-        self.sampler.read(&prepared.tokens);
+        self.sampler.add_prompt(&prepared.tokens);
         self.tokens = prepared.tokens;
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;
@@ -304,7 +304,7 @@ impl Generation {
                 if self.has_ended() {
                     return Ok(());
                 }
-                self.sampler.note(token);
+                self.sampler.add_token(token);
                 self.stats.forced_tokens += 1;
                 self.add(token, tokenizer);
                 if !steps_together {

@@ -121,7 +121,7 @@ fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, optio
         separators.map_err(|_| refused("separators must be an array of two strings"))?.map(|[item, key]| (item, key));
     let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or_default();
     options.assert_all_used()?;
-    let text = python::json(value, &python::Layout { indent, separators, sort_keys })?;
+    let text = python::json(value, &python::JsonFormat { indent, separators, sort_keys })?;
     budget::spend(state, text.len())?;
     Ok(Value::from(text))
 }

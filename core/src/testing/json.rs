@@ -1,4 +1,4 @@
-//! Scripts as JSON, which tests in all languages share.
+//! Reads scripts in JSON, which the tests of all languages share.
 
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ enum OtherStep {
 }
 
 impl ScriptedModel {
-    /// Reads a script from JSON text: `{"replies": [[step, …], …], "context_size"?}`. A step is a text, or one of
+    /// Reads a script from JSON text: `{"replies": [[step, …], …], "context_size"?}`. A step is a string, or one of
     /// `{"bytes": [226, 130]}`, `{"control": "<|tool_call_start|>"}`, `{"fail": "message"}`, `{"stall": true}` and
     /// `{"panic": true}`.
     ///
@@ -40,10 +40,11 @@ impl ScriptedModel {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Serialization`].
+    /// [`ErrorKind::Serialization`] if the text is not such a script.
     pub fn from_json(text: &str) -> Result<Self> {
-        let file: ScriptFile = serde_json::from_str(text)
-            .map_err(|err| SdkError::new(ErrorKind::Serialization, "this is no script").caused_by(err))?;
+        let file: ScriptFile = serde_json::from_str(text).map_err(|err| {
+            SdkError::new(ErrorKind::Serialization, "the script must be an object of replies").caused_by(err)
+        })?;
         let replies = file.replies.into_iter().map(|steps| steps.into_iter().fold(ScriptedReply::new(), add)).collect();
         Ok(Self { replies, context_size: file.context_size })
     }

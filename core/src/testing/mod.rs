@@ -1,9 +1,9 @@
-//! Models that follow a script, so that apps are tested without a model.
+//! Models that follow a script, to test apps without a real model.
 //!
 //! A [`ScriptedModel`] becomes a [`ModelRunner`] like any other. Each of its replies is a list of steps, a token each:
-//! text, control tokens, and faults. Everything around the model is the real thing: prompts are rendered and counted,
-//! calls are parsed, streams are pulled, replies are cancelled. A prompt is read as single bytes, and replies are said in
-//! the order of the script, whatever was asked.
+//! text, control tokens, and faults. Everything around the model is real: prompts are rendered and counted, calls are
+//! parsed, streams are pulled, replies are cancelled. Each byte of a prompt is a token. Replies are generated in the order
+//! of the script, whatever the prompt is.
 //!
 //! ```
 //! use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -38,12 +38,12 @@ use crate::prompt::PromptRenderer;
 use crate::runner::ModelRunner;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
-/// Prompts and replies look as LFM2's do.
+/// Prompts and replies have the format of LFM2.
 const TEMPLATE: &str = include_str!("template.jinja");
 const END: &str = "<|im_end|>";
 const CONTEXT: usize = 32_768;
 
-/// A model that says what it is told.
+/// A model that generates the replies of a script.
 ///
 /// ```
 /// let runner = causerie::testing::ScriptedModel::new().reply("Hello.").reply("Bye.").load()?;
@@ -55,7 +55,7 @@ pub struct ScriptedModel {
     context_size: Option<usize>,
 }
 
-/// One reply of a script: steps that are a token each. It ends after the last step.
+/// One reply of a script: a list of steps, one per token. The reply ends after the last step.
 ///
 /// ```
 /// use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -74,7 +74,7 @@ enum Step {
 }
 
 impl ScriptedModel {
-    /// A model without replies.
+    /// Creates a model without replies.
     ///
     /// ```
     /// let runner = causerie::testing::ScriptedModel::new().reply("Hello.").load()?;
@@ -84,7 +84,7 @@ impl ScriptedModel {
         Self::default()
     }
 
-    /// Adds a reply, said after those before it. A text is a reply of one token.
+    /// Adds a reply after the existing ones. A string is a reply of one token.
     ///
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -96,7 +96,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Tokens that a prompt and its reply can have together. Default 32,768; a byte of a prompt is a token.
+    /// Sets the context size in tokens. Default 32,768. Each byte of a prompt is a token.
     ///
     /// ```
     /// let runner = causerie::testing::ScriptedModel::new().context_size(512).load()?;
@@ -107,7 +107,7 @@ impl ScriptedModel {
         Self { context_size: Some(context_size), ..self }
     }
 
-    /// Starts the model. A prompt for which no reply is left ends with
+    /// Starts the model. When no reply is left, generation fails with
     /// [`ErrorKind::Generation`](crate::ErrorKind::Generation).
     ///
     /// ```
@@ -119,12 +119,12 @@ impl ScriptedModel {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) when no thread can be started.
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if no thread can be started.
     pub fn load(self) -> Result<ModelRunner> {
         let steps = self.replies.iter().flat_map(|reply| reply.steps.iter().map(Some).chain([None]));
         let said = steps.map(|step| match step {
             Some(Step::Say(text)) => text.clone(),
-            // Tokens that are never said.
+            // Placeholders, which are never generated.
             Some(Step::Do(_)) | None => TokenText::Bytes(Box::default()),
         });
         let (tokenizer, first_id) = ModelTokenizer::scripted(said)?;
@@ -150,7 +150,7 @@ impl ScriptedModel {
 }
 
 impl ScriptedReply {
-    /// A reply of nothing.
+    /// Creates an empty reply.
     ///
     /// ```
     /// use causerie::testing::ScriptedReply;
@@ -160,7 +160,7 @@ impl ScriptedReply {
         Self::default()
     }
 
-    /// Says a token of text.
+    /// Adds a token of text.
     ///
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -173,7 +173,7 @@ impl ScriptedReply {
         self.bytes(text.into())
     }
 
-    /// Says a token of bytes, which may be a part of a character.
+    /// Adds a token of bytes, which may be a part of a character.
     ///
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -187,7 +187,7 @@ impl ScriptedReply {
         self.step(Step::Say(TokenText::Bytes(bytes.into().into())))
     }
 
-    /// Says a control token, such as `<|tool_call_start|>`; `<|im_end|>` ends the reply.
+    /// Adds a control token, such as `<|tool_call_start|>`; `<|im_end|>` ends the reply.
     ///
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -201,7 +201,7 @@ impl ScriptedReply {
         self.step(if spelling == END { Step::Do(Act::End) } else { Step::Say(TokenText::Control(spelling.into())) })
     }
 
-    /// Fails here, with [`ErrorKind::Generation`](crate::ErrorKind::Generation) and this message.
+    /// Adds a failure with [`ErrorKind::Generation`](crate::ErrorKind::Generation) and this message.
     ///
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
@@ -214,14 +214,14 @@ impl ScriptedReply {
         self.step(Step::Do(Act::Fail(message.into())))
     }
 
-    /// Says nothing more, and does not end, until it is cancelled.
+    /// Adds a stall: no more tokens and no end until the reply is cancelled.
     ///
     /// ```
     /// use causerie::testing::{ScriptedModel, ScriptedReply};
     /// let runner = ScriptedModel::new().reply(ScriptedReply::new().text("Well,").stall()).load()?;
     /// let mut reply = runner.complete("Hi", Default::default());
     /// Iterator::next(&mut reply).unwrap()?;
-    /// reply.cancel(); // or it would go on for ever
+    /// reply.cancel(); // otherwise it would never end
     /// assert!(matches!(reply.last(), Some(Ok(causerie::MessageResponse::Complete(_)))));
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
@@ -229,7 +229,7 @@ impl ScriptedReply {
         self.step(Step::Do(Act::Stall))
     }
 
-    /// Panics here, as a fault of causerie itself would, which ends the reply with
+    /// Adds a panic, as a bug in causerie would cause it. It ends the reply with
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal).
     ///
     /// ```
