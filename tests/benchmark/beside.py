@@ -1,6 +1,7 @@
-"""How long a short request waits for its first token beside long prompts: `beside.py CAUSERIE`, with the demo model, two threads.
+"""Measures how long a short request waits for its first token while long prompts are prefilled: `beside.py CAUSERIE`.
 
-Prints milliseconds: alone, and beside one and three prompts of some 3,700 tokens, five times each.
+Uses the demo model and two threads. Prints milliseconds: alone, and beside one and three prompts of about 3,700 tokens, five
+times each.
 """
 
 import json
@@ -16,23 +17,23 @@ PORT = 18431
 
 
 def first_token(words):
-    """Milliseconds to the first piece of a streamed reply to a prompt of random words."""
+    """Returns the milliseconds to the first piece of a streamed reply to a prompt of random words."""
     text = " ".join(str(random.randrange(100)) for _ in range(words))
     body = {"model": "causerie/demo", "messages": [{"role": "user", "content": text}], "stream": True, "max_tokens": 20}
     request = urllib.request.Request(f"http://127.0.0.1:{PORT}/v1/chat/completions", json.dumps(body).encode())
     request.add_header("content-type", "application/json")
-    begun, pieces = time.monotonic(), 0
+    start, pieces = time.monotonic(), 0
     with urllib.request.urlopen(request) as reply:
         for line in reply:
             pieces += line.startswith(b"data:")
-            if pieces == 2:  # the first only tells the role
-                return round(1000 * (time.monotonic() - begun))
+            if pieces == 2:  # the first piece has only the role
+                return round(1000 * (time.monotonic() - start))
 
 
 def beside(n_long):
     threads = [threading.Thread(target=first_token, args=[LONG]) for _ in range(n_long)]
     [thread.start() for thread in threads]
-    time.sleep(0.15)  # their reading is under way
+    time.sleep(0.15)  # until their prefill is running
     waited = first_token(SHORT)
     [thread.join() for thread in threads]
     return waited
@@ -47,7 +48,7 @@ def main():
                 break
             except OSError:
                 time.sleep(0.05)
-        print("a long prompt itself:", [first_token(LONG) for _ in range(5)])
+        print("a long prompt alone:", [first_token(LONG) for _ in range(5)])
         for n_long in (0, 1, 3):
             print(f"beside {n_long}:", [beside(n_long) for _ in range(5)])
     finally:

@@ -1,7 +1,7 @@
-"""Measures causerie, llama.cpp and candle in turns on the same files, and prints a table with ratios and limits.
+"""Measures causerie, llama.cpp and candle in alternation on the same files, and prints a table with ratios and limits.
 
-Every round runs every engine on every file, each in a process of its own; ratios are those within a round. scripts/bench
-calls it.
+Each round runs each engine on each file, in separate processes; ratios compare results of the same round. scripts/bench calls
+this script.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def arguments():
     parser.add_argument("-n", "--reply-tokens", type=int, default=128)
     parser.add_argument("-t", "--threads", default="1,2", help="numbers of threads")
     parser.add_argument("-r", "--rounds", type=int, default=3)
-    parser.add_argument("-s", "--sizes", default="350m", help="of 350m and 1.2b")
+    parser.add_argument("-s", "--sizes", default="350m", help="sizes among 350m and 1.2b")
     parser.add_argument("-k", "--kinds", default="q4_0,q4_k_m,q8_0,f16")
     parser.add_argument("-e", "--engines", default="causerie,llama.cpp,candle")
     parser.add_argument("--models", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
@@ -53,7 +53,7 @@ def measure(engine, model, threads, options):
 def model_file(name, options):
     path = options.models / f"{name}.gguf"
     if not path.exists():
-        # Made aside, so that one that was cut short is not taken for whole.
+        # Written under another name first, so that an incomplete file is not used later.
         aside = options.models / f"aside-{os.getpid()}"
         aside.mkdir()
         run([sys.executable, HERE / "random_lfm2.py", aside / path.name], PYTHONDONTWRITEBYTECODE="1")
@@ -94,12 +94,12 @@ def main():
     def over_rounds(value):
         return statistics.median(value(limits, runs) for limits, runs in rounds)
 
-    print(f"{processor()}; {options.prompt_tokens} tokens read, {options.reply_tokens} written; medians of "
+    print(f"{processor()}; {options.prompt_tokens} prompt tokens, {options.reply_tokens} reply tokens; medians of "
           f"{options.rounds} rounds")
     if "llama.cpp" in engines:
         print(f"llama.cpp: {llama_cpp_features()}")
     reads = {n: over_rounds(lambda limits, _: limits[str(n)]) for n in threads}
-    print("reading memory: " + ", ".join(f"{speed:.1f} GB/s with {n} threads" for n, speed in reads.items()))
+    print("memory bandwidth: " + ", ".join(f"{speed:.1f} GB/s with {n} threads" for n, speed in reads.items()))
     columns = ["file", "threads", "engine", "prefill/s", "decode/s", "of the limit", "peak memory", "load",
                "prefill ratio", "decode ratio"]
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))

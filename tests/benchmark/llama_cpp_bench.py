@@ -1,4 +1,4 @@
-"""Measures llama.cpp, as `causerie bench` measures us: a prompt of random tokens, then a reply, greedy, after it.
+"""Measures llama.cpp like `causerie bench` measures causerie: a prompt of random tokens, then a greedy reply.
 
     llama_cpp_bench.py MODEL THREADS PROMPT_TOKENS REPLY_TOKENS REPEATS
 

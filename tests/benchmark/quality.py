@@ -1,13 +1,13 @@
-"""How far causerie and llama.cpp are from f32 arithmetic on the same quantised file: the mean Kullback-Leibler divergence of
-the next token's distribution. scripts/bench --quality calls it.
+"""Measures the deviation of causerie and llama.cpp from f32 arithmetic on the same quantised file: the mean Kullback-Leibler
+divergence of the next token's distribution. scripts/bench --quality calls it.
 
     quality.py CAUSERIE HELD_OUT MODEL.gguf …
 
-The reference is the file with its weights written out as F32, computed by llama.cpp with keys and values of 32 bits; both
-engines run as they do by default, with keys and values of 16 bits. The texts are conversations of the held-out set in the
-model's template, function lists included, and every seventh token of them is a place to compare at. Of a distribution
-causerie's server tells the 20 most probable tokens; the others count as one, for both engines, which makes the figures lower
-bounds. Nothing is told where the most probable token ends a reply.
+The reference is the file with its weights converted to F32, computed by llama.cpp with 32-bit keys and values; both engines
+run with their defaults, which are 16-bit keys and values. The texts are conversations of the held-out set in the model's
+template, including function lists; distributions are compared at every seventh token. causerie's server reports the 20 most
+probable tokens; for both engines, all others count as one token, so the figures are lower bounds. Positions where the most
+probable token ends the reply are left out, since the server reports nothing there.
 """
 
 import ctypes
@@ -25,11 +25,11 @@ import jinja2.sandbox
 import llama_cpp
 import numpy as np
 
-N_CONVERSATIONS, EVERY, N_TOLD = 40, 7, 20
+N_CONVERSATIONS, EVERY, N_REPORTED = 40, 7, 20
 
 
 def write_exact(path, to):
-    """The same file with all weights as F32."""
+    """Writes the same file with all weights as F32."""
     reader = gguf.GGUFReader(path)
     writer = gguf.GGUFWriter(to, reader.fields["general.architecture"].contents())
     for name, field in reader.fields.items():
@@ -57,21 +57,21 @@ class LlamaCpp:
         self.context = llama_cpp.llama_init_from_model(self.model, params)
 
     def tokens(self, text):
-        room = (llama_cpp.llama_token * (len(text.encode()) + 8))()
-        n = llama_cpp.llama_tokenize(self.vocabulary, text.encode(), len(text.encode()), room, len(room), False, True)
-        return list(room[:n])
+        buffer = (llama_cpp.llama_token * (len(text.encode()) + 8))()
+        n = llama_cpp.llama_tokenize(self.vocabulary, text.encode(), len(text.encode()), buffer, len(buffer), False, True)
+        return list(buffer[:n])
 
     def pieces(self):
-        """The token of each piece of text that only one token has."""
+        """Returns the token of each piece of text that belongs to only one token."""
         ids = {}
         for token in range(llama_cpp.llama_vocab_n_tokens(self.vocabulary)):
-            room = ctypes.create_string_buffer(256)
-            n = llama_cpp.llama_token_to_piece(self.vocabulary, token, room, 256, 0, True)
-            ids.setdefault(room.raw[:n], []).append(token)
+            buffer = ctypes.create_string_buffer(256)
+            n = llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, True)
+            ids.setdefault(buffer.raw[:n], []).append(token)
         return {piece: tokens[0] for piece, tokens in ids.items() if len(tokens) == 1}
 
     def log_probabilities(self, tokens):
-        """Of every token behind each, (tokens, vocabulary)."""
+        """Returns the log-probabilities of all tokens after each token, (tokens, vocabulary)."""
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
         batch = llama_cpp.llama_batch_init(len(tokens), 0, 1)
         batch.n_tokens = len(tokens)
@@ -98,22 +98,22 @@ class Causerie:
         sys.exit(f"{program} does not serve {path}")
 
     def most_probable(self, tokens):
-        """Pieces of text with the log-probabilities of the most probable tokens behind these; none where the reply ends."""
-        body = {"model": self.name, "prompt": tokens, "max_tokens": 1, "temperature": 0, "logprobs": N_TOLD}
+        """Returns the most probable tokens after `tokens` as text with log-probabilities; empty if the reply ends here."""
+        body = {"model": self.name, "prompt": tokens, "max_tokens": 1, "temperature": 0, "logprobs": N_REPORTED}
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(f"{self.url}/v1/completions", json.dumps(body).encode(), headers)
-        told = json.load(urllib.request.urlopen(request))["choices"][0]["logprobs"]
-        return told["top_logprobs"][0] if told["top_logprobs"] else {}
+        logprobs = json.load(urllib.request.urlopen(request))["choices"][0]["logprobs"]
+        return logprobs["top_logprobs"][0] if logprobs["top_logprobs"] else {}
 
 
 def divergence(exact, other):
-    """Of the other from the exact one, both over some tokens, the rest of each as one."""
+    """Returns the divergence of `other` from `exact` over the same tokens; all other tokens count as one."""
     with_rest = [np.append(np.exp(part), max(1 - np.exp(part).sum(), 1e-12)) for part in (exact, other)]
     return float((with_rest[0] * np.log(with_rest[0] / with_rest[1])).sum())
 
 
 def conversations(path, template):
-    """Texts of conversations, with the calls that are expected in them."""
+    """Yields texts of conversations with the expected calls."""
     environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
     render, functions = environment.from_string(template).render, []
@@ -138,13 +138,13 @@ def compare(program, held_out, path):
             tokens = exact.tokens(text)
             right, of_llama_cpp = exact.log_probabilities(tokens), theirs.log_probabilities(tokens)
             for at in range(EVERY, len(tokens), EVERY):
-                told = ours.most_probable(tokens[: at + 1])
-                told = {pieces[piece.encode()]: value for piece, value in told.items() if piece.encode() in pieces and "\ufffd" not in piece}
-                if not told:
+                reported = ours.most_probable(tokens[: at + 1])
+                reported = {pieces[piece.encode()]: value for piece, value in reported.items() if piece.encode() in pieces and "\ufffd" not in piece}
+                if not reported:
                     continue
-                some = list(told)
-                of_ours.append(divergence(right[at][some], np.array(list(told.values()))))
-                of_theirs.append(divergence(right[at][some], of_llama_cpp[at][some]))
+                tokens_reported = list(reported)
+                of_ours.append(divergence(right[at][tokens_reported], np.array(list(reported.values()))))
+                of_theirs.append(divergence(right[at][tokens_reported], of_llama_cpp[at][tokens_reported]))
     finally:
         ours.server.terminate()
     return len(of_ours), np.array(of_ours), np.array(of_theirs)
@@ -154,7 +154,7 @@ def main(program, held_out, *paths):
     quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
     llama_cpp.llama_log_set(quiet, ctypes.c_void_p())
     llama_cpp.llama_backend_init()
-    print("| file | places | causerie, mean | llama.cpp, mean | causerie, 99 of 100 | llama.cpp, 99 of 100 |\n|---|---:|---:|---:|---:|---:|")
+    print("| file | positions | causerie, mean | llama.cpp, mean | causerie, 99th percentile | llama.cpp, 99th percentile |\n|---|---:|---:|---:|---:|---:|")
     for path in paths:
         n, ours, theirs = compare(program, held_out, path)
         high = [np.quantile(each, 0.99) for each in (ours, theirs)]

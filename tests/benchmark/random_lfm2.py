@@ -1,9 +1,9 @@
-"""Writes GGUF files of the shapes of LFM2 with random weights: fast to make, and as fast to run as the true ones.
+"""Writes GGUF files with the shapes of LFM2 and random weights: quick to make, and as fast to run as the published models.
 
     random_lfm2.py 350m-q4_0.gguf 1.2b-q4_k_m.gguf …
 
-Types of tensors as llama.cpp's quantiser chooses them: the embedding, which also gives the logits, is Q6_K in both
-4-bit files, and Q4_K_M has Q6_K where it says that more bits help.
+Tensors have the types that llama.cpp's quantiser chooses: the embedding, which is also the output matrix, is Q6_K in both
+4-bit files, and Q4_K_M uses Q6_K for the matrices that benefit from more bits.
 """
 
 import itertools
@@ -38,7 +38,7 @@ TEMPLATE = (
 
 
 def vocabulary():
-    """Control tokens, bytes, letters in pairs, and pairs of those: each but the bytes is a merge of two before it."""
+    """Control tokens, bytes, pairs of letters, and pairs of pairs: each pair is a merge of two earlier tokens."""
     bytes_ = [chr(code) for code in [*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)]]
     pairs = list(itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=2))
     words = [first + second for first, second in pairs]
@@ -49,7 +49,7 @@ def vocabulary():
 
 
 def simple_blocks(random, rows, columns, quantisation, deviation):
-    """Q4_0 and Q8_0: blocks of 32 with one scale. 4.6 and 74 are the deviations of the even draws."""
+    """Q4_0 and Q8_0: blocks of 32 with one scale. 4.6 and 74 are the standard deviations of the uniform draws."""
     n = rows * columns // 32
     if quantisation == Type.Q4_0:
         values, spread = random.integers(0, 256, (n, 16), dtype=np.uint8), 4.6
@@ -128,7 +128,7 @@ def write(path):
 
     matrix("token_embd", SIZE, hidden, gain=1.5)
     vector("token_embd_norm", hidden)
-    into_stream = (2 * N_LAYERS) ** -0.5  # so that what the layers add up to stays of one size
+    into_stream = (2 * N_LAYERS) ** -0.5  # keeps the scale of the residual stream constant over the layers
     for layer in range(N_LAYERS):
         def part(name, rows, columns, gain=1.0):
             matrix(f"blk.{layer}.{name}", rows, columns, layer, name, gain)

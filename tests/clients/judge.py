@@ -1,4 +1,4 @@
-"""Counts the calls that `core/examples/constrained.rs` prints and whose arguments are valid for a library not ours."""
+"""Counts the calls printed by `tests/benchmark/constrained.rs` whose arguments are valid for an independent library."""
 
 import json
 import sys
@@ -6,13 +6,13 @@ import sys
 import jsonschema_rs
 
 
-def close(schema, is_whole=True):
-    """What is declared is all there may be, which JSON Schema wants to be told. Maps that declare nothing stay free."""
+def close(schema, is_root=True):
+    """Forbids undeclared properties, which JSON Schema allows by default. Objects that declare none stay free."""
     properties = schema.get("properties", {})
-    if properties or is_whole:
+    if properties or is_root:
         schema["additionalProperties"] = False
     for inner in [*properties.values(), *([schema["items"]] if "items" in schema else [])]:
-        close(inner, is_whole=False)
+        close(inner, is_root=False)
 
 
 calls = [json.loads(line) for line in sys.stdin]

@@ -1,7 +1,7 @@
-//! Measures candle's `quantized_lfm2`, as `causerie bench` measures us: a prompt of random tokens, then a reply, greedy,
-//! after it.
+//! Measures candle's `quantized_lfm2` like `causerie bench` measures causerie: a prompt of random tokens, then a greedy
+//! reply.
 //!
-//! `candle-bench MODEL PROMPT_TOKENS REPLY_TOKENS REPEATS`; threads by `RAYON_NUM_THREADS`. Prints one line of JSON.
+//! `candle-bench MODEL PROMPT_TOKENS REPLY_TOKENS REPEATS`; `RAYON_NUM_THREADS` sets the threads. Prints one line of JSON.
 
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A position of 0 begins a new sequence.
+/// Position 0 starts a new sequence.
 fn reply(model: &mut ModelWeights, n_prompt: usize, n_reply: usize) -> Result<(f64, f64)> {
     let prompt: Vec<u32> = (0..n_prompt as u32).map(|at| 100 + at * 7919 % 60_000).collect();
     let start = Instant::now();

@@ -1,7 +1,7 @@
-//! Writes a model with other weights: `quantise MODEL q8_0|q6_k|q5_k|q4_k OUT`, best from a file in f32.
+//! Converts the weights of a model: `quantise MODEL q8_0|q6_k|q5_k|q4_k OUT`, best from a file in f32.
 //!
-//! Only for measuring what a type costs. K types take rows of 256 weights; a matrix with other rows becomes Q8_0, and
-//! what is no matrix of a layer (norms, taps of convolutions) stays as it is.
+//! Only for measuring the loss of quality of a type. K types need rows with a multiple of 256 weights; other matrices become
+//! Q8_0. Norms and the taps of convolutions are not converted.
 
 use std::error::Error;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::io::BufWriter;
 use candle_core::quantized::{GgmlDType, QTensor, gguf_file};
 use candle_core::{D, Device};
 
-/// The smallest row that is quantised; the taps of a convolution are three.
+/// The smallest row that is quantised; a convolution has three taps.
 const SMALLEST_ROW: usize = 32;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,13 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [model, name, out] = &arguments[..] else {
         return Err("usage: quantise MODEL q8_0|q6_k|q5_k|q4_k OUT".into());
     };
-    // The second is llama.cpp's number for a file of that type.
+    // The number is llama.cpp's code for files of that type.
     let (kind, file_type) = match name.as_str() {
         "q8_0" => (GgmlDType::Q8_0, 7_u32),
         "q6_k" => (GgmlDType::Q6K, 18),
         "q5_k" => (GgmlDType::Q5K, 17),
         "q4_k" => (GgmlDType::Q4K, 15),
-        _ => return Err(format!("unknown type {name}").into()),
+        _ => return Err(format!("the type must be q8_0, q6_k, q5_k or q4_k, found {name}").into()),
     };
     let mut file = File::open(model)?;
     let mut content = gguf_file::Content::read(&mut file)?;

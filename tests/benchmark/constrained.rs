@@ -1,8 +1,8 @@
-//! Has a model of random weights call functions: `constrained MODEL SETS CALLS [--json] [--free]`.
+//! Lets a model with random weights call functions: `constrained MODEL SETS CALLS [--json] [--free]`.
 //!
-//! Of each of SETS sets of functions CALLS calls are asked for, at temperature 1.0 over all tokens. Counts the calls that
-//! are read without repair and fit their functions, and prints each call with its schema, for others to judge
-//! (`scripts/prove-calls`). With --free nothing is constrained.
+//! Requests CALLS calls for each of SETS sets of functions, at temperature 1.0 over all tokens. Counts the calls that need
+//! no repair and fit their functions, and prints each call with its schema, for an independent validator
+//! (`scripts/prove-calls`). With --free, nothing is constrained.
 
 use std::error::Error;
 use std::time::Instant;
@@ -12,27 +12,27 @@ use causerie::{
     ModelRunner, SdkFunction, ToolCallConstraint, ToolChoice, Value, function_schema,
 };
 
-#[path = "../../tests/integration/function_sets.rs"]
+#[path = "../integration/function_sets.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod function_sets;
 
-/// Offers functions in few tokens: random weights make nothing of them.
+/// Offers functions in few tokens: a model with random weights ignores them anyway.
 const TEMPLATE: &str = "{{ bos_token }}{% for tool in tools or [] %}{{ tool.name }} {% endfor %}{% for message in \
     messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
-/// Random weights have no wish to end a text: a reply of so many tokens is given up, and another one asked for.
-const MOST_TOKENS: usize = 600;
-const MOST_REPLIES: u64 = 50;
+/// A model with random weights rarely ends a reply: a longer one is given up, and another one requested.
+const MAX_TOKENS: usize = 600;
+const MAX_REPLIES: u64 = 50;
 
 #[derive(Default)]
-struct Counts {
+struct CallCounts {
     calls: usize,
     clean: usize,
     rejected: usize,
     given_up: usize,
     tokens: usize,
     forced: usize,
-    constraining: f64,
-    writing: f64,
+    constraint_seconds: f64,
+    decode_seconds: f64,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = GenerationOptions {
         temperature: Some(1.0),
         top_k: Some(0),
-        max_tokens: Some(MOST_TOKENS),
+        max_tokens: Some(MAX_TOKENS),
         parallel_tool_calls: false,
         stop_after_tool_calls: true,
         ..Default::default()
@@ -59,19 +59,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     if has("--json") {
         options.function_call_parser = Some(FunctionCallParser::JsonStyleFunctionCallParser);
     }
-    let (begun, mut counts) = (Instant::now(), Counts::default());
+    let (start, mut counts) = (Instant::now(), CallCounts::default());
     for set in 0..n_sets {
         let functions = function_sets::function_set(set);
         let conversation = runner.create_conversation("");
         conversation.register_functions(functions.clone())?;
         let n_before = counts.calls;
-        // Free replies hold no call to wait for.
-        let n_replies = if has("--free") { n_calls as u64 } else { MOST_REPLIES * n_calls as u64 };
+        // Without a constraint, replies may contain no call at all.
+        let n_replies = if has("--free") { n_calls as u64 } else { MAX_REPLIES * n_calls as u64 };
         for reply in 0..n_replies {
             if n_calls <= counts.calls - n_before {
                 break;
             }
-            let options = GenerationOptions { seed: Some(set * MOST_REPLIES + reply), ..options.clone() };
+            let options = GenerationOptions { seed: Some(set * MAX_REPLIES + reply), ..options.clone() };
             let stream = conversation.fork().generate_response(ChatMessage::user("Call."), options);
             match stream.last().transpose()? {
                 Some(MessageResponse::Complete(completion)) => {
@@ -83,29 +83,29 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let n_found = counts.calls - n_before;
         if n_found < n_calls && !has("--free") {
-            return Err(format!("set {set}: {n_found} calls in {n_replies} replies, {n_calls} were wanted").into());
+            return Err(format!("set {set} must have {n_calls} calls, found {n_found} in {n_replies} replies").into());
         }
     }
-    let Counts { calls, clean, rejected, given_up, .. } = counts;
-    eprintln!("{calls} calls over {n_sets} sets of functions, {clean} of them read without repair and as declared");
-    eprintln!("{rejected} blocks rejected; {given_up} replies had no end after {MOST_TOKENS} tokens");
+    let CallCounts { calls, clean, rejected, given_up, .. } = counts;
+    eprintln!("{calls} calls over {n_sets} sets of functions, {clean} of them valid and parsed without repair");
+    eprintln!("{rejected} blocks rejected; {given_up} replies did not end within {MAX_TOKENS} tokens");
     eprintln!(
-        "{} tokens, {} of them forced; {:.0} s in all, {:.1} s of writing, {:.2} s of constraints",
+        "{} tokens, {} of them forced; {:.0} s in total, {:.1} s of decode, {:.2} s of constraints",
         counts.tokens,
         counts.forced,
-        begun.elapsed().as_secs_f64(),
-        counts.writing,
-        counts.constraining
+        start.elapsed().as_secs_f64(),
+        counts.decode_seconds,
+        counts.constraint_seconds
     );
     Ok(())
 }
 
-/// Whether the reply was given up, so that its last call may lack its end.
+/// Whether the reply was given up, so that its last call may be incomplete.
 fn is_cut(completion: &Completion) -> bool {
     completion.finish_reason == FinishReason::MaxTokens
 }
 
-/// A line of JSON for each call: the schema of its function, and its arguments.
+/// Prints a line of JSON for each call: the schema of its function, and its arguments.
 fn print(completion: &Completion, functions: &[SdkFunction]) {
     if is_cut(completion) {
         return;
@@ -118,12 +118,12 @@ fn print(completion: &Completion, functions: &[SdkFunction]) {
     }
 }
 
-impl Counts {
+impl CallCounts {
     fn add(&mut self, completion: &Completion) {
         self.tokens += completion.stats.completion_tokens;
         self.forced += completion.stats.forced_tokens;
-        self.constraining += completion.stats.constraint_time.as_secs_f64();
-        self.writing += completion.stats.decode_time.as_secs_f64();
+        self.constraint_seconds += completion.stats.constraint_time.as_secs_f64();
+        self.decode_seconds += completion.stats.decode_time.as_secs_f64();
         if is_cut(completion) {
             self.given_up += 1;
             return;

@@ -1,8 +1,8 @@
-//! Measures what constraints and reading ahead make of tool calls: `tool_calls MODEL [--random]`.
+//! Measures the effect of constraints and speculative decoding on tool calls: `tool_calls MODEL [--random]`.
 //!
-//! Tells what masks take one by one, and how long requests take up to the delivered call: free or constrained, each
-//! token read by itself or what is certain and guessed along with the token before it. With --random, for weights that
-//! make nothing of a request, calls are demanded in JSON, and free replies have as many tokens as they.
+//! Prints the time per mask, and the time from a request to its call: free or constrained, and token by token or with
+//! forced and draft tokens in the same pass. With --random, for models with random weights, calls are required in JSON, and
+//! free replies have as many tokens as the calls.
 
 use std::error::Error;
 use std::fs;
@@ -13,11 +13,11 @@ use causerie::{
     MessageResponse, ModelRunner, ToolCallConstraint, ToolChoice, functions_from_json, measuring::mask_times,
 };
 
-#[path = "../../tests/integration/function_sets.rs"]
+#[path = "../integration/function_sets.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod function_sets;
 
-/// Requests that repeat little, and that repeat much.
+/// Requests whose calls repeat little of the prompt, and requests whose calls repeat much.
 const REQUESTS: [&str; 6] = [
     "Set a timer for 12 minutes",
     "Set a timer for 3 hours for the potato soup",
@@ -26,16 +26,16 @@ const REQUESTS: [&str; 6] = [
     "Note that the plumber comes on Tuesday and brings the new tap",
     "Set a timer for 20 minutes and check the weather in Lisbon",
 ];
-/// What a random model is asked for: nothing that it could go on with for ever.
+/// Functions for models with random weights: without free strings, which such a model might never end.
 const WITHOUT_TEXT: &str = r#"[{"name": "set_timer", "parameters": {"properties": {
     "duration": {"type": "integer"}, "unit": {"type": "string", "enum": ["seconds", "minutes", "hours"]},
     "label": {"type": "string", "enum": ["pasta", "potato soup", "laundry"]}, "repeats": {"type": "boolean"}},
     "required": ["duration", "unit", "label"]}}]"#;
 const TEMPLATE: &str = "{{ bos_token }}{% for tool in tools or [] %}{{ tool.name }} {% endfor %}{% for message in \
     messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
-/// Times that each request is made; the fastest counts.
+/// Repetitions of each request; the fastest counts.
 const REPEATS: usize = 3;
-/// Replies whose masks are measured, of a set of functions each.
+/// Replies whose masks are measured, each with a set of functions of its own.
 const MASKED_REPLIES: u64 = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -46,15 +46,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         let chat_template = is_random.then(|| TEMPLATE.to_owned());
         ModelRunner::load_with(model, LoadOptions { look_ahead, chat_template, ..Default::default() })
     };
-    let (ahead, plain) = (load(true)?, load(false)?);
-    masks(&ahead, is_random)?;
-    println!("\n| calls | read | a call, ms | tokens | forced | guessed | right | constraint, share of writing |");
+    let (speculative, plain) = (load(true)?, load(false)?);
+    print_mask_times(&speculative, is_random)?;
+    println!("\n| calls | decode | ms per call | tokens | forced | drafted | accepted | constraint, share of decode |");
     println!("|---|---|---:|---:|---:|---:|---:|---:|");
     for is_typed in [false, true] {
-        for (runner, read) in [(&plain, "one by one"), (&ahead, "ahead")] {
-            let total = Total::of(runner, is_typed, is_random)?;
+        for (runner, decode) in [(&plain, "token by token"), (&speculative, "speculative")] {
+            let total = RequestTotals::measure(runner, is_typed, is_random)?;
             let calls = if is_typed { "typed" } else { "free" };
-            println!("| {calls} | {read} | {total}");
+            println!("| {calls} | {decode} | {total}");
         }
     }
     Ok(())
@@ -67,8 +67,8 @@ fn parser(is_random: bool) -> Option<FunctionCallParser> {
     })
 }
 
-/// Prints what masks take, at random choices among all that is allowed, for many sets of functions.
-fn masks(runner: &ModelRunner, is_random: bool) -> Result<(), Box<dyn Error>> {
+/// Prints the times per mask, for tokens drawn at random among the allowed ones and for many sets of functions.
+fn print_mask_times(runner: &ModelRunner, is_random: bool) -> Result<(), Box<dyn Error>> {
     let mut times = Vec::new();
     for set in 0..MASKED_REPLIES {
         let options = GenerationOptions {
@@ -89,14 +89,14 @@ fn masks(runner: &ModelRunner, is_random: bool) -> Result<(), Box<dyn Error>> {
 }
 
 #[derive(Default)]
-struct Total {
+struct RequestTotals {
     time: Duration,
     n_replies: u32,
     stats: Vec<GenerationStats>,
 }
 
-impl Total {
-    fn of(runner: &ModelRunner, is_typed: bool, is_random: bool) -> Result<Self, Box<dyn Error>> {
+impl RequestTotals {
+    fn measure(runner: &ModelRunner, is_typed: bool, is_random: bool) -> Result<Self, Box<dyn Error>> {
         let functions = match is_random {
             true => functions_from_json(WITHOUT_TEXT)?,
             false => functions_from_json(&fs::read_to_string("server/src/chat/functions.json")?)?,
@@ -116,14 +116,14 @@ impl Total {
             if is_random {
                 options.tool_choice = ToolChoice::Required;
                 if !is_typed {
-                    // As many tokens as the call has.
+                    // Free replies get as many tokens as the call has.
                     let call = ask(&conversation, request, options.clone())?.1;
                     options.tool_choice = ToolChoice::Auto;
                     options.max_tokens = Some(call.stats.completion_tokens);
                     options.ignore_end = true;
                 }
             }
-            // The first time, the prompt and the grammar are new.
+            // The first request prepares the prompt and the grammar, and is not measured.
             ask(&conversation, request, options.clone())?;
             let mut fastest = ask(&conversation, request, options.clone())?;
             for _ in 1..REPEATS {
@@ -140,21 +140,21 @@ impl Total {
     }
 }
 
-/// A reply to a request, and the time up to it.
+/// Returns the reply to a request, and the time until its end.
 fn ask(
     conversation: &Conversation,
     request: &str,
     options: GenerationOptions,
 ) -> Result<(Duration, Completion), Box<dyn Error>> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let stream = conversation.fork().generate_response(ChatMessage::user(request), options);
     match stream.last().transpose()? {
-        Some(MessageResponse::Complete(completion)) => Ok((begun.elapsed(), *completion)),
+        Some(MessageResponse::Complete(completion)) => Ok((start.elapsed(), *completion)),
         other => Err(format!("a reply ended with {other:?}").into()),
     }
 }
 
-impl std::fmt::Display for Total {
+impl std::fmt::Display for RequestTotals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sum = |count: fn(&GenerationStats) -> usize| self.stats.iter().map(count).sum::<usize>();
         let seconds =

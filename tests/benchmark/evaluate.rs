@@ -1,8 +1,8 @@
 //! Measures how well a model calls functions: `evaluate MODEL CASES CHAT_FOLDER [--typed] [--failures] [--most N]`.
 //!
-//! Every case is a conversation with functions, and what the model should do next. Calls count when they are exact: the
-//! names, every argument, every type. Greedy; with --typed, calls are constrained to the functions. With --most, the first N
-//! cases of each category count.
+//! Each case is a conversation with functions, and what the model should do next. A call counts if it is exact: the name,
+//! every argument and every type. Sampling is greedy; --typed constrains calls to the functions; --most takes only the first
+//! N cases of each category.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -16,38 +16,38 @@ use causerie::{
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-/// Replies that go on for longer have lost their way.
-const MOST_TOKENS: usize = 256;
+/// No right reply is longer than this.
+const MAX_TOKENS: usize = 256;
 
 #[derive(Deserialize)]
-struct Case {
+struct EvaluationCase {
     category: String,
-    /// `"chat"` for the functions of the chat command, `"same"` for those of the case before, else chat-completions
+    /// `"chat"` for the functions of the chat command, `"same"` for those of the previous case, else chat-completions
     /// tools.
     functions: Json,
-    /// The system prompt; that of the chat command when absent.
+    /// The system prompt; that of the chat command if absent.
     system: Option<String>,
     messages: Json,
-    expect: Expected,
+    expect: ExpectedReply,
 }
 
-/// What the model should do. What is absent is not asked for.
+/// What the model should do. Absent fields are not checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Expected {
+struct ExpectedReply {
     calls: Option<Json>,
-    /// Texts that the reply contains.
+    /// Texts that the reply must contain.
     #[serde(default)]
     contains: Vec<String>,
-    /// A right reply: one with other words than this says something that no result told.
+    /// A right reply: a reply with other words states something that is in no result.
     says: Option<String>,
-    /// The reply says that no function fits, and calls none.
+    /// Whether the reply must say that no function fits, and call none.
     #[serde(default)]
     refuses: bool,
 }
 
 #[derive(Default)]
-struct Score {
+struct CategoryScore {
     n_cases: usize,
     n_right: usize,
 }
@@ -64,13 +64,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chat_functions = fs::read_to_string(format!("{chat}/functions.json"))?;
     let chat_system = fs::read_to_string(format!("{chat}/system_prompt.txt"))?;
     let runner = ModelRunner::load(model)?;
-    let mut scores: BTreeMap<String, Score> = BTreeMap::new();
-    let (begun, mut n_tokens, mut decoding) = (Instant::now(), 0, 0.0);
+    let mut scores: BTreeMap<String, CategoryScore> = BTreeMap::new();
+    let (start, mut n_tokens, mut decode_seconds) = (Instant::now(), 0, 0.0);
     let mut functions = chat_functions.clone();
-    let (mut n_forced, mut n_call_tokens, mut constraining) = (0, 0, 0.0);
+    let (mut n_forced, mut n_call_tokens, mut constraint_seconds) = (0, 0, 0.0);
     let (mut n_drafted, mut n_accepted) = (0, 0);
     for line in fs::read_to_string(cases)?.lines() {
-        let case: Case = serde_json::from_str(line)?;
+        let case: EvaluationCase = serde_json::from_str(line)?;
         if case.functions == "chat" {
             functions.clone_from(&chat_functions);
         } else if case.functions != "same" {
@@ -85,12 +85,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         history.extend(messages_from_json(&case.messages.to_string())?);
         let completion = reply(&runner, history, is_typed)?;
         n_tokens += completion.stats.completion_tokens.saturating_sub(1);
-        decoding += completion.stats.decode_time.as_secs_f64();
+        decode_seconds += completion.stats.decode_time.as_secs_f64();
         n_forced += completion.stats.forced_tokens;
         n_call_tokens += completion.stats.call_tokens;
         n_drafted += completion.stats.drafted_tokens;
         n_accepted += completion.stats.accepted_draft_tokens;
-        constraining += completion.stats.constraint_time.as_secs_f64();
+        constraint_seconds += completion.stats.constraint_time.as_secs_f64();
         let is_right = is_right(&case.expect, &completion)?;
         score.n_cases += 1;
         score.n_right += usize::from(is_right);
@@ -99,20 +99,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("| category | cases | right | |\n|---|---:|---:|---:|");
-    for (category, Score { n_cases, n_right }) in &scores {
+    for (category, CategoryScore { n_cases, n_right }) in &scores {
         println!("| {category} | {n_cases} | {n_right} | {:.1} % |", 100.0 * *n_right as f64 / *n_cases as f64);
     }
     println!(
-        "\n{:.0} s in all; {:.0} tokens a second while writing",
-        begun.elapsed().as_secs_f64(),
-        n_tokens as f64 / decoding
+        "\n{:.0} s in total; decode at {:.0} tokens per second",
+        start.elapsed().as_secs_f64(),
+        n_tokens as f64 / decode_seconds
     );
-    println!("{n_drafted} tokens guessed, {n_accepted} of them right; {n_call_tokens} tokens of calls");
+    println!("{n_drafted} draft tokens, {n_accepted} of them accepted; {n_call_tokens} tokens of calls");
     if is_typed {
         println!(
-            "{n_forced} tokens of calls forced; constraints took {:.2} s, {:.1} % of writing",
-            constraining,
-            100.0 * constraining / decoding
+            "{n_forced} tokens of calls forced; constraints took {:.2} s, {:.1} % of decode",
+            constraint_seconds,
+            100.0 * constraint_seconds / decode_seconds
         );
     }
     Ok(())
@@ -121,7 +121,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn reply(runner: &ModelRunner, history: Vec<ChatMessage>, is_typed: bool) -> Result<Completion, Box<dyn Error>> {
     let options = GenerationOptions {
         temperature: Some(0.0),
-        max_tokens: Some(MOST_TOKENS),
+        max_tokens: Some(MAX_TOKENS),
         tool_call_constraint: if is_typed { ToolCallConstraint::Typed } else { ToolCallConstraint::Off },
         ..Default::default()
     };
@@ -133,7 +133,7 @@ fn reply(runner: &ModelRunner, history: Vec<ChatMessage>, is_typed: bool) -> Res
     Err("the stream ended without a completion".into())
 }
 
-fn is_right(expect: &Expected, completion: &Completion) -> Result<bool, Box<dyn Error>> {
+fn is_right(expect: &ExpectedReply, completion: &Completion) -> Result<bool, Box<dyn Error>> {
     let calls = completion.full_message.function_calls.as_deref().unwrap_or_default();
     let text = completion.full_message.text();
     let has_right_calls = match &expect.calls {
@@ -150,21 +150,21 @@ fn words(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect()
 }
 
-/// Names and arguments; the order of arguments does not count.
+/// Returns names and arguments; the order of arguments does not count.
 fn plain(calls: &[SdkFunctionCall]) -> Vec<(&str, &causerie::Arguments)> {
     calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect()
 }
 
-/// Reads `{"name", "arguments"}` entries as a message would carry them.
+/// Reads `{"name", "arguments"}` entries like the calls of a message.
 fn expected_calls(expected: &Json) -> Result<Vec<SdkFunctionCall>, Box<dyn Error>> {
-    let entries = expected.as_array().ok_or("expected calls are no array")?;
+    let entries = expected.as_array().ok_or("expect.calls must be an array")?;
     let calls: Vec<Json> = entries.iter().map(|call| json!({"function": call})).collect();
     let message = json!([{"role": Role::Assistant.as_str(), "tool_calls": calls}]);
     let message = messages_from_json(&message.to_string())?.remove(0);
     Ok(message.function_calls.unwrap_or_default())
 }
 
-fn show_failure(case: &Case, completion: &Completion) {
+fn show_failure(case: &EvaluationCase, completion: &Completion) {
     let last = case.messages.as_array().and_then(|messages| messages.last()).map(|message| &message["content"]);
     let calls = completion.full_message.function_calls.iter().flatten();
     let calls: Vec<String> = calls.map(|call| call.raw_text.clone()).collect();
