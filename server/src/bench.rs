@@ -1,7 +1,7 @@
-//! `causerie bench`: how fast a model reads and writes, and what it takes.
+//! `causerie bench`: measures the speed of prefill and decode, and the memory use.
 //!
-//! Every number of threads is measured in a process of its own: the pools that compute are made once for a process, and
-//! only so the peak of the memory belongs to one run.
+//! Each number of threads is measured in a separate process: a process creates its thread pools only once, and its peak
+//! memory then belongs to one run.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,38 +9,38 @@ use std::time::{Duration, Instant};
 use causerie::{Completion, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Prompt};
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::Bench;
-use crate::inspect::size;
-use crate::{Failure, interrupt, model};
+use crate::arguments::BenchArguments;
+use crate::failure::Failure;
+use crate::{byte_size, interrupt, model};
 
-/// Read and written once before anything counts, so that the weights are in memory and the threads awake.
+/// Tokens of prompt and reply in the warm-up, after which the weights are in memory and the threads awake.
 const WARM_UP: (usize, usize) = (16, 4);
 
-/// What the pools of candle and of its products ask for the number of threads, where candle computes.
+/// Environment variables for the number of threads in candle's thread pools, used where candle computes.
 const THREAD_VARIABLES: [&str; 2] = ["CANDLE_NUM_THREADS", "RAYON_NUM_THREADS"];
 
-/// What one number of threads gave.
+/// The results with one number of threads.
 #[derive(Serialize, Deserialize)]
 struct Measurement {
     threads: usize,
     load_seconds: f64,
-    /// What the process has in memory at the end; `None` where the system does not tell.
+    /// Resident memory of the process at the end; `None` if the system does not report it.
     memory_bytes: Option<u64>,
-    /// The most that it had, pages of the model's file among it, which the system could have taken back.
+    /// Peak of the resident memory. It includes pages of the model's file, which the system may reclaim.
     peak_memory_bytes: Option<u64>,
-    replies: Vec<Reply>,
+    replies: Vec<ReplySpeed>,
 }
 
-/// One reply that counts, or several at once.
+/// The speed of one measured reply, or of several concurrent ones together.
 #[derive(Serialize, Deserialize)]
-struct Reply {
+struct ReplySpeed {
     prefill_tokens_per_second: f64,
-    /// 0 for replies of one token, which comes with the prompt.
+    /// 0 for replies of one token, as prefill yields the first token.
     decode_tokens_per_second: f64,
     time_to_first_token_seconds: f64,
 }
 
-pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     if arguments.here {
         let measurement = measure(arguments)?;
         anstream::println!("{}", json(&measurement)?);
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     let mut measurements = Vec::new();
     for threads in threads {
-        let measurement = measure_apart(arguments, threads)?;
+        let measurement = measure_in_process(arguments, threads)?;
         if !arguments.json {
             print_row(&measurement);
         }
@@ -81,8 +81,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures in a process with so many threads.
-fn measure_apart(arguments: &Bench, threads: usize) -> Result<Measurement, Failure> {
+/// Measures in a new process with this number of threads.
+fn measure_in_process(arguments: &BenchArguments, threads: usize) -> Result<Measurement, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(["bench", "--here"])
@@ -103,14 +103,14 @@ fn measure_apart(arguments: &Bench, threads: usize) -> Result<Measurement, Failu
     }
     let output = command.output()?;
     if !output.status.success() {
-        // It has said why.
+        // The process has printed why.
         return Err(Failure(format!("measuring with {threads} threads ended with {}", output.status)));
     }
     serde_json::from_slice(&output.stdout)
-        .map_err(|err| Failure(format!("measuring with {threads} threads told nothing: {err}")))
+        .map_err(|err| Failure(format!("measuring with {threads} threads printed invalid results: {err}")))
 }
 
-fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
+fn measure(arguments: &BenchArguments) -> Result<Measurement, Failure> {
     let before = Instant::now();
     let threads = arguments.threads.first().copied();
     let needed = arguments.prompt_tokens.saturating_add(arguments.reply_tokens);
@@ -118,15 +118,18 @@ fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
     let runner = model::load_with(arguments.model.name.as_deref(), options)?;
     let load_time = before.elapsed();
     if runner.context_size() < needed {
-        return Err(Failure(format!("{needed} tokens, and the context holds {}", runner.context_size())));
+        return Err(Failure(format!(
+            "prompt and reply need {needed} tokens, and the context holds {}",
+            runner.context_size()
+        )));
     }
-    // Every reply has a prompt of its own: the beginning of one that was read before would not be read again.
-    let mut random = Random(arguments.seed);
+    // Each reply has a prompt of its own: a prefix in the cache would not be computed again.
+    let mut random = fastrand::Rng::with_seed(arguments.seed);
     let (n_prompt, n_reply) = (arguments.prompt_tokens, arguments.reply_tokens);
     reply(&runner, prompt(&runner, &mut random, WARM_UP.0.min(n_prompt)), WARM_UP.1.min(n_reply))?;
     let one = |_| match arguments.at_once {
-        0 | 1 => told(&reply(&runner, prompt(&runner, &mut random, n_prompt), n_reply)?.0, n_reply),
-        n => together(&runner, (0..n).map(|_| prompt(&runner, &mut random, n_prompt)).collect(), n_reply),
+        0 | 1 => speed(&reply(&runner, prompt(&runner, &mut random, n_prompt), n_reply)?.0, n_reply),
+        n => concurrent_speed(&runner, (0..n).map(|_| prompt(&runner, &mut random, n_prompt)).collect(), n_reply),
     };
     Ok(Measurement {
         threads: threads.unwrap_or(1),
@@ -137,14 +140,14 @@ fn measure(arguments: &Bench) -> Result<Measurement, Failure> {
     })
 }
 
-/// Tokens drawn at random. Ids without a token, of a padded vocabulary, are drawn anew.
-fn prompt(runner: &ModelRunner, random: &mut Random, n_tokens: usize) -> Vec<u32> {
-    let n_vocabulary = runner.info().n_vocabulary as u64;
-    let ids = std::iter::repeat_with(|| (random.next() % n_vocabulary) as u32); // below the vocabulary, so it fits
+/// Draws tokens at random. Ids without a token, which padded vocabularies have, are skipped.
+fn prompt(runner: &ModelRunner, random: &mut fastrand::Rng, n_tokens: usize) -> Vec<u32> {
+    let n_vocabulary = runner.info().n_vocabulary as u32; // token ids are u32
+    let ids = std::iter::repeat_with(|| random.u32(..n_vocabulary));
     ids.filter(|id| runner.token_text(*id).is_some()).take(n_tokens).collect()
 }
 
-/// Writes a reply; tells when it had its first token and its last.
+/// Generates a reply; returns it with the times of its first and last token.
 fn reply(
     runner: &ModelRunner,
     prompt: Vec<u32>,
@@ -160,86 +163,77 @@ fn reply(
     };
     let start = Instant::now();
     let mut stream = runner.complete(Prompt::Tokens(prompt), options);
-    interrupt::cancels(&stream);
+    interrupt::cancel_on_press(&stream);
     while let Some(event) = Iterator::next(&mut stream) {
         if let MessageResponse::Complete(completion) = event? {
             let first = start + completion.stats.time_to_first_token;
             return Ok((*completion, first..Instant::now()));
         }
     }
-    Err(Failure("the reply ended without its end".to_owned()))
+    Err(Failure("the reply ended without a completion".to_owned()))
 }
 
-/// Writes several replies at once.
-fn together(runner: &ModelRunner, prompts: Vec<Vec<u32>>, n_reply: usize) -> Result<Reply, Failure> {
+/// Generates several replies concurrently, and returns their speed together.
+fn concurrent_speed(runner: &ModelRunner, prompts: Vec<Vec<u32>>, n_reply: usize) -> Result<ReplySpeed, Failure> {
     let start = Instant::now();
     let replies = std::thread::scope(|scope| {
         let write = |prompt| scope.spawn(move || reply(runner, prompt, n_reply));
         let threads: Vec<_> = prompts.into_iter().map(write).collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure("a reply's thread panicked".to_owned()))))
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(Failure("the thread of a reply panicked".to_owned()))))
             .collect::<Result<Vec<_>, _>>()
     })?;
     for (completion, _) in &replies {
-        told(completion, n_reply)?;
+        speed(completion, n_reply)?; // checks the length
     }
     let firsts = || replies.iter().map(|(_, time)| time.start);
     let (Some(first), Some(last_first)) = (firsts().min(), firsts().max()) else {
-        return Err(Failure("there are no replies".to_owned()));
+        return Err(Failure("no reply was generated".to_owned()));
     };
     let last = replies.iter().map(|(_, time)| time.end).max().unwrap_or(first);
-    let n_read: usize = replies.iter().map(|(completion, _)| completion.stats.prompt_tokens).sum();
-    let speed = |n_tokens: usize, time: Duration| n_tokens as f64 / time.max(Duration::from_nanos(1)).as_secs_f64();
-    Ok(Reply {
-        prefill_tokens_per_second: speed(n_read, last_first - start),
-        decode_tokens_per_second: speed(replies.len() * (n_reply - 1), last - first),
+    let n_prompt: usize = replies.iter().map(|(completion, _)| completion.stats.prompt_tokens).sum();
+    Ok(ReplySpeed {
+        prefill_tokens_per_second: per_second(n_prompt, last_first - start),
+        decode_tokens_per_second: per_second(replies.len() * (n_reply - 1), last - first),
         time_to_first_token_seconds: (last_first - start).as_secs_f64(),
     })
 }
 
-fn told(completion: &Completion, n_reply: usize) -> Result<Reply, Failure> {
+/// Returns the speed of a reply, which must have `n_reply` tokens.
+fn speed(completion: &Completion, n_reply: usize) -> Result<ReplySpeed, Failure> {
     let stats = &completion.stats;
     if stats.completion_tokens != n_reply {
-        let written = stats.completion_tokens;
-        return Err(Failure(format!("the reply ended after {written} tokens: {:?}", completion.finish_reason)));
+        let (found, reason) = (stats.completion_tokens, completion.finish_reason);
+        return Err(Failure(format!("the reply must have {n_reply} tokens, found {found} ({reason:?})")));
     }
-    let n_read = stats.prompt_tokens - stats.cached_prompt_tokens;
-    Ok(Reply {
-        prefill_tokens_per_second: n_read as f64 / stats.prefill_time.max(Duration::from_nanos(1)).as_secs_f64(),
+    let n_prompt = stats.prompt_tokens - stats.cached_prompt_tokens;
+    Ok(ReplySpeed {
+        prefill_tokens_per_second: per_second(n_prompt, stats.prefill_time),
         decode_tokens_per_second: stats.tokens_per_second(),
         time_to_first_token_seconds: stats.time_to_first_token.as_secs_f64(),
     })
 }
 
-/// The same numbers from the same seed, on every machine.
-struct Random(u64);
-
-impl Random {
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
+fn per_second(n_tokens: usize, time: Duration) -> f64 {
+    n_tokens as f64 / time.max(Duration::from_nanos(1)).as_secs_f64()
 }
 
-/// Memory of this process in bytes, where the system tells: Linux does in a file.
+/// Returns an entry of this process's memory in bytes; Linux reports it in a file.
 fn memory(key: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-fn median(measurement: &Measurement, value: impl Fn(&Reply) -> f64) -> f64 {
+fn median(measurement: &Measurement, value: impl Fn(&ReplySpeed) -> f64) -> f64 {
     let mut values: Vec<f64> = measurement.replies.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-/// A measurement with the medians of its replies.
+/// Returns a measurement as JSON, with the medians of its replies.
 fn summary(measurement: &Measurement) -> Result<serde_json::Value, Failure> {
     let mut object = serde_json::to_value(measurement).map_err(|err| Failure(err.to_string()))?;
     object["prefill_tokens_per_second"] = median(measurement, |reply| reply.prefill_tokens_per_second).into();
@@ -252,20 +246,20 @@ fn json(measurement: &Measurement) -> Result<String, Failure> {
     serde_json::to_string(measurement).map_err(|err| Failure(err.to_string()))
 }
 
-fn print_head(arguments: &Bench) -> Result<(), Failure> {
+fn print_head(arguments: &BenchArguments) -> Result<(), Failure> {
     let info = model::info(arguments.model.name.as_deref())?;
     let kinds = info.quantisation.iter().map(|part| format!("{} {:.0} %", part.name, part.share * 100.0));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let Bench { prompt_tokens, reply_tokens, at_once, repeats, .. } = arguments;
+    let BenchArguments { prompt_tokens, reply_tokens, at_once, repeats, .. } = arguments;
     anstream::println!("{}, {:.1} million parameters, {kinds}", info.architecture, info.n_parameters as f64 / 1e6);
-    let at_once = if 1 < *at_once { format!(", {at_once} at once") } else { String::new() };
-    anstream::println!("{prompt_tokens} tokens read, {reply_tokens} written{at_once}, median of {repeats}");
+    let at_once = if 1 < *at_once { format!(", {at_once} concurrent replies") } else { String::new() };
+    anstream::println!("{prompt_tokens} prompt tokens, {reply_tokens} reply tokens{at_once}, median of {repeats}");
     anstream::println!("threads   prefill/s    decode/s   first token        load      memory        peak");
     Ok(())
 }
 
 fn print_row(measurement: &Measurement) {
-    let memory = |n_bytes: Option<u64>| n_bytes.map_or("unknown".to_owned(), size);
+    let memory = |n_bytes: Option<u64>| n_bytes.map_or("unknown".to_owned(), byte_size::format);
     anstream::println!(
         "{:>7} {:>11.1} {:>11.1} {:>11.3} s {:>9.2} s {:>11} {:>11}",
         measurement.threads,

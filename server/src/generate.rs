@@ -1,14 +1,15 @@
-//! `causerie generate`: one prompt, one reply.
+//! `causerie generate`: replies to one prompt.
 
 use std::io::Write;
 
 use anstream::eprintln;
 use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
 
-use crate::arguments::Generate;
-use crate::{Failure, interrupt, model};
+use crate::arguments::GenerateArguments;
+use crate::failure::Failure;
+use crate::{interrupt, model};
 
-pub(crate) fn run(arguments: &Generate) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let options = GenerationOptions { function_call_parser: None, ..arguments.sampling.options() };
     options.check()?;
     let runner = model::load(Some(&arguments.model), arguments.context.size)?;
@@ -18,7 +19,7 @@ pub(crate) fn run(arguments: &Generate) -> Result<(), Failure> {
         let conversation = runner.create_conversation("");
         conversation.generate_response(ChatMessage::user(&arguments.prompt), options)
     };
-    interrupt::cancels(&reply);
+    interrupt::cancel_on_press(&reply);
     let mut out = std::io::stdout();
     while let Some(event) = Iterator::next(&mut reply) {
         match event? {
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &Generate) -> Result<(), Failure> {
                 let stats = &completion.stats;
                 if arguments.verbose {
                     eprintln!(
-                        "prompt: {} tokens in {:.2} s; reply: {} tokens, {:.1} a second; first after {:.2} s; seed {}",
+                        "prompt: {} tokens in {:.2} s; reply: {} tokens, {:.1} per second; first after {:.2} s; seed {}",
                         stats.prompt_tokens,
                         stats.prefill_time.as_secs_f64(),
                         stats.completion_tokens,

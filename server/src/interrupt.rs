@@ -1,4 +1,4 @@
-//! Ctrl-C: cancels the reply under way; without one, ends the command.
+//! Ctrl-C: cancels the running reply, or ends the command if there is none.
 
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use causerie::{CancelHandle, ResponseStream};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 static REPLY: Mutex<Option<CancelHandle>> = Mutex::new(None);
 static PRESSED: AtomicBool = AtomicBool::new(false);
 
-/// Takes over Ctrl-C.
+/// Installs the handler of Ctrl-C.
 pub(crate) fn install() -> Result<(), Failure> {
     let pressed = || match REPLY.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(reply) => {
@@ -20,22 +20,22 @@ pub(crate) fn install() -> Result<(), Failure> {
         }
         None => exit(130), // as shells report a command that Ctrl-C ended
     };
-    ctrlc::set_handler(pressed).map_err(|err| Failure(format!("cannot take over Ctrl-C: {err}")))
+    ctrlc::set_handler(pressed).map_err(|err| Failure(format!("cannot install a handler of Ctrl-C: {err}")))
 }
 
-/// From now on Ctrl-C cancels this reply. A second one, should the first not suffice, ends the command.
-pub(crate) fn cancels(reply: &ResponseStream) {
+/// From now on, Ctrl-C cancels this reply. A second Ctrl-C ends the command.
+pub(crate) fn cancel_on_press(reply: &ResponseStream) {
     PRESSED.store(false, Ordering::Relaxed);
     *REPLY.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply.cancel_handle());
 }
 
-/// From now on Ctrl-C ends the command.
-pub(crate) fn ends() {
+/// From now on, Ctrl-C ends the command.
+pub(crate) fn end_on_press() {
     REPLY.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
-/// A cancelled reply is over and done with: the command ends as if there had been none.
-pub(crate) fn forget() {
+/// Forgets that a reply was cancelled, so that the command ends as if it had not been.
+pub(crate) fn forget_press() {
     PRESSED.store(false, Ordering::Relaxed);
 }
 

@@ -1,4 +1,4 @@
-//! Loads the model that was asked for, with a sign of life while it takes long.
+//! Loads models, with a progress bar.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -6,17 +6,18 @@ use std::time::Duration;
 use causerie::{FunctionNames, LoadOptions, ModelInfo, ModelRunner};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::Failure;
+use crate::failure::Failure;
 
-/// The demo model, part of this program.
+/// The demo model, which is part of this program.
 static DEMO: &[u8] = include_bytes!("../../models/demo.gguf");
 
-/// How this program loads models: functions have the names that clients of its three interfaces may give them.
+/// Returns the options that this program loads models with. Function names may have the forms that the clients of all its
+/// HTTP interfaces use.
 pub(crate) fn load_options(context_size: Option<usize>) -> LoadOptions {
     LoadOptions { function_names: FunctionNames::Dotted, context_size, ..LoadOptions::default() }
 }
 
-/// The model named, or the demo model.
+/// Loads the model that was named, or the demo model.
 pub(crate) fn load(name: Option<&str>, context_size: Option<usize>) -> Result<ModelRunner, Failure> {
     load_with(name, load_options(context_size))
 }
@@ -25,7 +26,7 @@ pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<Mode
     let Some(name) = name else {
         return Ok(ModelRunner::load_from_bytes(DEMO, options)?);
     };
-    // Draws nothing where standard error is no terminal.
+    // Draws nothing if standard error is not a terminal.
     let bar = ProgressBar::new(100).with_message(format!("loading {name}"));
     let style = ProgressStyle::with_template("{spinner} {msg} {bar:24} {percent} % {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -38,7 +39,7 @@ pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<Mode
     Ok(runner?)
 }
 
-/// What the model named is, or the demo model, without loading it.
+/// Describes the model that was named, or the demo model, without loading it.
 pub(crate) fn info(name: Option<&str>) -> Result<ModelInfo, Failure> {
     Ok(match name {
         Some(name) => ModelInfo::read(name)?,

@@ -1,5 +1,6 @@
-"""The hosted form, as `causerie run` serves it: clients send `Authorization: Key …` and a base path."""
+"""The hosted form that `causerie run` serves: clients send `Authorization: Key …` and use a base path."""
 
+import pathlib
 import subprocess
 import unittest
 
@@ -67,7 +68,7 @@ class Hosted(unittest.TestCase):
 
     def test_conformance(self):
         ran = subprocess.run(
-            [COMMAND, "conformance", "--base-url", self.base_url, "--key", self.key, "--scheme", "Key"],
+            [pathlib.Path(COMMAND).with_name("causerie-conformance"), "--base-url", self.base_url, "--key", self.key, "--scheme", "Key"],
             capture_output=True, text=True,
         )
         self.assertEqual(ran.returncode, 0, ran.stdout)

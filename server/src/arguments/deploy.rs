@@ -1,59 +1,58 @@
-//! What can be typed behind `causerie deploy` and `causerie apps`.
+//! The arguments of `causerie deploy` and `causerie apps`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::ContextOption;
-use crate::arguments::serving::{AuthMode, origin};
+use crate::arguments::options::{AuthMode, ContextOption, origin};
 
 #[derive(Args)]
 #[command(after_help = DEPLOY_EXAMPLES)]
-pub(crate) struct Deploy {
-    /// What the app is called: lower-case letters, digits and hyphens.
+pub(crate) struct DeployArguments {
+    /// Name of the app: lower-case letters, digits and hyphens.
     #[arg(long, value_name = "NAME", value_parser = label)]
     pub(crate) app_name: String,
-    /// Who may ask: who has a key of the organization, who has any key, or everyone.
+    /// Which keys are accepted: those of the organization, those of any organization, or none needed.
     #[arg(long, value_name = "MODE", default_value = "private")]
     pub(crate) auth: AuthMode,
-    /// The organization, which is also the namespace.
+    /// Organization, which is also the namespace.
     #[arg(long, value_name = "ORG", default_value = "default", value_parser = label)]
     pub(crate) org: String,
-    /// What the app runs on.
+    /// Platform to deploy to.
     #[arg(long, value_name = "TARGET", default_value = "knative")]
     pub(crate) target: Target,
     #[command(flatten)]
     pub(crate) image: ImageOptions,
     #[command(flatten)]
     pub(crate) context: ContextOption,
-    /// Where the image is pushed to: `registry.example.org/team`.
+    /// Registry to push the image to: `registry.example.org/team`.
     #[arg(long, value_name = "PREFIX", conflicts_with = "image")]
     pub(crate) registry: Option<String>,
-    /// A claim of a volume that holds the model, which --model then names by its path there.
+    /// Volume claim that holds the model; --model is then a path in that volume.
     #[arg(long, value_name = "CLAIM", requires = "model", value_parser = label)]
     pub(crate) model_volume: Option<String>,
-    /// What clients call the model [default: the name of its file].
+    /// Model id for clients [default: the name of the model's file].
     #[arg(long, value_name = "ID")]
     pub(crate) model_id: Option<String>,
-    /// The file of keys whose hashes the app gets [default: in the user's data folder].
+    /// File of keys; the app gets their hashes [default: in the user's data folder].
     #[arg(long, value_name = "FILE")]
     pub(crate) keys: Option<PathBuf>,
-    /// Processors of a pod.
+    /// Processors per pod.
     #[arg(long, value_name = "QUANTITY", default_value = "2", value_parser = quantity)]
     pub(crate) cpu: String,
-    /// Memory of a pod [default: what the model takes with as many requests as there are slots].
+    /// Memory per pod [default: what the model needs when all slots are busy].
     #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
     pub(crate) memory: Option<String>,
     /// Requests that a pod answers at the same time.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) slots: u32,
-    /// Pods at least [default: as the app has them, else 0, or 1 on plain Kubernetes].
+    /// Minimum number of pods [default: the app's current value, else 0, or 1 on plain Kubernetes].
     #[arg(long, value_name = "N")]
     pub(crate) min_scale: Option<u32>,
-    /// Pods at most [default: as the app has them, else 3].
+    /// Maximum number of pods [default: the app's current value, else 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_scale: Option<u32>,
-    /// How long a pod stays that nobody needs any more: 30s, 5m, at most 1h.
+    /// How long an idle pod is kept: 30s, 5m, at most 1h.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = retention)]
     pub(crate) retention: Retention,
     /// Answer /metrics without a key.
@@ -62,17 +61,17 @@ pub(crate) struct Deploy {
     /// An origin whose pages may use the app: `https://example.org`. May be given several times.
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
-    /// Make the namespace as well.
+    /// Create the namespace as well.
     #[arg(long)]
     pub(crate) create_namespace: bool,
-    /// The folder that the artefacts are written to [default: NAME-deploy].
+    /// Folder to write the artefacts to [default: NAME-deploy].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Write and print the artefacts; build and apply nothing.
+    /// Write and print the artefacts, without building or applying anything.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: ClusterOption,
 }
 
 const DEPLOY_EXAMPLES: &str = "\
@@ -85,31 +84,31 @@ Examples:
     --model-volume models --model lfm2/LFM2-1.2B-Q4_K_M.gguf \\
     --binary \"$(scripts/static)\" --registry registry.example.org/team
 
-The image is built with buildah, podman or docker, and applied with kubectl. See docs/hosting.md.";
+The image is built with buildah, podman or docker; kubectl applies the manifests. See docs/hosting.md.";
 
-/// What becomes an image, and how.
+/// The contents of an image, and the program that builds it.
 #[derive(Args)]
 pub(crate) struct ImageOptions {
-    /// GGUF file or Hugging Face folder, which becomes part of the image [default: the embedded demo model].
+    /// GGUF file or Hugging Face folder to put into the image [default: the embedded demo model].
     #[arg(long, value_name = "PATH")]
     pub(crate) model: Option<String>,
-    /// An image that is built already, in place of a new one.
+    /// An existing image to use instead of building one.
     #[arg(long, value_name = "IMAGE", conflicts_with_all = ["builder", "base", "binary"])]
     pub(crate) image: Option<String>,
-    /// What builds the image [default: the first of them that is there].
+    /// Program that builds the image [default: the first one found on PATH].
     #[arg(long, value_name = "BUILDER")]
     pub(crate) builder: Option<Builder>,
-    /// The image to begin with; one with a C library for a program that is linked dynamically.
+    /// Base image; it must contain a C library if the program is linked dynamically.
     #[arg(long, value_name = "IMAGE", default_value = "scratch")]
     pub(crate) base: String,
-    /// The program in the image: causerie for Linux, linked statically by scripts/static [default: this program].
+    /// Program for the image: causerie for Linux, linked statically by scripts/static [default: this program].
     #[arg(long, value_name = "FILE")]
     pub(crate) binary: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
-    /// A service of Knative: none of its pods need run while nobody asks.
+    /// A Knative service: it scales to zero pods while there are no requests.
     Knative,
     /// A Deployment, a Service and a HorizontalPodAutoscaler.
     Kubernetes,
@@ -122,15 +121,15 @@ pub(crate) enum Builder {
     Docker,
 }
 
-/// Which cluster is meant.
+/// The cluster to use.
 #[derive(Args)]
-pub(crate) struct Cluster {
-    /// The context of kubectl [default: its current one].
+pub(crate) struct ClusterOption {
+    /// Context of kubectl [default: its current one].
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) kube_context: Option<String>,
 }
 
-/// A time as clusters write it.
+/// A duration in the notation of clusters.
 #[derive(Clone, Debug)]
 pub(crate) struct Retention {
     pub(crate) written: String,
@@ -139,42 +138,42 @@ pub(crate) struct Retention {
 
 #[derive(Args)]
 #[command(after_help = APPS_EXAMPLES)]
-pub(crate) struct Apps {
+pub(crate) struct AppsArguments {
     #[command(subcommand)]
-    pub(crate) what: AppsAction,
-    /// What the apps run on.
+    pub(crate) action: AppsAction,
+    /// Platform that the apps run on.
     #[arg(long, value_name = "TARGET", default_value = "knative", global = true)]
     pub(crate) target: Target,
-    /// The organization, which is also the namespace.
+    /// Organization, which is also the namespace.
     #[arg(long, value_name = "ORG", default_value = "default", value_parser = label, global = true)]
     pub(crate) org: String,
     #[command(flatten)]
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: ClusterOption,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum AppsAction {
     /// Print the apps of all organizations.
     List,
-    /// Print what the app's pods have written.
+    /// Print the logs of the app's pods.
     Logs {
         #[arg(value_parser = label)]
         app: String,
-        /// Go on until Ctrl-C.
+        /// Continue until Ctrl-C.
         #[arg(long)]
         follow: bool,
-        /// Lines of each pod.
+        /// Number of lines per pod.
         #[arg(long, value_name = "N", default_value_t = 100)]
         tail: u32,
     },
-    /// Change how many pods there may be.
+    /// Change the minimum and maximum number of pods.
     Scale {
         #[arg(value_parser = label)]
         app: String,
-        /// Pods at least.
+        /// Minimum number of pods.
         #[arg(long, value_name = "N", required_unless_present = "max")]
         min: Option<u32>,
-        /// Pods at most.
+        /// Maximum number of pods.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         max: Option<u32>,
     },
@@ -182,11 +181,11 @@ pub(crate) enum AppsAction {
     Rollback {
         #[arg(value_parser = label)]
         app: String,
-        /// The revision's name, or its number on plain Kubernetes [default: the one before].
+        /// Name of the revision, or its number on plain Kubernetes [default: the previous one].
         #[arg(long, value_name = "REVISION")]
         to: Option<String>,
     },
-    /// Take the app from the cluster, with its keys.
+    /// Delete the app and its keys from the cluster.
     Delete {
         #[arg(value_parser = label)]
         app: String,
@@ -201,26 +200,28 @@ Examples:
   causerie apps rollback notes
   causerie apps delete notes --target kubernetes";
 
-/// A name in a cluster, and in its network.
+/// Parses a name that is valid in a cluster and in its DNS.
 fn label(text: &str) -> Result<String, String> {
     let is_label = text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     is_label.then(|| text.to_owned()).ok_or_else(|| {
-        "expected at most 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last".to_owned()
+        "must be at most 63 lower-case letters, digits and hyphens, start with a letter and not end with a hyphen"
+            .to_owned()
     })
 }
 
-/// An amount as clusters write it.
+/// Parses an amount in the notation of clusters.
 fn quantity(text: &str) -> Result<String, String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = text[..text.len() - unit.len()].parse::<f64>();
     let is_quantity =
         number.is_ok_and(|number| 0.0 < number) && ["", "m", "M", "G", "T", "Mi", "Gi", "Ti"].contains(&unit);
-    is_quantity.then(|| text.to_owned()).ok_or_else(|| "expected an amount such as 2, 500m, 3Gi".to_owned())
+    is_quantity.then(|| text.to_owned()).ok_or_else(|| "must be an amount such as 2, 500m or 3Gi".to_owned())
 }
 
+/// Parses a duration in the notation of clusters.
 fn retention(text: &str) -> Result<Retention, String> {
     let seconds = || {
         let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -232,7 +233,7 @@ fn retention(text: &str) -> Result<Retention, String> {
         };
         number.parse::<u32>().ok()?.checked_mul(scale).filter(|seconds| *seconds <= 3600)
     };
-    let seconds = seconds().ok_or_else(|| "expected a time from 0s to 1h, such as 30s or 5m".to_owned())?;
+    let seconds = seconds().ok_or_else(|| "must be a duration from 0s to 1h, such as 30s or 5m".to_owned())?;
     Ok(Retention { written: text.to_owned(), seconds })
 }
 
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_a_network() {
+    fn names_are_valid_in_dns() {
         for good in ["a", "notes", "notes-2", &"a".repeat(63)] {
             assert!(label(good).is_ok(), "{good}");
         }
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_and_times_are_those_of_a_cluster() {
+    fn amounts_and_durations_have_the_notation_of_clusters() {
         for good in ["2", "0.5", "500m", "3Gi", "512M"] {
             assert!(quantity(good).is_ok(), "{good}");
         }

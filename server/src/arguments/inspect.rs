@@ -1,39 +1,40 @@
-//! What can be typed behind `causerie inspect`.
+//! The arguments of `causerie inspect`.
 
 use std::path::PathBuf;
 
 use causerie::FunctionCallParser;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::{ContextOption, ModelOption};
+use crate::arguments::options::{ContextOption, ModelOption};
 
 #[derive(Subcommand)]
-pub(crate) enum Inspect {
-    /// What the parsers find in replies, given as JSON lines on standard input: `{"text": …}`, or
-    /// `{"pieces": [{"control": …}, {"text": …}]}` where control tokens are told from text.
+pub(crate) enum InspectCommand {
+    /// Parse replies. Standard input has one JSON object per line: `{"text": …}`, or
+    /// `{"pieces": [{"control": …}, {"text": …}]}`, which keeps control tokens apart from text.
     Calls(InspectCalls),
-    /// Whether constrained calls could be written, given as JSON lines `{"text": …}` on standard input, and where not.
+    /// Check whether the constraint accepts calls, and where it rejects them. Standard input has one JSON object per
+    /// line: `{"text": …}`.
     Constrain(InspectGrammar),
-    /// The grammar that constrained calls are held to.
+    /// Print the grammar that constrains calls.
     Grammar(InspectGrammar),
-    /// What a model is, and what it takes in memory. Reads the headers of its files only.
+    /// Describe a model and its memory use. Reads only the headers of its files.
     Model(InspectModel),
-    /// The prompt that a model reads for messages.
+    /// Print the prompt that a model gets for messages.
     Prompt(InspectPrompt),
-    /// The functions of a file as JSON Schema, one a line, as a model sees them.
+    /// Print the functions of a file as JSON Schema, one per line, as a model sees them.
     Schema(InspectSchema),
-    /// The tokens of the text on standard input.
+    /// Print the tokens of the text on standard input.
     Tokens(InspectTokens),
 }
 
 #[derive(Args)]
 pub(crate) struct InspectCalls {
-    /// How the model family writes calls.
+    /// Call format of the model family.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: CallFormat,
 }
 
-/// How a model family writes calls.
+/// The call format of a model family.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum CallFormat {
     /// Python calls between control tokens.
@@ -67,10 +68,10 @@ pub(crate) struct InspectGrammar {
     /// Functions (chat-completions `tools`, or bare entries), as a JSON array.
     #[arg(long, value_name = "FILE")]
     pub(crate) functions: PathBuf,
-    /// How the model family writes calls.
+    /// Call format of the model family.
     #[arg(long, value_name = "FORMAT", default_value = "python")]
     pub(crate) format: CallFormat,
-    /// One call at most.
+    /// Allow one call at most.
     #[arg(long)]
     pub(crate) single: bool,
 }
@@ -104,7 +105,7 @@ pub(crate) struct InspectSchema {
 pub(crate) struct InspectTokens {
     #[command(flatten)]
     pub(crate) model: ModelOption,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! `causerie chat`: the five steps of a function call, over and over.
+//! `causerie chat`: a conversation on the terminal, in which the model may call functions.
 
 mod terminal;
 
@@ -10,58 +10,60 @@ use causerie::{
 };
 use jiff::Zoned;
 
-use crate::arguments::Chat;
+use crate::arguments::ChatArguments;
+use crate::failure::Failure;
 use crate::folder::data_folder;
-use crate::functions::{Functions, definitions};
-use crate::{Failure, inspect, interrupt, model};
+use crate::functions::{BuiltInFunctions, definitions, read_definitions};
+use crate::{interrupt, model};
 
-use terminal::{Terminal, ring};
+use terminal::{ChatTerminal, ring};
 
-/// Rounds of calls that one message may lead to, so that a model cannot call without end.
-const MOST_ROUNDS: usize = 8;
-/// Messages that the demo model sees of the person: it has learned from conversations not much longer, and would garble its
-/// answers in them.
+/// Maximum rounds of calls per message, so that a model cannot call functions forever.
+const MAX_ROUNDS: usize = 8;
+/// Number of user messages that the demo model sees. It was trained on conversations of about this length, and its answers
+/// in longer ones are garbled.
 const DEMO_TURNS: usize = 10;
 
-pub(crate) fn run(arguments: &Chat) -> Result<(), Failure> {
-    // A small model makes more of its calls rightly so: models/README.md has both.
+pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
+    // With the constraint, a small model gets more calls right: models/README.md has the figures.
     let options = GenerationOptions { tool_call_constraint: ToolCallConstraint::Typed, ..arguments.sampling.options() };
     options.check()?;
     let offered = match &arguments.functions {
-        Some(file) => inspect::read_functions(file)?,
+        Some(file) => read_definitions(file)?,
         None => definitions()?,
     };
     let runner = model::load(arguments.model.name.as_deref(), arguments.context.size)?;
     let system = arguments.system.as_deref().unwrap_or(include_str!("system_prompt.txt"));
     let conversation = runner.create_conversation(system);
-    let terminal = Terminal::new(arguments.show_calls);
+    let terminal = ChatTerminal::new(arguments.show_calls);
     if runner.supports_function_calling() {
         for function in offered {
             conversation.register_function(function)?;
         }
     } else {
-        terminal.complain("the model's chat template offers no functions: it can only talk");
+        terminal.warn("the model's chat template does not support functions: the model can only talk");
     }
-    let functions = arguments.functions.is_none().then(|| Functions::new(&data_folder(), Zoned::now)).map(Arc::new);
-    let most_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
-    let mut chat = Session { conversation, functions, options, terminal, most_turns };
+    let functions =
+        arguments.functions.is_none().then(|| BuiltInFunctions::new(&data_folder(), Zoned::now)).map(Arc::new);
+    let max_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
+    let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns };
     match &arguments.prompt {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
     }
 }
 
-struct Session {
+struct ChatLoop {
     conversation: Conversation,
-    /// `None` when the person gives the results.
-    functions: Option<Arc<Functions>>,
+    /// `None` if the user types the results.
+    functions: Option<Arc<BuiltInFunctions>>,
     options: GenerationOptions,
-    terminal: Terminal,
-    /// How many turns the model sees, the newest among them; `None` for all.
-    most_turns: Option<usize>,
+    terminal: ChatTerminal,
+    /// Number of recent turns that the model sees; `None` for all.
+    max_turns: Option<usize>,
 }
 
-impl Session {
+impl ChatLoop {
     fn converse(&mut self) -> Result<(), Failure> {
         self.terminal.greet(&self.conversation.functions());
         if let Some(functions) = &self.functions {
@@ -71,12 +73,12 @@ impl Session {
             if line.trim().is_empty() {
                 continue;
             }
-            // What goes wrong with one message is told, and the conversation goes on.
+            // The conversation continues after a failure.
             if let Err(failure) = self.reply_to(&line) {
-                self.terminal.complain(&failure.0);
+                self.terminal.warn(&failure.0);
             }
         }
-        interrupt::forget();
+        interrupt::forget_press();
         Ok(())
     }
 
@@ -84,7 +86,7 @@ impl Session {
         let n_before = self.n_timers();
         self.reply_to(prompt)?;
         if n_before < self.n_timers() {
-            self.terminal.remark("The timer is kept, and rings while `causerie chat` is open.");
+            self.terminal.remark("The timer is saved, and rings while `causerie chat` is open.");
         }
         Ok(())
     }
@@ -94,9 +96,9 @@ impl Session {
         timers.map_or(0, |timers| timers.len())
     }
 
-    /// Leaves out the oldest turns, so that there is room for one more.
-    fn forget(&mut self) {
-        let Some(n_kept) = self.most_turns.map(|most| most - 1) else { return };
+    /// Removes the oldest turns from the conversation, so that one more fits.
+    fn forget_oldest_turns(&mut self) {
+        let Some(n_kept) = self.max_turns.map(|n_turns| n_turns - 1) else { return };
         let mut history = self.conversation.history();
         let turns: Vec<usize> = (0..history.len()).filter(|at| history[*at].role == Role::User).collect();
         if n_kept < turns.len() {
@@ -106,9 +108,9 @@ impl Session {
     }
 
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
-        self.forget();
+        self.forget_oldest_turns();
         let mut reply = self.conversation.generate_response(ChatMessage::user(text), self.options.clone());
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let calls = self.show(&mut reply)?;
             if calls.is_empty() {
                 return Ok(());
@@ -119,12 +121,12 @@ impl Session {
             }
             reply = self.conversation.continue_response(self.options.clone());
         }
-        Err(Failure(format!("the model called functions {MOST_ROUNDS} times without an answer")))
+        Err(Failure(format!("the model called functions in {MAX_ROUNDS} rounds without an answer")))
     }
 
-    /// Prints a reply as it comes, and returns the calls it made.
+    /// Prints a reply while it is generated, and returns its calls.
     fn show(&mut self, reply: &mut ResponseStream) -> Result<Vec<SdkFunctionCall>, Failure> {
-        interrupt::cancels(reply);
+        interrupt::cancel_on_press(reply);
         let mut calls = Vec::new();
         while let Some(event) = Iterator::next(reply) {
             match event {
@@ -138,14 +140,14 @@ impl Session {
                         FinishReason::Interrupted => "cancelled",
                         FinishReason::MaxTokens => "cut off: the token limit is reached",
                         FinishReason::ExceedContext => "cut off: the context is full",
-                        FinishReason::Constraint => "cut off: nothing fits the constraint",
+                        FinishReason::Constraint => "cut off: no token fits the constraint",
                         _ => {
                             calls = made;
                             continue;
                         }
                     };
-                    self.terminal.complain(cut);
-                    // Calls are not left without results, which models would wonder about.
+                    self.terminal.warn(cut);
+                    // Every call gets a result: models expect one.
                     for _ in made {
                         self.conversation.append_to_history(ChatMessage::tool(r#"{"error": "cancelled"}"#))?;
                     }
@@ -153,12 +155,12 @@ impl Session {
                 Ok(_) => {}
                 Err(err) => {
                     self.terminal.end_line()?;
-                    interrupt::ends();
+                    interrupt::end_on_press();
                     return Err(err.into());
                 }
             }
         }
-        interrupt::ends();
+        interrupt::end_on_press();
         Ok(calls)
     }
 

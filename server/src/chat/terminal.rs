@@ -1,4 +1,4 @@
-//! What the person sees and types.
+//! The terminal of the chat: input lines and formatted output.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use jiff::Zoned;
 use rustyline::error::ReadlineError;
 use rustyline::{DefaultEditor, ExternalPrinter};
 
-use crate::Failure;
-use crate::functions::Functions;
+use crate::failure::Failure;
+use crate::functions::BuiltInFunctions;
 
 const QUIET: Style = Style::new().dimmed();
 const CALL: Style = AnsiColor::Cyan.on_default();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 
-/// Timers are looked at this often, since another chat may set or take one.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Timers are read at least this often, since another chat may change them.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
-pub(crate) struct Terminal {
-    /// `None` where standard input is no terminal: lines are then read as they come.
+pub(crate) struct ChatTerminal {
+    /// `None` if standard input or output is not a terminal; lines are then read without an editor.
     editor: Option<DefaultEditor>,
     show_calls: bool,
     is_in_line: bool,
 }
 
-impl Terminal {
+impl ChatTerminal {
     pub(crate) fn new(show_calls: bool) -> Self {
         let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         let editor = if is_interactive { DefaultEditor::new().ok() } else { None };
         Self { editor, show_calls, is_in_line: false }
     }
 
-    /// Prints above the line that is being typed.
+    /// Returns a function that prints above the line being typed.
     pub(crate) fn printer(&mut self) -> Box<dyn FnMut(String) + Send> {
         match self.editor.as_mut().map(|editor| editor.create_external_printer()) {
             Some(Ok(mut printer)) => Box::new(move |text| drop(printer.print(text))),
@@ -51,7 +51,7 @@ impl Terminal {
         }
     }
 
-    /// What was typed; `None` at the end of input.
+    /// Reads a line; `None` at the end of input.
     pub(crate) fn read_line(&mut self) -> Result<Option<String>, Failure> {
         let Some(editor) = &mut self.editor else {
             let mut line = String::new();
@@ -61,7 +61,7 @@ impl Terminal {
         loop {
             match editor.readline("> ") {
                 Ok(line) => {
-                    let _ = editor.add_history_entry(&line); // a line that cannot be recalled is still answered
+                    let _ = editor.add_history_entry(&line); // without a history entry, the line is still answered
                     return Ok(Some(line));
                 }
                 Err(ReadlineError::Interrupted) => println!("{QUIET}Ctrl-D ends.{QUIET:#}"),
@@ -87,12 +87,12 @@ impl Terminal {
         Ok(())
     }
 
-    /// Begins a new line where text stands in this one.
+    /// Starts a new line unless the current one is empty.
     pub(crate) fn end_line(&mut self) -> Result<(), Failure> {
         if self.is_in_line { self.write("\n") } else { Ok(()) }
     }
 
-    /// A call, as the model meant it. `always` shows it even when calls are hidden, since its result is to be typed.
+    /// Prints a call. `always` prints it even if calls are hidden, because the user must type its result.
     pub(crate) fn call(&mut self, call: &SdkFunctionCall, always: bool) -> Result<(), Failure> {
         if !self.show_calls && !always {
             return Ok(());
@@ -124,21 +124,21 @@ impl Terminal {
         eprintln!("{QUIET}{text}{QUIET:#}");
     }
 
-    pub(crate) fn complain(&self, text: &str) {
+    pub(crate) fn warn(&self, text: &str) {
         eprintln!("{WARNING}{text}{WARNING:#}");
     }
 }
 
-/// Tells of timers when their time has come, from a thread of its own, until the command ends.
-pub(crate) fn ring(functions: Arc<Functions>, mut print: Box<dyn FnMut(String) + Send>) {
+/// Starts a thread that prints a line whenever a timer rings, until the command ends.
+pub(crate) fn ring(functions: Arc<BuiltInFunctions>, mut print: Box<dyn FnMut(String) + Send>) {
     thread::spawn(move || {
         loop {
             let now = Zoned::now();
             for timer in functions.timers().take_due(&now).unwrap_or_default() {
-                print(format!("\u{7}⏰ {}: the time is up.\n", timer.name()));
+                print(format!("\u{7}⏰ {}: time is up.\n", timer.name()));
             }
-            let wait = functions.timers().until_next(&now).unwrap_or(LONGEST_WAIT);
-            thread::sleep(wait.min(LONGEST_WAIT).max(Duration::from_millis(50)));
+            let wait = functions.timers().until_next(&now).unwrap_or(MAX_WAIT);
+            thread::sleep(wait.min(MAX_WAIT).max(Duration::from_millis(50)));
         }
     });
 }

@@ -1,5 +1,5 @@
-//! The image: the program and the model, and nothing else. The person's own builder builds it, from a folder that is
-//! written here.
+//! The container image: the program and the model, and nothing else. A builder of the user's choice builds it from a
+//! folder that is written here.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,22 +10,22 @@ use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::{Value, context};
 use sha2::{Digest, Sha256};
 
-use crate::Failure;
 use crate::arguments::{Builder, ImageOptions};
 use crate::deploy::manifests::render;
-use crate::tools::Tool;
+use crate::deploy::tool::Tool;
+use crate::failure::Failure;
 
-/// What an image is built from.
-pub(crate) struct Recipe {
+/// The parts that an image is built from.
+pub(crate) struct ImageRecipe {
     containerfile: String,
-    /// Each file of the image, by where it lies here and where there.
+    /// Each file of the image: its path on this machine and its path in the image.
     files: Vec<(PathBuf, PathBuf)>,
-    /// The image's name, whose tag is a hash of what is in it.
+    /// Name of the image; its tag is a hash of the contents.
     pub(crate) reference: String,
 }
 
-impl Recipe {
-    /// Looks at everything and writes nothing.
+impl ImageRecipe {
+    /// Reads and checks all files, and writes nothing.
     pub(crate) fn new(
         app: &str,
         options: &ImageOptions,
@@ -59,7 +59,7 @@ impl Recipe {
         Ok(fs::write(folder.join("Containerfile"), &self.containerfile)?)
     }
 
-    /// Builds the image. Its files need room in the folder only while that lasts, if it is on another disk.
+    /// Builds the image. The folder holds links to its files meanwhile, or copies if it is on another disk.
     pub(crate) fn build(&self, builder: &Tool, folder: &Path) -> Result<(), Failure> {
         let contents = folder.join("image");
         for (here, there) in &self.files {
@@ -80,7 +80,7 @@ impl Recipe {
     }
 }
 
-/// What builds images: the one that was named, or the first that is there.
+/// Finds the builder that was named, or the first one on PATH.
 pub(crate) fn builder(named: Option<Builder>) -> Result<Tool, Failure> {
     let names: &[&str] = match named {
         Some(Builder::Buildah) => &["buildah"],
@@ -91,11 +91,11 @@ pub(crate) fn builder(named: Option<Builder>) -> Result<Tool, Failure> {
     Ok(Tool::find(names, "build an image")?)
 }
 
-/// Puts the files of a model under `model/`; gives back what the program is told to load.
+/// Adds the files of a model under `model/`; returns the path of the model in the image.
 fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBuf, Failure> {
-    let failed = |err: io::Error| Failure(format!("cannot put the model at {} into an image: {err}", model.display()));
+    let failed = |err: io::Error| Failure(format!("cannot add the model at {} to an image: {err}", model.display()));
     let resolved = model.canonicalize().map_err(failed)?;
-    // As the person calls it: files of the local cache are links to others whose names are hashes.
+    // The name that was given: files in the local cache are links to files whose names are hashes.
     let name = model.file_name().or_else(|| resolved.file_name()).map(PathBuf::from).unwrap_or_default();
     let inside = Path::new("model").join(name);
     if !resolved.is_dir() {
@@ -113,26 +113,29 @@ fn add_model(model: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<PathBu
     Ok(inside)
 }
 
-/// Refuses what could not run in the image.
+/// Refuses a program that could not run in the image.
 fn check_program(path: &Path, has_no_libraries: bool) -> Result<(), Failure> {
     let refused = |why: &str| Failure(format!("{} {why}", path.display()));
     let mut head = Vec::new();
     let opened = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut head));
     opened.map_err(|err| refused(&format!("cannot be read: {err}")))?;
     match is_dynamic(&head) {
-        None => Err(refused("is no 64-bit program for Linux: --binary names one, --image an image that is built")),
+        None => Err(refused(
+            "must be a 64-bit program for Linux: choose one with --binary, or an existing image with --image",
+        )),
         Some(true) if has_no_libraries => Err(refused(
-            "is linked dynamically, and the image has no libraries: scripts/static builds one that is not, for --binary; \
-             or --base names an image with a C library",
+            "must be linked statically, as the image has no libraries: build it with scripts/static and pass it as \
+             --binary, or choose a base image with a C library with --base",
         )),
         Some(_) => Ok(()),
     }
 }
 
-/// Whether a program of Linux wants a loader for its libraries; `None` when it is something else.
+/// Whether a Linux program needs a dynamic loader; `None` if the file is not a 64-bit Linux program.
 fn is_dynamic(head: &[u8]) -> Option<bool> {
+    /// Type of the program header that names the loader (`PT_INTERP`).
     const LOADER: [u8; 4] = [3, 0, 0, 0];
-    // 64 bits, the lower byte first.
+    // ELF with 64 bits, little-endian.
     head.strip_prefix(b"\x7fELF\x02\x01")?;
     let number = |at: usize, length: usize| {
         let bytes = head.get(at..at.checked_add(length)?)?;
@@ -148,7 +151,7 @@ fn is_dynamic(head: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// Of everything that is in the image. Reading a large model takes a while, and that is shown.
+/// Returns the hash of all contents of the image. Reading a large model takes a while, so progress is shown.
 fn hash(containerfile: &str, files: &[(PathBuf, PathBuf)]) -> Result<String, Failure> {
     let mut all = Sha256::new_with_prefix(containerfile);
     for (here, there) in files {
@@ -167,13 +170,13 @@ fn hash(containerfile: &str, files: &[(PathBuf, PathBuf)]) -> Result<String, Fai
     Ok(format!("{:x}", all.finalize()))
 }
 
-/// The same file at another place; a copy where disks differ.
+/// Creates a hard link to a file, or a copy if the disks differ.
 fn link(here: &Path, there: &Path) -> Result<(), Failure> {
     if let Some(folder) = there.parent() {
         fs::create_dir_all(folder)?;
     }
     if there.exists() {
-        fs::remove_file(there)?; // of a build that broke off
+        fs::remove_file(there)?; // left by a build that was interrupted
     }
     if fs::hard_link(here, there).is_err() {
         fs::copy(here, there).map_err(|err| Failure(format!("cannot copy {}: {err}", here.display())))?;
@@ -185,7 +188,7 @@ fn link(here: &Path, there: &Path) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// The head of a program with these kinds of segments.
+    /// The header of a program with segments of these types.
     fn program(kinds: &[u8]) -> Vec<u8> {
         let mut head = b"\x7fELF\x02\x01".to_vec();
         head.resize(64, 0);
@@ -200,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_wants_libraries_is_known() {
+    fn a_program_that_needs_libraries_is_recognised() {
         assert_eq!(is_dynamic(&program(&[6, 3, 1])), Some(true));
         assert_eq!(is_dynamic(&program(&[1, 1])), Some(false));
-        assert_eq!(is_dynamic(&program(&[1, 1])[..100]), None, "cut short");
+        assert_eq!(is_dynamic(&program(&[1, 1])[..100]), None, "truncated");
         for other in [&b""[..], b"#!/bin/sh", b"\x7fELF\x01\x01", b"\xcf\xfa\xed\xfe", &[0xff; 4096]] {
             assert_eq!(is_dynamic(other), None);
         }

@@ -1,4 +1,4 @@
-//! The artefacts for a cluster, made from the templates beside this file.
+//! The manifests for a cluster, rendered from the templates beside this file.
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
@@ -14,18 +14,18 @@ const TEMPLATES: [(&str, &str); 7] = [
     ("secret.yaml", include_str!("templates/secret.yaml")),
 ];
 
-/// What the templates are filled in with.
+/// The values that the templates use.
 #[derive(Debug)]
-pub(super) struct Values {
+pub(super) struct ManifestValues {
     pub(super) app: String,
     pub(super) org: String,
     pub(super) auth: &'static str,
     pub(super) image: String,
-    /// Behind `causerie serve`.
+    /// Arguments of `causerie serve`.
     pub(super) args: Vec<String>,
-    /// The file of hashes, as base64; none for a public app.
+    /// The file of key hashes in base64; `None` for a public app.
     pub(super) keys: Option<String>,
-    /// The claim of a volume with models.
+    /// Claim of a volume with models.
     pub(super) volume: Option<String>,
     pub(super) cpu: String,
     pub(super) memory: String,
@@ -38,7 +38,7 @@ pub(super) struct Values {
     pub(super) create_namespace: bool,
 }
 
-impl Values {
+impl ManifestValues {
     fn context(&self) -> Value {
         let Self { app, org, image, keys, volume, cpu, memory, retention, .. } = self;
         context! {
@@ -55,8 +55,8 @@ impl Values {
     }
 }
 
-/// All objects of an app, as one file.
-pub(super) fn manifests(target: Target, values: &Values) -> String {
+/// Returns all objects of an app as one file.
+pub(super) fn manifests(target: Target, values: &ManifestValues) -> String {
     let template = match target {
         Target::Knative => "knative.yaml",
         Target::Kubernetes => "kubernetes.yaml",
@@ -64,13 +64,14 @@ pub(super) fn manifests(target: Target, values: &Values) -> String {
     render(template, values.context())
 }
 
-/// Fills in a template. In YAML every value is written as JSON, which is YAML too: none can mean more than itself.
+/// Renders a template. Every value in YAML is written as JSON, which is also YAML, so that no value can break out of its
+/// place.
 pub(super) fn render(template: &str, values: Value) -> String {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     for (name, source) in TEMPLATES {
-        environment.add_template(name, source).expect("the templates are part of the program, and tested");
+        environment.add_template(name, source).expect("the templates are part of the program and tested");
     }
     let filled = environment.get_template(template).and_then(|template| template.render(values));
-    filled.expect("the names and values of the templates are ours, and tested") + "\n"
+    filled.expect("the names and values of the templates are tested") + "\n"
 }

@@ -1,13 +1,13 @@
-//! Works out arithmetic: `+ - * / ^`, `%`, parentheses, `sqrt`.
+//! Evaluates arithmetic: `+ - * / ^`, `%`, parentheses, `sqrt`.
 
 use causerie::Value;
 
-/// Parentheses nest this deep at most.
-const DEEPEST: usize = 64;
+/// Maximum depth of nested parentheses and signs.
+const MAX_DEPTH: usize = 64;
 
-/// The value of an expression. `%` before an operand is the remainder, elsewhere it is per cent.
+/// Returns the value of an expression. `%` before an operand is the remainder, elsewhere it is per cent.
 pub(super) fn evaluate(expression: &str) -> Result<f64, String> {
-    let mut reader = Reader { rest: expression, depth: 0 };
+    let mut reader = ExpressionReader { rest: expression, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.trim_start().is_empty() {
         return Err(format!("cannot read {:?} in {expression:?}", reader.rest.trim_start()));
@@ -15,28 +15,28 @@ pub(super) fn evaluate(expression: &str) -> Result<f64, String> {
     if value.is_finite() { Ok(value) } else { Err(format!("{expression} has no finite value")) }
 }
 
-/// A result without the noise of binary fractions: whole numbers whole, others to ten decimal places.
+/// Rounds a result to ten decimal places, which removes the noise of binary fractions; integers have no fraction.
 pub(super) fn tidy(value: f64) -> Value {
     let rounded = (value * 1e10).round() / 1e10;
     let rounded = if rounded.is_finite() { rounded } else { value };
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
-        Value::Integer(rounded as i64) // exact: whole and below 2^53
+        Value::Integer(rounded as i64) // exact: an integer below 2^53
     } else {
         Value::Number(rounded)
     }
 }
 
-struct Reader<'a> {
+struct ExpressionReader<'a> {
     rest: &'a str,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl ExpressionReader<'_> {
     fn take(&mut self, spellings: &[&str]) -> bool {
         let rest = self.rest.trim_start();
         match spellings.iter().find_map(|spelling| rest.strip_prefix(spelling)) {
-            Some(behind) => {
-                self.rest = behind;
+            Some(rest) => {
+                self.rest = rest;
                 true
             }
             None => false,
@@ -68,7 +68,7 @@ impl Reader<'_> {
                 }
                 value /= divisor;
             } else if self.take(&["%"]) {
-                // Only read as a remainder before an operand; `signed` has taken every per cent sign.
+                // This is always a remainder: `percent` has consumed every per cent sign.
                 value %= self.signed()?;
             } else {
                 return Ok(value);
@@ -88,12 +88,12 @@ impl Reader<'_> {
 
     fn percent(&mut self) -> Result<f64, String> {
         let value = self.operand()?;
-        let behind = self.rest.trim_start().strip_prefix('%');
+        let after = self.rest.trim_start().strip_prefix('%');
         let is_remainder =
-            |behind: &str| behind.trim_start().starts_with(|next: char| next.is_ascii_digit() || ".(s√".contains(next));
-        match behind {
-            Some(behind) if !is_remainder(behind) => {
-                self.rest = behind;
+            |after: &str| after.trim_start().starts_with(|next: char| next.is_ascii_digit() || ".(s√".contains(next));
+        match after {
+            Some(after) if !is_remainder(after) => {
+                self.rest = after;
                 Ok(value / 100.0)
             }
             _ => Ok(value),
@@ -115,8 +115,8 @@ impl Reader<'_> {
     fn number(&mut self) -> Result<f64, String> {
         let rest = self.rest.trim_start();
         let length = rest.find(|next: char| !next.is_ascii_digit() && next != '.').unwrap_or(rest.len());
-        let (digits, behind) = rest.split_at(length);
-        self.rest = behind;
+        let (digits, after) = rest.split_at(length);
+        self.rest = after;
         digits.parse().map_err(|_| match rest {
             "" => "the expression ends early".to_owned(),
             _ => format!("expected a number at {rest:?}"),
@@ -125,8 +125,8 @@ impl Reader<'_> {
 
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<f64, String>) -> Result<f64, String> {
         self.depth += 1;
-        if DEEPEST < self.depth {
-            return Err("the expression nests too deep".to_owned());
+        if MAX_DEPTH < self.depth {
+            return Err("the expression is nested too deeply".to_owned());
         }
         let value = read(self);
         self.depth -= 1;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_as_in_school() {
+    fn operators_have_the_usual_precedence() {
         check("1 + 2 * 3", "7");
         check("(1 + 2) * 3", "9");
         check("2 ^ 3 ^ 2", "512");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn per_cent_and_remainder_are_told_apart() {
+    fn per_cent_and_remainder_are_distinguished() {
         check("15% * 80", "12");
         check("200 + 10%", "200.1");
         check("10 % 3", "1");
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_says_why() {
+    fn errors_say_why() {
         check("1 / 0", "division by zero");
         check("sqrt(0 - 4)", "square root of a negative number");
         check("2 +", "the expression ends early");
         check("two", "expected a number at \"two\"");
         check("1 2", "cannot read \"2\" in \"1 2\"");
-        check(&"(".repeat(100_000), "the expression nests too deep");
-        check(&"-".repeat(100_000), "the expression nests too deep");
+        check(&"(".repeat(100_000), "the expression is nested too deeply");
+        check(&"-".repeat(100_000), "the expression is nested too deeply");
         check("10 ^ 1000", "10 ^ 1000 has no finite value");
     }
 }

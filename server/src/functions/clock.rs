@@ -1,9 +1,9 @@
-//! The time, here or in a city.
+//! The current time in cities.
 
 use jiff::Zoned;
 use jiff::tz::{TimeZone, db};
 
-/// Cities whose time zone is named for another one.
+/// Cities whose time zone is named after another city.
 const OTHER_CITIES: [(&str, &str); 38] = [
     ("san francisco", "America/Los_Angeles"),
     ("seattle", "America/Los_Angeles"),
@@ -45,14 +45,14 @@ const OTHER_CITIES: [(&str, &str); 38] = [
     ("cape town", "Africa/Johannesburg"),
 ];
 
-/// The same moment on the clocks of a city.
+/// Returns the same moment in the time zone of a city.
 pub(super) fn in_city(now: &Zoned, city: &str) -> Result<Zoned, String> {
     let unknown = || format!("no city named {}", city.trim());
     let zone = time_zone(&city.trim().to_lowercase()).ok_or_else(unknown)?;
     Ok(now.with_time_zone(zone))
 }
 
-/// Zones are named for cities: `America/New_York`.
+/// Finds the time zone that is named after a city: `America/New_York`.
 fn time_zone(city: &str) -> Option<TimeZone> {
     if let Some((_, zone)) = OTHER_CITIES.iter().find(|(other, _)| *other == city) {
         return TimeZone::get(zone).ok();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn cities_are_found_by_their_zone_or_their_neighbour() {
+    fn cities_are_found_by_their_zone_or_by_the_list() {
         check("Tokyo", "Fri 21:00");
         check("new york", "Fri 07:00");
         check("Mumbai", "Fri 17:30");
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn every_neighbours_zone_exists() {
+    fn every_zone_in_the_list_exists() {
         for (city, zone) in OTHER_CITIES {
             assert!(TimeZone::get(zone).is_ok(), "{city}");
         }
     }
 
     #[test]
-    fn an_unknown_city_is_named() {
+    fn an_unknown_city_is_reported() {
         check("Atlantis", "no city named Atlantis");
         check("GMT+5", "no city named GMT+5");
     }

@@ -1,6 +1,6 @@
-//! The functions that `causerie chat` offers: clock, calculator, timers, units, notes. All run on the device.
+//! The built-in functions of `causerie chat`: clock, calculator, timers, units, notes. All run on the device.
 //!
-//! Their definitions stand in `chat/functions.json`, which the demo model is trained on as well.
+//! Their definitions are in `chat/functions.json`, which the demo model was trained on.
 
 mod calculator;
 mod clock;
@@ -8,49 +8,57 @@ mod store;
 mod timers;
 mod units;
 
+use std::fs;
 use std::path::Path;
 
 use causerie::{Arguments, SdkError, SdkFunction, SdkFunctionCall, Value, functions_from_json};
 use jiff::Zoned;
 
-use store::Store;
+use crate::failure::Failure;
+use store::ListFile;
 
 pub(crate) use timers::{Timer, Timers};
 
-/// The definitions, as the model sees them.
+/// Returns the definitions of the built-in functions.
 pub(crate) fn definitions() -> Result<Vec<SdkFunction>, SdkError> {
     functions_from_json(include_str!("../chat/functions.json"))
 }
 
-/// Runs calls.
-pub(crate) struct Functions {
+/// Reads definitions of functions (chat-completions `tools`, or bare entries) from a file.
+pub(crate) fn read_definitions(file: &Path) -> Result<Vec<SdkFunction>, Failure> {
+    let text = fs::read_to_string(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
+    functions_from_json(&text).map_err(|err| Failure(format!("{}: {err}", file.display())))
+}
+
+/// The built-in functions, with their timers and notes.
+pub(crate) struct BuiltInFunctions {
     timers: Timers,
-    notes: Store,
+    notes: ListFile,
     now: fn() -> Zoned,
 }
 
-impl Functions {
-    /// Notes and timers are kept in `folder`.
+impl BuiltInFunctions {
+    /// Stores notes and timers in `folder`.
     pub(crate) fn new(folder: &Path, now: fn() -> Zoned) -> Self {
-        let store = |name: &str| Store::new(folder.join(name));
-        Self { timers: Timers::new(store("timers.json")), notes: store("notes.json"), now }
+        let list = |name: &str| ListFile::new(folder.join(name));
+        Self { timers: Timers::new(list("timers.json")), notes: list("notes.json"), now }
     }
 
     pub(crate) fn timers(&self) -> &Timers {
         &self.timers
     }
 
-    /// The result as JSON text; what went wrong is a result too, for the model to tell.
+    /// Runs a call and returns its result as JSON. An error is a result as well, so that the model can report it.
     pub(crate) fn run(&self, call: &SdkFunctionCall) -> String {
-        let result = self.dispatch(&call.name, &Given(&call.arguments));
+        let result = self.dispatch(&call.name, &CallArguments(&call.arguments));
         Value::Object(result.unwrap_or_else(|err| Arguments::from([("error".to_owned(), err.into())]))).to_string()
     }
 
-    fn dispatch(&self, name: &str, given: &Given<'_>) -> Result<Arguments, Problem> {
+    fn dispatch(&self, name: &str, given: &CallArguments<'_>) -> Result<Arguments, CallError> {
         let now = (self.now)();
         Ok(match name {
             "get_time" => {
-                let city = given.optional_text("city")?;
+                let city = given.optional_string("city")?;
                 let there = city.map_or(Ok(now.clone()), |city| clock::in_city(&now, city))?;
                 let mut result = entries([
                     ("time", there.strftime("%H:%M").to_string().as_str().into()),
@@ -60,13 +68,13 @@ impl Functions {
                 result
             }
             "calculate" => {
-                let expression = given.text("expression")?;
+                let expression = given.string("expression")?;
                 let result = calculator::tidy(calculator::evaluate(expression)?);
                 entries([("expression", expression.into()), ("result", result)])
             }
             "set_timer" => {
-                let label = given.optional_text("label")?;
-                let timer = self.timers.set(given.number("duration")?, given.text("unit")?, label, &now)?;
+                let label = given.optional_string("label")?;
+                let timer = self.timers.set(given.number("duration")?, given.string("unit")?, label, &now)?;
                 let mut result: Arguments =
                     timer.label.iter().map(|label| ("timer".to_owned(), label.as_str().into())).collect();
                 result.extend(entries([
@@ -83,7 +91,7 @@ impl Functions {
                 entries([("timers", Value::Array(timers.iter().map(entry).collect()))])
             }
             "convert_units" => {
-                let (from, to) = (given.text("from_unit")?, given.text("to_unit")?);
+                let (from, to) = (given.string("from_unit")?, given.string("to_unit")?);
                 let value = given.number("value")?;
                 let result = units::convert(value, from, to)?;
                 entries([
@@ -94,7 +102,7 @@ impl Functions {
                 ])
             }
             "add_note" => {
-                let text = given.text("text")?;
+                let text = given.string("text")?;
                 let mut notes: Vec<String> = self.notes.load()?;
                 notes.push(text.to_owned());
                 self.notes.save(&notes)?;
@@ -110,18 +118,18 @@ impl Functions {
     }
 }
 
-/// What went wrong, in words for the model.
-struct Problem(String);
+/// Why a call failed, in words for the model.
+struct CallError(String);
 
-impl From<String> for Problem {
-    fn from(words: String) -> Self {
-        Self(words)
+impl From<String> for CallError {
+    fn from(message: String) -> Self {
+        Self(message)
     }
 }
 
-impl From<Problem> for Value {
-    fn from(problem: Problem) -> Self {
-        Self::String(problem.0)
+impl From<CallError> for Value {
+    fn from(err: CallError) -> Self {
+        Self::String(err.0)
     }
 }
 
@@ -129,24 +137,24 @@ fn entries<const N: usize>(entries: [(&str, Value); N]) -> Arguments {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// The arguments of a call, which the model may have left out or made of the wrong type.
-struct Given<'a>(&'a Arguments);
+/// The arguments of a call. The model may have omitted some or given them a wrong type.
+struct CallArguments<'a>(&'a Arguments);
 
-impl Given<'_> {
-    fn text(&self, name: &str) -> Result<&str, Problem> {
-        Ok(self.optional_text(name)?.ok_or_else(|| format!("{name} is missing"))?)
+impl CallArguments<'_> {
+    fn string(&self, name: &str) -> Result<&str, CallError> {
+        Ok(self.optional_string(name)?.ok_or_else(|| format!("{name} is missing"))?)
     }
 
-    fn optional_text(&self, name: &str) -> Result<Option<&str>, Problem> {
+    fn optional_string(&self, name: &str) -> Result<Option<&str>, CallError> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => Ok(Some(value.as_str().ok_or_else(|| format!("{name} is no text"))?)),
+            Some(value) => Ok(Some(value.as_str().ok_or_else(|| format!("{name} must be a string"))?)),
         }
     }
 
-    fn number(&self, name: &str) -> Result<f64, Problem> {
+    fn number(&self, name: &str) -> Result<f64, CallError> {
         let value = self.0.get(name).ok_or_else(|| format!("{name} is missing"))?;
-        Ok(value.as_f64().ok_or_else(|| format!("{name} is no number"))?)
+        Ok(value.as_f64().ok_or_else(|| format!("{name} must be a number"))?)
     }
 }
 
@@ -176,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_definition_has_an_implementation() {
-        let functions = Functions::new(&folder("all"), noon);
+        let functions = BuiltInFunctions::new(&folder("all"), noon);
         for function in definitions().unwrap() {
             let result = functions.run(&call(&function.name, serde_json::json!({})));
             assert!(!result.contains("no function named"), "{result}");
@@ -185,7 +193,7 @@ mod tests {
 
     #[test]
     fn results_are_what_the_demo_model_was_trained_on() {
-        let functions = Functions::new(&folder("results"), noon);
+        let functions = BuiltInFunctions::new(&folder("results"), noon);
         for (name, arguments, expect) in [
             ("get_time", serde_json::json!({}), r#"{"time": "12:00", "date": "Friday, 20 November 2026"}"#),
             (
@@ -218,22 +226,22 @@ mod tests {
     }
 
     #[test]
-    fn bad_arguments_are_told_not_fatal() {
-        let functions = Functions::new(&folder("bad"), noon);
+    fn bad_arguments_are_reported_as_results() {
+        let functions = BuiltInFunctions::new(&folder("bad"), noon);
         for (name, arguments, expect) in [
             ("set_timer", serde_json::json!({"unit": "minutes"}), "duration is missing"),
-            ("set_timer", serde_json::json!({"duration": "x", "unit": "minutes"}), "duration is no number"),
+            ("set_timer", serde_json::json!({"duration": "x", "unit": "minutes"}), "duration must be a number"),
             (
                 "set_timer",
                 serde_json::json!({"duration": 1e300, "unit": "hours"}),
-                "a timer takes more than nothing and at most 31 days",
+                "the duration must be more than 0 and at most 31 days",
             ),
             (
                 "set_timer",
                 serde_json::json!({"duration": -1, "unit": "hours"}),
-                "a timer takes more than nothing and at most 31 days",
+                "the duration must be more than 0 and at most 31 days",
             ),
-            ("add_note", serde_json::json!({"text": 3}), "text is no text"),
+            ("add_note", serde_json::json!({"text": 3}), "text must be a string"),
             ("get_time", serde_json::json!({"city": "Atlantis"}), "no city named Atlantis"),
             ("fly", serde_json::json!({}), "no function named fly"),
         ] {
@@ -244,9 +252,11 @@ mod tests {
     #[test]
     fn a_timer_counts_down_and_rings_once() {
         let folder = folder("ring");
-        Functions::new(&folder, noon).run(&call("set_timer", serde_json::json!({"duration": 5, "unit": "minutes"})));
-        Functions::new(&folder, noon).run(&call("set_timer", serde_json::json!({"duration": 2, "unit": "hours"})));
-        let later = Functions::new(&folder, five_past);
+        BuiltInFunctions::new(&folder, noon)
+            .run(&call("set_timer", serde_json::json!({"duration": 5, "unit": "minutes"})));
+        BuiltInFunctions::new(&folder, noon)
+            .run(&call("set_timer", serde_json::json!({"duration": 2, "unit": "hours"})));
+        let later = BuiltInFunctions::new(&folder, five_past);
         let left = later.run(&call("list_timers", serde_json::json!({})));
         assert_eq!(left, r#"{"timers": [{"timer": "2 hours", "left": "1 hour 54 minutes 50 seconds"}]}"#);
         let due: Vec<String> =

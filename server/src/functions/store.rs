@@ -1,23 +1,24 @@
-//! Small lists in JSON files of the user's data folder.
+//! Lists in JSON files of the user's data folder.
 
 use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tempfile::NamedTempFile;
 
-/// A list kept in a file.
-pub(super) struct Store {
+/// A list in a JSON file.
+pub(super) struct ListFile {
     path: PathBuf,
 }
 
-impl Store {
+impl ListFile {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// The list; empty before the first is saved. Read anew each time, since another chat may have changed it.
+    /// Reads the list, which is empty if there is no file yet. It is not cached, since another chat may change it.
     pub(super) fn load<T: DeserializeOwned>(&self) -> Result<Vec<T>, String> {
         let failed = |err: &dyn std::fmt::Display| format!("cannot read {}: {err}", self.path.display());
         match fs::read_to_string(&self.path) {
@@ -27,15 +28,15 @@ impl Store {
         }
     }
 
-    /// Replaces the list, whole or not at all.
+    /// Replaces the whole list atomically.
     pub(super) fn save<T: Serialize>(&self, list: &[T]) -> Result<(), String> {
         let write = || -> io::Result<()> {
-            if let Some(folder) = self.path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            let unfinished = self.path.with_extension(format!("{}.tmp", std::process::id()));
-            fs::write(&unfinished, serde_json::to_vec_pretty(list)?)?;
-            fs::rename(unfinished, &self.path)
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(folder)?;
+            let mut file = NamedTempFile::new_in(folder)?;
+            file.write_all(&serde_json::to_vec_pretty(list)?)?;
+            file.persist(&self.path)?;
+            Ok(())
         };
         write().map_err(|err| format!("cannot write {}: {err}", self.path.display()))
     }

@@ -1,24 +1,24 @@
-//! Converts between units, under the names and short forms that people use.
+//! Converts between units, by the names and abbreviations that people use.
 
 use causerie::Value;
 
-use super::calculator::tidy;
+use crate::functions::calculator::tidy;
 
-/// Units of one kind. A value times its factor, plus the offset, is the value in the kind's first unit.
-struct Unit {
+/// A unit of some kind. A value times `factor`, plus `offset`, is the value in the kind's first unit.
+struct MeasurementUnit {
     kind: &'static str,
     factor: f64,
     offset: f64,
-    /// Singular names and short forms; plurals in -s and -es are understood.
+    /// Singular names and abbreviations; plurals in -s and -es are understood.
     names: &'static [&'static str],
 }
 
-const fn unit(kind: &'static str, factor: f64, names: &'static [&'static str]) -> Unit {
-    Unit { kind, factor, offset: 0.0, names }
+const fn unit(kind: &'static str, factor: f64, names: &'static [&'static str]) -> MeasurementUnit {
+    MeasurementUnit { kind, factor, offset: 0.0, names }
 }
 
-/// Factors are exact by definition: international yard and pound, US liquid measures.
-const UNITS: [Unit; 48] = [
+/// All units. Factors are exact by definition: international yard and pound, US liquid measures.
+const UNITS: [MeasurementUnit; 48] = [
     unit("length", 1.0, &["metre", "meter", "m"]),
     unit("length", 1000.0, &["kilometre", "kilometer", "km"]),
     unit("length", 0.01, &["centimetre", "centimeter", "cm"]),
@@ -47,13 +47,13 @@ const UNITS: [Unit; 48] = [
     unit("volume", 0.004_928_921_593_75, &["teaspoon", "tsp"]),
     unit("volume", 0.029_573_529_562_5, &["fluid ounce", "fl oz"]),
     unit("temperature", 1.0, &["degree celsius", "celsius", "°c", "c"]),
-    Unit {
+    MeasurementUnit {
         kind: "temperature",
         factor: 5.0 / 9.0,
         offset: -160.0 / 9.0,
         names: &["degree fahrenheit", "fahrenheit", "°f", "f"],
     },
-    Unit { kind: "temperature", factor: 1.0, offset: -273.15, names: &["kelvin", "k"] },
+    MeasurementUnit { kind: "temperature", factor: 1.0, offset: -273.15, names: &["kelvin", "k"] },
     unit("speed", 1.0, &["metre per second", "meter per second", "m/s"]),
     unit("speed", 1.0 / 3.6, &["kilometre per hour", "kilometer per hour", "km/h", "kmh", "kph"]),
     unit("speed", 0.447_04, &["mile per hour", "mph"]),
@@ -74,7 +74,7 @@ const UNITS: [Unit; 48] = [
     unit("data", 1e6, &["terabyte", "tb"]),
 ];
 
-/// The value in another unit, rounded to what people read: two decimal places, or three digits of small numbers.
+/// Converts a value and rounds it for people: two decimal places, or three significant digits for small numbers.
 pub(super) fn convert(value: f64, from: &str, to: &str) -> Result<Value, String> {
     let (from_unit, to_unit) = (find(from)?, find(to)?);
     if from_unit.kind != to_unit.kind {
@@ -90,13 +90,13 @@ pub(super) fn convert(value: f64, from: &str, to: &str) -> Result<Value, String>
     Ok(tidy(if rounded.is_finite() { rounded } else { result }))
 }
 
-fn find(name: &str) -> Result<&'static Unit, String> {
+fn find(name: &str) -> Result<&'static MeasurementUnit, String> {
     let wanted = name.trim().to_lowercase();
     // "miles per hour" and "degrees celsius" carry the plural on their first word.
     let first_singular = wanted.split_once(' ').map(|(first, rest)| format!("{} {rest}", first.trim_end_matches('s')));
     let spellings =
         [Some(wanted.as_str()), wanted.strip_suffix("es"), wanted.strip_suffix('s'), first_singular.as_deref()];
-    let is_known = |unit: &&Unit| spellings.iter().flatten().any(|spelling| unit.names.contains(spelling));
+    let is_known = |unit: &&MeasurementUnit| spellings.iter().flatten().any(|spelling| unit.names.contains(spelling));
     UNITS.iter().find(is_known).ok_or_else(|| format!("no unit named {}", name.trim()))
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_known_by_name_plural_and_short_form() {
+    fn units_are_found_by_name_plural_and_abbreviation() {
         check(26.0, "miles", "kilometres", "41.84");
         check(26.0, "mi", "KM", "41.84");
         check(12.0, "inches", "ft", "1");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_converted_says_why() {
+    fn errors_say_why() {
         check(1.0, "miles", "kilos", "miles is a unit of length, and kilos of mass");
         check(1.0, "parsecs", "km", "no unit named parsecs");
         check(f64::MAX, "km", "mm", &format!("{} km has no finite value in mm", f64::MAX));

@@ -1,4 +1,4 @@
-//! `causerie inspect calls`: what the parsers make of replies, a JSON line each.
+//! `causerie inspect calls`: parses replies, one JSON line each.
 
 use std::io::BufRead;
 
@@ -7,37 +7,37 @@ use causerie::{
 };
 use serde::Deserialize;
 
-use super::object;
-use crate::Failure;
 use crate::arguments::InspectCalls;
+use crate::failure::Failure;
+use crate::inspect::json::object;
 
-/// A reply, as one text or as the pieces in which it came.
+/// A reply as one text, or as the pieces that a model generates.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Reply {
+enum RawReply {
     Text(String),
-    Pieces(Vec<PieceOf>),
+    Pieces(Vec<RawPiece>),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum PieceOf {
+enum RawPiece {
     Text(String),
     Control(String),
 }
 
 pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
-        let reply: Reply = serde_json::from_str(&line?).map_err(|err| {
+        let reply: RawReply = serde_json::from_str(&line?).map_err(|err| {
             let forms = r#"{"text": …} or {"pieces": [{"control": …}, {"text": …}]}"#;
-            Failure(format!("line {}: expected {forms}: {err}", i + 1))
+            Failure(format!("line {} must be {forms}: {err}", i + 1))
         })?;
         let mut events = Vec::new();
         let mut parser = ReplyParser::new(Some(arguments.format.parser()));
         let mut emit = |parsed| join(&mut events, parsed);
         match &reply {
-            Reply::Text(text) => pieces(text, |piece| parser.push(piece, &mut emit)),
-            Reply::Pieces(given) => given.iter().for_each(|piece| parser.push(piece.borrowed(), &mut emit)),
+            RawReply::Text(text) => pieces(text, |piece| parser.push(piece, &mut emit)),
+            RawReply::Pieces(given) => given.iter().for_each(|piece| parser.push(piece.borrowed(), &mut emit)),
         }
         parser.finish(ReplyEnd::Ended, &mut emit);
         anstream::println!("{}", Value::Array(events.iter().map(event).collect()));
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &InspectCalls) -> Result<(), Failure> {
     Ok(())
 }
 
-impl PieceOf {
+impl RawPiece {
     fn borrowed(&self) -> Piece<'_> {
         match self {
             Self::Text(text) => Piece::Text(text),
@@ -54,7 +54,7 @@ impl PieceOf {
     }
 }
 
-/// Text with the spelled-out markers of Python calls as the control tokens that they stand for.
+/// Splits text at the markers of Python calls, which become control tokens.
 fn pieces<'a>(mut text: &'a str, mut push: impl FnMut(Piece<'a>)) {
     let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
     while let Some((at, marker)) = [start, end].iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
@@ -65,7 +65,7 @@ fn pieces<'a>(mut text: &'a str, mut push: impl FnMut(Piece<'a>)) {
     push(Piece::Text(text));
 }
 
-/// Adds an event; neighbouring texts are one.
+/// Adds an event; consecutive texts are joined.
 fn join(events: &mut Vec<Parsed>, parsed: Parsed) {
     match (events.last_mut(), parsed) {
         (Some(Parsed::Text(before)), Parsed::Text(text)) => before.push_str(&text),

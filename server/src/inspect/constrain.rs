@@ -1,17 +1,18 @@
-//! `causerie inspect grammar` and `causerie inspect constrain`: what calls are held to, and which would pass.
+//! `causerie inspect grammar` prints the grammar that constrains calls; `causerie inspect constrain` checks calls with it.
 
 use std::io::BufRead;
 
 use causerie::{CallGrammar, Value};
 use serde::Deserialize;
 
-use super::{object, read_functions};
-use crate::Failure;
 use crate::arguments::{CallFormat, InspectGrammar};
+use crate::failure::Failure;
+use crate::functions::read_definitions;
+use crate::inspect::json::object;
 
-/// Text of calls, with the markers around them or without.
+/// Calls as a model writes them, with or without the markers around them.
 #[derive(Deserialize)]
-struct Candidate {
+struct RawCalls {
     text: String,
 }
 
@@ -23,9 +24,9 @@ pub(super) fn show_grammar(arguments: &InspectGrammar) -> Result<(), Failure> {
 pub(super) fn check_calls(arguments: &InspectGrammar) -> Result<(), Failure> {
     let grammar = grammar(arguments)?;
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
-        let candidate: Candidate = serde_json::from_str(&line?)
-            .map_err(|err| Failure(format!("line {}: expected {{\"text\": …}}: {err}", i + 1)))?;
-        let block = block(arguments.format, &candidate.text);
+        let calls: RawCalls = serde_json::from_str(&line?)
+            .map_err(|err| Failure(format!("line {} must be {{\"text\": …}}: {err}", i + 1)))?;
+        let block = block(arguments.format, &calls.text);
         let result = match grammar.check(block) {
             Ok(()) => object([("accepted", true.into())]),
             Err(refusal) => {
@@ -45,13 +46,13 @@ pub(super) fn check_calls(arguments: &InspectGrammar) -> Result<(), Failure> {
 }
 
 fn grammar(arguments: &InspectGrammar) -> Result<CallGrammar, Failure> {
-    let functions = read_functions(&arguments.functions)?;
+    let functions = read_definitions(&arguments.functions)?;
     Ok(CallGrammar::new(arguments.format.parser(), &functions, !arguments.single)?)
 }
 
-/// What stands between the markers.
+/// Returns the text between the markers.
 fn block(format: CallFormat, text: &str) -> &str {
     let (start, end) = format.parser().markers();
-    let behind = text.strip_prefix(start).unwrap_or(text);
-    behind.strip_suffix(end).unwrap_or(behind)
+    let text = text.strip_prefix(start).unwrap_or(text);
+    text.strip_suffix(end).unwrap_or(text)
 }

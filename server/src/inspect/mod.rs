@@ -1,4 +1,6 @@
-//! `causerie inspect`: what the engine sees.
+//! `causerie inspect`: shows what the engine sees.
+
+mod json;
 
 mod calls;
 mod constrain;
@@ -6,36 +8,36 @@ mod model;
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
 
-use causerie::{
-    ChatMessage, Role, SdkFunction, Value, function_schema, functions_from_json, functions_to_json, messages_from_json,
-};
+use causerie::{ChatMessage, Role, Value, function_schema, functions_to_json, messages_from_json};
 
-use crate::arguments::{Inspect, InspectPrompt, InspectSchema, InspectTokens};
-use crate::{Failure, model as models};
+use crate::arguments::{InspectCommand, InspectPrompt, InspectSchema, InspectTokens};
+use crate::failure::Failure;
+use crate::functions::read_definitions;
+use crate::model as models;
+use json::object;
 
-pub(crate) use model::size;
-
-pub(crate) fn run(what: &Inspect) -> Result<(), Failure> {
-    match what {
-        Inspect::Calls(calls) => calls::run(calls),
-        Inspect::Constrain(grammar) => constrain::check_calls(grammar),
-        Inspect::Grammar(grammar) => constrain::show_grammar(grammar),
-        Inspect::Model(model) => model::run(model),
-        Inspect::Prompt(prompt) => show_prompt(prompt),
-        Inspect::Schema(schema) => show_schema(schema),
-        Inspect::Tokens(tokens) => show_tokens(tokens),
+pub(crate) fn run(command: &InspectCommand) -> Result<(), Failure> {
+    match command {
+        InspectCommand::Calls(calls) => calls::run(calls),
+        InspectCommand::Constrain(grammar) => constrain::check_calls(grammar),
+        InspectCommand::Grammar(grammar) => constrain::show_grammar(grammar),
+        InspectCommand::Model(model) => model::run(model),
+        InspectCommand::Prompt(prompt) => show_prompt(prompt),
+        InspectCommand::Schema(schema) => show_schema(schema),
+        InspectCommand::Tokens(tokens) => show_tokens(tokens),
     }
 }
 
 fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
-    let mut messages = messages_from_json(&read(&arguments.messages)?)?;
+    let file = &arguments.messages;
+    let text = fs::read_to_string(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
+    let mut messages = messages_from_json(&text)?;
     if let Some(file) = &arguments.functions {
         if messages.first().is_none_or(|message| message.role != Role::System) {
             messages.insert(0, ChatMessage::with_functions(Vec::new()));
         }
-        messages[0].functions = read_functions(file)?;
+        messages[0].functions = read_definitions(file)?;
     }
     let prompt = models::load(arguments.model.name.as_deref(), None)?.render_prompt(&messages, true)?;
     if arguments.json {
@@ -47,7 +49,7 @@ fn show_prompt(arguments: &InspectPrompt) -> Result<(), Failure> {
 }
 
 fn show_schema(arguments: &InspectSchema) -> Result<(), Failure> {
-    let functions = read_functions(&arguments.functions)?;
+    let functions = read_definitions(&arguments.functions)?;
     if arguments.json {
         anstream::println!("{}", functions_to_json(&functions));
         return Ok(());
@@ -71,16 +73,4 @@ fn show_tokens(arguments: &InspectTokens) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-pub(crate) fn read_functions(file: &Path) -> Result<Vec<SdkFunction>, Failure> {
-    functions_from_json(&read(file)?).map_err(|err| Failure(format!("{}: {err}", file.display())))
-}
-
-fn read(file: &Path) -> Result<String, Failure> {
-    fs::read_to_string(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))
-}
-
-fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }

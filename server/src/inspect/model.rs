@@ -1,4 +1,4 @@
-//! `causerie inspect model`: what a model is and what it takes in memory, from the headers of its files.
+//! `causerie inspect model`: describes a model and its memory use from the headers of its files.
 
 use std::fmt::Display;
 
@@ -6,7 +6,8 @@ use causerie::{LoadOptions, MemoryEstimate, ModelInfo};
 use serde_json::json;
 
 use crate::arguments::InspectModel;
-use crate::{Failure, model};
+use crate::failure::Failure;
+use crate::{byte_size, model};
 
 pub(super) fn run(arguments: &InspectModel) -> Result<(), Failure> {
     let info = model::info(arguments.model.as_deref())?;
@@ -65,7 +66,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
 fn print(info: &ModelInfo, memory: &MemoryEstimate) {
     let line = |what: &str, value: &dyn Display| anstream::println!("{what:<14} {value}");
     if let Some(name) = &info.name {
-        // A name from a file may hold what a terminal would obey.
+        // A name from a file may contain escape sequences of terminals.
         line("name", &name.escape_debug());
     }
     line("architecture", &info.architecture);
@@ -74,12 +75,12 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
     line("layers", &format!("{} ({kinds})", info.n_layers));
     line("hidden size", &info.hidden_size);
     line("feed-forward", &info.feed_forward_size);
-    line("heads", &format!("{} of {}, {} of keys and values", info.n_heads, info.head_size, info.n_key_heads));
+    line("heads", &format!("{} of size {}, {} for keys and values", info.n_heads, info.head_size, info.n_key_heads));
     if let Some(window) = info.sliding_window {
         line("window", &format!("{window} tokens"));
     }
     if 0 < info.n_experts {
-        line("experts", &format!("{}, {} for each token", info.n_experts, info.n_experts_used));
+        line("experts", &format!("{}, {} per token", info.n_experts, info.n_experts_used));
     }
     line("context", &format!("{} tokens", info.context_size));
     line("vocabulary", &format!("{} tokens", info.n_vocabulary));
@@ -89,20 +90,20 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
         line("tokenizer", &tokenizer.escape_debug());
     }
     let template = match (info.has_chat_template, info.supports_function_calling) {
-        (false, _) => "none: it completes prompts, but holds no conversations",
-        (true, true) => "offers functions",
-        (true, false) => "offers no functions",
+        (false, _) => "none: the model completes prompts, but supports no conversations",
+        (true, true) => "supports functions",
+        (true, false) => "does not support functions",
     };
-    let reasoning = if info.supports_reasoning { ", knows reasoning" } else { "" };
+    let reasoning = if info.supports_reasoning { ", supports reasoning" } else { "" };
     line("chat template", &format!("{template}{reasoning}"));
-    line("memory", &format!("{} with {} tokens of context:", size(memory.total()), memory.context_size));
+    line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size));
     for (what, n_bytes) in [
         ("weights", memory.weights),
         ("keys and values", memory.key_values),
         ("convolutions", memory.convolutions),
         ("working", memory.working),
     ] {
-        line("", &format!("{what} {}", size(n_bytes)));
+        line("", &format!("{what} {}", byte_size::format(n_bytes)));
     }
     for problem in &info.problems {
         line("problem", problem);
@@ -114,14 +115,5 @@ fn count(number: u64) -> String {
         0..1_000_000 => number.to_string(),
         1_000_000..1_000_000_000 => format!("{:.1} million", number as f64 / 1e6),
         _ => format!("{:.2} billion", number as f64 / 1e9),
-    }
-}
-
-/// Bytes as a person reads them.
-pub(crate) fn size(n_bytes: u64) -> String {
-    match n_bytes {
-        0..0x10_0000 => format!("{:.1} KiB", n_bytes as f64 / 1024.0),
-        0x10_0000..0x4000_0000 => format!("{:.1} MiB", n_bytes as f64 / 1048576.0),
-        _ => format!("{:.2} GiB", n_bytes as f64 / 1073741824.0),
     }
 }

@@ -1,9 +1,6 @@
-//! `causerie serve`: a model behind an address, until Ctrl-C. `causerie run` is the same with an address and a
-//! key that are made for the occasion, in this process (`once`) or in a container (`container`).
+//! `causerie serve`: serves a model over HTTP until Ctrl-C.
 
-mod container;
-mod once;
-mod signals;
+pub(crate) mod signals;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -18,20 +15,20 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;
 
-use crate::arguments::{Limits, Serve};
-use crate::{Failure, keys, model};
+use crate::arguments::{ServeArguments, ServerLimits};
+use crate::failure::Failure;
+use crate::folder::key_file;
+use crate::model;
 
-pub(crate) use once::run as run_once;
-
-/// Requests are waited for, not computed, here: the engine has a thread of its own.
+/// Few threads suffice: they only wait for requests, and the engine computes on a thread of its own.
 const THREADS: usize = 2;
 
-pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let hosted = hosted(arguments)?;
     let host = arguments.host.as_deref().unwrap_or(if hosted.is_some() { "0.0.0.0" } else { "127.0.0.1" });
     let port = match arguments.port {
         Some(port) => port,
-        None => usual_port(hosted.is_some())?,
+        None => default_port(hosted.is_some())?,
     };
     let base_path = hosted.as_ref().map_or_else(String::new, |hosted| hosted.base_path.to_string());
     let name = arguments.model.name.as_deref();
@@ -45,7 +42,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     })
 }
 
-fn settings(limits: &Limits) -> Settings {
+pub(crate) fn settings(limits: &ServerLimits) -> Settings {
     Settings {
         slots: limits.slots,
         queue: limits.queue,
@@ -58,8 +55,8 @@ fn settings(limits: &Limits) -> Settings {
     }
 }
 
-/// Serves until it is told to end. `announce` tells the address, once the model is there.
-fn start(
+/// Serves until a signal stops the server. `announce` gets the address once the model is loaded.
+pub(crate) fn start(
     listen: (&str, u16),
     (model, options): (Option<&str>, LoadOptions),
     model_id: &str,
@@ -68,7 +65,7 @@ fn start(
 ) -> Result<(), Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let served = runtime.block_on(async {
-        // First of all: an address that is taken is told at once, not after the model was loaded.
+        // Before the model is loaded, so that an address in use is reported at once.
         let listener = TcpListener::bind(listen)
             .await
             .map_err(|err| Failure(format!("cannot listen on {} port {}: {err}", listen.0, listen.1)))?;
@@ -83,13 +80,13 @@ fn start(
         };
         server.run(model, stop).await
     });
-    // Tasks that are left must not hold up the end.
+    // Remaining tasks must not delay the end.
     runtime.shutdown_timeout(Duration::ZERO);
     served
 }
 
-/// Loads beside the server, which tells meanwhile that it lives. What is hosted is ready only once it has read a token
-/// and written one: the weights are in memory then.
+/// Loads the model on another thread, while the server already answers liveness probes. The hosted form is ready only
+/// after it has generated one token, because the weights are in memory then.
 async fn load(name: Option<String>, options: LoadOptions, is_hosted: bool) -> Result<ModelRunner, Failure> {
     let loaded = spawn_blocking(move || {
         let runner = model::load_with(name.as_deref(), options)?;
@@ -102,27 +99,27 @@ async fn load(name: Option<String>, options: LoadOptions, is_hosted: bool) -> Re
     loaded.await.unwrap_or_else(|err| std::panic::resume_unwind(err.into_panic()))
 }
 
-/// What the options of the hosted form say, if there are any.
-fn hosted(arguments: &Serve) -> Result<Option<Hosted>, Failure> {
+/// Reads the options of the hosted form; `None` without a base path.
+fn hosted(arguments: &ServeArguments) -> Result<Option<Hosted>, Failure> {
     let Some(base_path) = arguments.base_path.clone() else { return Ok(None) };
     let auth = arguments.auth.map_or(Auth::Private, Auth::from);
     let keys = match auth {
         Auth::Public => KeyRing::default(),
-        Auth::Private | Auth::Shared => KeyRing::watch(keys::path(arguments.keys.as_deref()))?,
+        Auth::Private | Auth::Shared => KeyRing::watch(key_file(arguments.keys.as_deref()))?,
     };
     Ok(Some(Hosted { base_path, auth, keys: Arc::new(keys), open_metrics: arguments.open_metrics }))
 }
 
-/// 8080, or what a platform that starts containers says in `PORT`.
-fn usual_port(is_hosted: bool) -> Result<u16, Failure> {
+/// Returns 8080, or the port in `PORT`, which container platforms set.
+fn default_port(is_hosted: bool) -> Result<u16, Failure> {
     match std::env::var("PORT") {
-        Ok(port) if is_hosted => port.parse().map_err(|_| Failure(format!("PORT is {port}, expected a port"))),
+        Ok(port) if is_hosted => port.parse().map_err(|_| Failure(format!("PORT must be a port number, found {port}"))),
         _ => Ok(8080),
     }
 }
 
-/// What clients call the model: its name in the cache, or of its file or folder, but never a path.
-fn model_id(name: Option<&str>) -> String {
+/// Returns the model id for clients: the name in the cache, or of the file or folder, but never a path.
+pub(crate) fn model_id(name: Option<&str>) -> String {
     let Some(name) = name else { return "causerie/demo".to_owned() };
     if !Path::new(name).exists() {
         return name.to_owned();

@@ -1,39 +1,39 @@
-//! Ctrl-C, and being told to end.
+//! Signals that stop a server: Ctrl-C and SIGTERM.
 
 use std::future::Future;
 use std::process::exit;
 
 use anstream::eprintln;
 
-use crate::Failure;
+use crate::failure::Failure;
 
-/// Ready at the first Ctrl-C, or when the process is told to end; at the second, it ends at once.
-pub(super) fn signals() -> Result<impl Future<Output = ()>, Failure> {
-    let mut told = Told::listen()?;
+/// Resolves at the first Ctrl-C or SIGTERM; a second signal ends the process at once.
+pub(crate) fn signals() -> Result<impl Future<Output = ()>, Failure> {
+    let mut signals = StopSignals::listen()?;
     Ok(async move {
-        told.again().await;
-        eprintln!("causerie: replies under way may finish; once more to end at once");
+        signals.next().await;
+        eprintln!("causerie: waiting for running replies to finish; press Ctrl-C again to exit at once");
         tokio::spawn(async move {
-            told.again().await;
+            signals.next().await;
             exit(130);
         });
     })
 }
 
 #[cfg(unix)]
-struct Told {
+struct StopSignals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Told {
+impl StopSignals {
     fn listen() -> Result<Self, Failure> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    async fn again(&mut self) {
+    async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -42,16 +42,16 @@ impl Told {
 }
 
 #[cfg(not(unix))]
-struct Told;
+struct StopSignals;
 
 #[cfg(not(unix))]
-impl Told {
+impl StopSignals {
     fn listen() -> Result<Self, Failure> {
         Ok(Self)
     }
 
-    async fn again(&mut self) {
-        // An error: there is no console, and nobody to press Ctrl-C.
+    async fn next(&mut self) {
+        // An error means that there is no console, so Ctrl-C cannot be pressed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,5 +1,5 @@
-//! `causerie deploy` and `causerie apps`: the artefacts as they are written, and what is asked of the builder and of
-//! kubectl, for which scripts stand in.
+//! `causerie deploy` and `causerie apps`: the artefacts that are written, and the calls of the builder and of kubectl, which
+//! scripts replace.
 
 #![cfg(unix)]
 
@@ -18,10 +18,10 @@ const KEYS: &str = r#"[
     {"id": "d1", "hash": "HASH", "owner": "default", "created": "2026-01-02T03:04:05Z"}
 ]"#;
 
-/// A folder with keys, a program of 64 bytes, and stand-ins for the tools.
-struct Place(PathBuf);
+/// A folder with keys, a tiny program, and scripts that replace the tools.
+struct DeployFolder(PathBuf);
 
-impl Place {
+impl DeployFolder {
     fn new(test: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("causerie-deploy-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -31,11 +31,11 @@ impl Place {
         Self(folder)
     }
 
-    /// A tool that notes what it was asked, and then does this.
+    /// Adds a tool that records its arguments, and then runs this script.
     fn tool(self, name: &str, script: &str) -> Self {
         let path = self.0.join("bin").join(name);
-        let noted = self.0.join("asked");
-        fs::write(&path, format!("#!/bin/sh\necho \"{name} $*\" >>{}\n{script}\n", noted.display())).unwrap();
+        let record = self.0.join("calls");
+        fs::write(&path, format!("#!/bin/sh\necho \"{name} $*\" >>{}\n{script}\n", record.display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         self
     }
@@ -46,14 +46,14 @@ impl Place {
         command.output().unwrap()
     }
 
-    /// What the tools were asked, a line each, with the folder's own path left out.
-    fn asked(&self) -> Vec<String> {
-        let asked = fs::read_to_string(self.0.join("asked")).unwrap_or_default();
-        asked.lines().map(|line| line.replace(&format!("{}/", self.0.display()), "")).collect()
+    /// Returns the recorded calls of the tools, without the path of this folder.
+    fn calls(&self) -> Vec<String> {
+        let calls = fs::read_to_string(self.0.join("calls")).unwrap_or_default();
+        calls.lines().map(|line| line.replace(&format!("{}/", self.0.display()), "")).collect()
     }
 }
 
-/// The head of a program of Linux that has one segment, of this kind.
+/// Returns the header of a Linux program with one segment of this type.
 fn program(kind: u8) -> Vec<u8> {
     let mut head = b"\x7fELF\x02\x01".to_vec();
     head.resize(64 + 56, 0);
@@ -66,7 +66,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 #[track_caller]
-fn done(output: Output) -> String {
+fn succeeded(output: Output) -> String {
     let (out, err) = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{out}{err}");
     out
@@ -74,11 +74,11 @@ fn done(output: Output) -> String {
 
 #[track_caller]
 fn check_failure(output: &Output, expect: &str) {
-    let told = text(output.stderr.clone());
-    assert!(!output.status.success() && told.contains(expect), "{told}");
+    let message = text(output.stderr.clone());
+    assert!(!output.status.success() && message.contains(expect), "{message}");
 }
 
-/// Compares with the file of that name, or writes it anew.
+/// Compares with the golden file of that name, or rewrites it.
 #[track_caller]
 fn check_golden(name: &str, written: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/golden").join(name);
@@ -86,15 +86,15 @@ fn check_golden(name: &str, written: &str) {
         fs::write(&path, written).unwrap();
     }
     let golden = fs::read_to_string(&path).unwrap();
-    assert_eq!(written, golden, "{name} has changed; UPDATE_ARTEFACTS=1 writes it anew");
+    assert_eq!(written, golden, "{name} has changed; UPDATE_ARTEFACTS=1 rewrites it");
 }
 
 #[test]
-fn the_artefacts_are_those_of_the_golden_files() {
-    let place = Place::new("golden");
-    fs::create_dir(place.0.join("tiny")).unwrap();
+fn the_artefacts_match_the_golden_files() {
+    let folder = DeployFolder::new("golden");
+    fs::create_dir(folder.0.join("tiny")).unwrap();
     for file in ["model.safetensors", "config.json"] {
-        fs::write(place.0.join("tiny").join(file), file).unwrap();
+        fs::write(folder.0.join("tiny").join(file), file).unwrap();
     }
     let deploy = ["deploy", "--app-name", "notes", "--dry-run", "--out", "out"];
     let program = ["--binary", "program", "--registry", "registry.example.org/team"];
@@ -165,24 +165,24 @@ fn the_artefacts_are_those_of_the_golden_files() {
             .concat(),
         ),
     ] {
-        let printed = done(place.run(&[&deploy[..], &arguments].concat()));
-        let written = fs::read_to_string(place.0.join("out/manifests.yaml")).unwrap();
+        let printed = succeeded(folder.run(&[&deploy[..], &arguments].concat()));
+        let written = fs::read_to_string(folder.0.join("out/manifests.yaml")).unwrap();
         assert_eq!(printed, format!("{written}\n"));
         check_golden(name, &written);
         if arguments.contains(&"--binary") {
-            let containerfile = fs::read_to_string(place.0.join("out/Containerfile")).unwrap();
+            let containerfile = fs::read_to_string(folder.0.join("out/Containerfile")).unwrap();
             check_golden(&name.replace("yaml", "Containerfile"), &containerfile);
         }
     }
-    assert!(place.asked().is_empty(), "nothing was built or applied");
+    assert!(folder.calls().is_empty(), "nothing was built or applied");
 }
 
 #[test]
-fn what_the_help_shows_can_be_done() {
-    let place = Place::new("help").tool("buildah", "").tool("kubectl", "");
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo.gguf"), place.0.join("LFM2-1.2B-Q4_K_M.gguf"))
+fn the_examples_of_the_help_work() {
+    let folder = DeployFolder::new("help").tool("buildah", "").tool("kubectl", "");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/demo.gguf"), folder.0.join("LFM2-1.2B-Q4_K_M.gguf"))
         .unwrap();
-    let help = done(place.run(&["deploy", "--help"]));
+    let help = succeeded(folder.run(&["deploy", "--help"]));
     let (_, examples) = help.split_once("\nExamples:\n").unwrap();
     let (examples, _) = examples.split_once("\n\n").unwrap();
     let examples = examples.replace("\\\n", "").replace("\"$(scripts/static)\"", "program");
@@ -190,16 +190,16 @@ fn what_the_help_shows_can_be_done() {
     for example in examples.lines() {
         let words: Vec<&str> = example.split_whitespace().collect();
         assert_eq!(words[0], "causerie");
-        done(place.run(&words[1..]));
+        succeeded(folder.run(&words[1..]));
     }
 }
 
 #[test]
-fn a_pod_is_told_its_context_and_has_memory_for_it() {
-    let place = Place::new("context");
+fn a_pod_gets_its_context_size_and_memory_for_it() {
+    let folder = DeployFolder::new("context");
     let deploy = ["deploy", "--app-name", "notes", "--dry-run", "--binary", "program", "--slots", "64"];
     let deployed = |options: &[&str]| {
-        let manifests = done(place.run(&[&deploy[..], options].concat()));
+        let manifests = succeeded(folder.run(&[&deploy[..], options].concat()));
         let (_, memory) = manifests.split_once("memory: \"").unwrap();
         let mebibytes: u32 = memory.split_once("Mi\"").unwrap().0.parse().unwrap();
         (mebibytes, manifests)
@@ -209,23 +209,23 @@ fn a_pod_is_told_its_context_and_has_memory_for_it() {
     let (less, manifests) = deployed(&["--context", "256"]);
     assert!(manifests.contains(r#""--context","256""#), "{manifests}");
     assert!(less < most, "{less} {most}");
-    assert_eq!(deployed(&["--context", "1000000"]).0, most, "the model was made for no more");
+    assert_eq!(deployed(&["--context", "1000000"]).0, most, "the model's limit is lower");
 }
 
 #[test]
-fn a_deploy_builds_pushes_applies_and_tells_the_address() {
+fn a_deployment_builds_pushes_applies_and_prints_the_address() {
     let kubectl = "case \"$*\" in *jsonpath*) echo http://notes.acme.example.org;; esac";
-    let place = Place::new("whole").tool("podman", "").tool("kubectl", kubectl);
+    let folder = DeployFolder::new("whole").tool("podman", "").tool("kubectl", kubectl);
     let options =
         ["--binary", "program", "--registry", "registry.example.org/team/", "--kube-context", "test", "--out", "out"];
-    let printed = done(place.run(&[&["deploy", "--app-name", "notes", "--org", "acme"][..], &options].concat()));
+    let printed = succeeded(folder.run(&[&["deploy", "--app-name", "notes", "--org", "acme"][..], &options].concat()));
     assert_eq!(printed, "http://notes.acme.example.org/acme/notes/v1\n");
-    let manifests = fs::read_to_string(place.0.join("out/manifests.yaml")).unwrap();
+    let manifests = fs::read_to_string(folder.0.join("out/manifests.yaml")).unwrap();
     let image = manifests.lines().find_map(|line| line.trim().strip_prefix("image: ")).unwrap().trim_matches('"');
     assert!(image.starts_with("registry.example.org/team/notes:"), "{image}");
     let service = "services.serving.knative.dev";
     assert_eq!(
-        place.asked(),
+        folder.calls(),
         [
             format!("kubectl --context=test get {service} notes --namespace=acme --ignore-not-found --output=json"),
             format!("podman build --file out/Containerfile --tag {image} out/image"),
@@ -237,13 +237,13 @@ fn a_deploy_builds_pushes_applies_and_tells_the_address() {
             format!("kubectl --context=test get {service}/notes --namespace=acme --output=jsonpath={{.status.url}}"),
         ]
     );
-    assert!(!place.0.join("out/image").exists(), "the model is not kept twice");
+    assert!(!folder.0.join("out/image").exists(), "the copy of the model is removed");
 }
 
 #[test]
-fn a_deploy_on_plain_kubernetes_waits_for_its_pods() {
+fn a_deployment_on_plain_kubernetes_waits_for_its_pods() {
     let kubectl = r#"case "$*" in *json*) echo '{"spec": {"minReplicas": 2, "maxReplicas": 7}}';; esac"#;
-    let place = Place::new("plain").tool("kubectl", kubectl);
+    let folder = DeployFolder::new("plain").tool("kubectl", kubectl);
     let options = [
         "--target",
         "kubernetes",
@@ -256,12 +256,15 @@ fn a_deploy_on_plain_kubernetes_waits_for_its_pods() {
         "--max-scale",
         "9",
     ];
-    let printed = done(place.run(&[&["deploy", "--app-name", "notes"][..], &options].concat()));
+    let printed = succeeded(folder.run(&[&["deploy", "--app-name", "notes"][..], &options].concat()));
     assert_eq!(printed, "http://notes.default.svc/default/notes/v1\n");
-    let manifests = fs::read_to_string(place.0.join("notes-deploy/manifests.yaml")).unwrap();
-    assert!(manifests.contains("minReplicas: 2\n  maxReplicas: 9\n"), "what was scaled stays, unless told otherwise");
+    let manifests = fs::read_to_string(folder.0.join("notes-deploy/manifests.yaml")).unwrap();
+    assert!(
+        manifests.contains("minReplicas: 2\n  maxReplicas: 9\n"),
+        "the current scale is kept, unless an option changes it"
+    );
     assert_eq!(
-        place.asked(),
+        folder.calls(),
         [
             "kubectl get horizontalpodautoscalers.autoscaling notes --namespace=default --ignore-not-found --output=json",
             "kubectl apply --filename notes-deploy/manifests.yaml",
@@ -271,33 +274,36 @@ fn a_deploy_on_plain_kubernetes_waits_for_its_pods() {
 }
 
 #[test]
-fn what_keeps_an_app_from_being_deployed_is_told_in_one_line() {
-    let place = Place::new("refused");
-    fs::write(place.0.join("dynamic"), program(3)).unwrap();
-    fs::write(place.0.join("script"), "#!/bin/sh\n").unwrap();
-    let deploy = |arguments: &[&str]| place.run(&[&["deploy", "--app-name", "notes"][..], arguments].concat());
+fn errors_of_a_deployment_are_reported_in_one_line() {
+    let folder = DeployFolder::new("refused");
+    fs::write(folder.0.join("dynamic"), program(3)).unwrap();
+    fs::write(folder.0.join("script"), "#!/bin/sh\n").unwrap();
+    let deploy = |arguments: &[&str]| folder.run(&[&["deploy", "--app-name", "notes"][..], arguments].concat());
     for (arguments, expect) in [
-        (&["--binary", "program"][..], "causerie: a cluster fetches its images from a registry: --registry names one"),
+        (
+            &["--binary", "program"][..],
+            "causerie: a cluster pulls its images from a registry: choose one to push to with --registry",
+        ),
         (
             &["--binary", "program", "--registry", "r"],
             "causerie: cannot build an image: buildah or podman or docker is not on PATH",
         ),
-        (&["--image", "i", "--memory", "1Gi"], "causerie: cannot speak to a cluster: kubectl is not on PATH"),
-        (&["--image", "i", "--dry-run"], "--memory says what a pod needs"),
+        (&["--image", "i", "--memory", "1Gi"], "causerie: cannot connect to a cluster: kubectl is not on PATH"),
+        (&["--image", "i", "--dry-run"], "set it with --memory"),
         (
             &["--binary", "dynamic", "--dry-run"],
-            "dynamic is linked dynamically, and the image has no libraries: scripts/static",
+            "dynamic must be linked statically, as the image has no libraries: build it with scripts/static",
         ),
-        (&["--binary", "script", "--dry-run"], "script is no 64-bit program for Linux"),
+        (&["--binary", "script", "--dry-run"], "script must be a 64-bit program for Linux"),
         (&["--binary", "missing", "--dry-run"], "missing cannot be read: "),
         (
             &["--org", "nobody", "--binary", "program"],
-            "keys.json has no key of nobody; make one with: causerie keys create --org nobody",
+            "keys.json has no key of nobody; create one with: causerie keys create --org nobody",
         ),
         (&["--keys", "none.json", "--binary", "program"], "none.json has no key of default"),
         (
             &["--model", "none.gguf", "--binary", "program", "--dry-run"],
-            "cannot put the model at none.gguf into an image: ",
+            "cannot add the model at none.gguf to an image: ",
         ),
         (
             &["--target", "kubernetes", "--min-scale", "0", "--image", "i", "--memory", "1Gi", "--dry-run"],
@@ -305,7 +311,7 @@ fn what_keeps_an_app_from_being_deployed_is_told_in_one_line() {
         ),
         (
             &["--min-scale", "4", "--image", "i", "--memory", "1Gi", "--dry-run"],
-            "--max-scale 3 is less than --min-scale 4",
+            "--max-scale must be at least --min-scale, found 3 and 4",
         ),
     ] {
         let output = deploy(arguments);
@@ -313,10 +319,10 @@ fn what_keeps_an_app_from_being_deployed_is_told_in_one_line() {
         assert_eq!(text(output.stderr).lines().count(), 1, "{expect}");
     }
     check_failure(&deploy(&["--auth", "secret"]), "invalid value 'secret'");
-    assert!(!place.0.join("notes-deploy").exists(), "nothing was written");
+    assert!(!folder.0.join("notes-deploy").exists(), "nothing was written");
 }
 
-/// A tool that runs a container as a process of this program, and stops it.
+/// Script of a container engine that runs and stops `causerie serve` as a process.
 const ENGINE: &str = r#"case "$1" in
     run)
         for argument; do case "$argument" in
@@ -330,16 +336,16 @@ const ENGINE: &str = r#"case "$1" in
     esac"#;
 
 #[test]
-fn a_run_in_a_container_is_gone_when_it_is_told_to_end() {
-    let place = Place::new("container");
+fn a_temporary_container_is_removed_when_a_signal_stops_it() {
+    let folder = DeployFolder::new("container");
     let script = ENGINE
         .replace("PROGRAM", env!("CARGO_BIN_EXE_causerie"))
-        .replace("PID", &place.0.join("pid").display().to_string());
-    let place = place.tool("podman", &format!("PATH=/usr/bin:/bin\n{script}"));
+        .replace("PID", &folder.0.join("pid").display().to_string());
+    let folder = folder.tool("podman", &format!("PATH=/usr/bin:/bin\n{script}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
     let options = ["--binary", "program", "--org", "acme", "--context", "512"];
-    command.args(["run", "--container"]).args(options).current_dir(&place.0);
-    command.env("PATH", place.0.join("bin")).env("TMPDIR", &place.0).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(["run", "--container"]).args(options).current_dir(&folder.0);
+    command.env("PATH", folder.0.join("bin")).env("TMPDIR", &folder.0).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let base_url = lines.next().unwrap().strip_prefix("base_url http://").unwrap().to_owned();
@@ -357,46 +363,46 @@ fn a_run_in_a_container_is_gone_when_it_is_told_to_end() {
     assert!(status(&key).contains(" 200 ") && status("other").contains(" 401 "));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(TcpStream::connect(address).is_err(), "the address is gone");
-    let asked = place.asked();
-    assert!(asked[0].starts_with("podman build --file ") && asked[0].contains(" --tag localhost/run:"), "{}", asked[0]);
-    let (port, folder) = (address.strip_prefix("127.0.0.1:").unwrap(), format!("causerie-{name}"));
+    assert!(TcpStream::connect(address).is_err(), "the address is free again");
+    let calls = folder.calls();
+    assert!(calls[0].starts_with("podman build --file ") && calls[0].contains(" --tag localhost/run:"), "{}", calls[0]);
+    let (port, data) = (address.strip_prefix("127.0.0.1:").unwrap(), format!("causerie-{name}"));
     let started = format!(
         "podman run --rm --name={name} --read-only --cap-drop=all --publish=127.0.0.1:{port}:8080 \
-         --volume={folder}/keys:/etc/causerie/keys:ro localhost/run:"
+         --volume={data}/keys:/etc/causerie/keys:ro localhost/run:"
     );
-    assert!(asked[1].starts_with(&started), "{}", asked[1]);
-    let told = format!(" --base-path /acme/{name} --auth=private --keys=/etc/causerie/keys/keys.json --slots=4 ");
-    assert!(asked[1].contains(&told) && asked[1].ends_with(" --context=512"), "{}", asked[1]);
-    assert_eq!(asked[2], format!("podman stop -t 30 {name}"));
-    assert!(!place.0.join(folder).exists(), "and so is what it was built from");
+    assert!(calls[1].starts_with(&started), "{}", calls[1]);
+    let options = format!(" --base-path /acme/{name} --auth=private --keys=/etc/causerie/keys/keys.json --slots=4 ");
+    assert!(calls[1].contains(&options) && calls[1].ends_with(" --context=512"), "{}", calls[1]);
+    assert_eq!(calls[2], format!("podman stop -t 30 {name}"));
+    assert!(!folder.0.join(data).exists(), "the folder of the image is removed");
 }
 
 #[test]
-fn a_container_that_does_not_start_is_told() {
-    let place = Place::new("container-fails").tool("docker", "exit 125");
+fn a_container_that_does_not_start_is_reported() {
+    let folder = DeployFolder::new("container-fails").tool("docker", "exit 125");
     check_failure(
-        &place.run(&["run", "--container", "--image", "i"]),
-        "causerie: the container ended by itself, with status 125",
+        &folder.run(&["run", "--container", "--image", "i"]),
+        "causerie: the container ended by itself with status 125",
     );
     check_failure(
-        &Place::new("no-engine").run(&["run", "--container", "--image", "i"]),
+        &DeployFolder::new("no-engine").run(&["run", "--container", "--image", "i"]),
         "cannot run a container: podman or docker is not on PATH",
     );
-    check_failure(&place.run(&["run", "--image", "i"]), "--image, --builder and --binary are for --container");
+    check_failure(&folder.run(&["run", "--image", "i"]), "--image, --builder and --binary require --container");
 }
 
 #[test]
-fn a_tool_that_fails_ends_the_deploy() {
-    let place = Place::new("fails").tool("buildah", "echo no space left >&2; exit 3").tool("kubectl", "");
+fn a_tool_that_fails_ends_the_deployment() {
+    let folder = DeployFolder::new("fails").tool("buildah", "echo no space left >&2; exit 3").tool("kubectl", "");
     let options = ["--binary", "program", "--registry", "r", "--org", "acme"];
-    let output = place.run(&[&["deploy", "--app-name", "notes"][..], &options].concat());
+    let output = folder.run(&[&["deploy", "--app-name", "notes"][..], &options].concat());
     check_failure(&output, "no space left\ncauserie: buildah build failed: exit status: 3");
-    assert!(!place.asked().iter().any(|line| line.contains("apply")), "{:?}", place.asked());
+    assert!(!folder.calls().iter().any(|line| line.contains("apply")), "{:?}", folder.calls());
 }
 
 #[test]
-fn apps_are_looked_after_by_kubectl() {
+fn apps_are_managed_with_kubectl() {
     let answers = r#"case "$*" in
         *"get services.serving"*json*) echo '{"status": {"traffic": [{"revisionName": "notes-00003", "percent": 100}]}}';;
         *"get revisions"*) echo '{"items": [
@@ -464,31 +470,31 @@ fn apps_are_looked_after_by_kubectl() {
             )],
         ),
     ] {
-        let place = Place::new("apps").tool("kubectl", answers);
-        let printed = done(place.run(&[&["apps"][..], arguments].concat()));
+        let folder = DeployFolder::new("apps").tool("kubectl", answers);
+        let printed = succeeded(folder.run(&[&["apps"][..], arguments].concat()));
         let expect: Vec<String> = expect.iter().map(|line| format!("kubectl {line}")).collect();
-        assert_eq!(place.asked(), expect);
+        assert_eq!(folder.calls(), expect);
         assert_eq!(printed, if arguments[0] == "list" { "ORG APP\n" } else { "" });
     }
 }
 
 #[test]
-fn what_cannot_be_done_with_an_app_is_told() {
-    let place = Place::new("apps-refused").tool("kubectl", "echo '{}'");
+fn errors_of_apps_are_reported() {
+    let folder = DeployFolder::new("apps-refused").tool("kubectl", "echo '{}'");
     check_failure(
-        &place.run(&["apps", "rollback", "notes"]),
+        &folder.run(&["apps", "rollback", "notes"]),
         "causerie: notes has no revision before the one that is served",
     );
     check_failure(
-        &place.run(&["apps", "scale", "notes", "--min", "0", "--target", "kubernetes"]),
+        &folder.run(&["apps", "scale", "notes", "--min", "0", "--target", "kubernetes"]),
         "does not scale to zero",
     );
-    check_failure(&place.run(&["apps", "scale", "notes"]), "--min");
-    check_failure(&place.run(&["apps", "logs", "../notes"]), "lower-case letters");
-    let failing = Place::new("apps-fails").tool("kubectl", "echo forbidden >&2; exit 1");
+    check_failure(&folder.run(&["apps", "scale", "notes"]), "--min");
+    check_failure(&folder.run(&["apps", "logs", "../notes"]), "lower-case letters");
+    let failing = DeployFolder::new("apps-fails").tool("kubectl", "echo forbidden >&2; exit 1");
     check_failure(
         &failing.run(&["apps", "delete", "notes"]),
         "forbidden\ncauserie: kubectl delete failed: exit status: 1",
     );
-    check_failure(&Place::new("apps-missing").run(&["apps", "list"]), "kubectl is not on PATH");
+    check_failure(&DeployFolder::new("apps-missing").run(&["apps", "list"]), "kubectl is not on PATH");
 }

@@ -1,4 +1,4 @@
-//! The command as a person runs it: what is typed, what is printed, how it ends.
+//! The command as a user runs it: input, output and exit status.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// A command with a data folder of its own.
+/// Returns the command with a data folder of its own.
 fn causerie(test: &str) -> Command {
     let folder = std::env::temp_dir().join(format!("causerie-command-{test}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -21,7 +21,7 @@ fn fixture(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures").join(path)
 }
 
-/// Runs with lines typed into it.
+/// Runs the command with lines on standard input.
 fn typed(command: &mut Command, lines: &str) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
@@ -55,7 +55,7 @@ fn a_request_leads_to_a_call_its_result_and_an_answer() {
     assert!(output.status.success());
 }
 
-/// Behind ten requests, the model that sees all of them answers with parts of what was said long ago.
+/// Without the limit of turns, the demo model mixes parts of old messages into its answer after ten requests.
 #[test]
 fn a_long_conversation_keeps_its_answers() {
     let requests = [
@@ -77,7 +77,7 @@ fn a_long_conversation_keeps_its_answers() {
 }
 
 #[test]
-fn a_conversation_goes_on_over_several_lines() {
+fn a_conversation_continues_over_several_lines() {
     let output = typed(causerie("notes").arg("chat"), "Note: buy milk\n\nWhat are my notes?\n");
     let printed = text(&output.stdout);
     assert!(printed.contains(r#"→ add_note(text="buy milk")"#), "{printed}");
@@ -94,7 +94,7 @@ fn calls_can_be_hidden() {
 }
 
 #[test]
-fn results_of_other_functions_are_asked_for() {
+fn the_user_types_the_results_of_other_functions() {
     let functions = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/chat/functions.json");
     let mut command = causerie("tools");
     command.args(["chat", "What time is it in Lisbon?", "--functions"]).arg(functions);
@@ -119,7 +119,7 @@ fn generate_continues_a_prompt_and_repeats_with_a_seed() {
 }
 
 #[test]
-fn a_context_is_as_large_as_was_asked_for() {
+fn the_context_size_can_be_set() {
     let mut command = causerie("context");
     command.args(["chat", "--context", "16", "Hello!"]);
     check_failure(&mut command, 1, "the context holds 16");
@@ -130,7 +130,7 @@ fn a_context_is_as_large_as_was_asked_for() {
 }
 
 #[test]
-fn a_folder_of_hugging_face_is_a_model() {
+fn a_hugging_face_folder_is_a_model() {
     let mut command = causerie("folder");
     command.arg("generate").arg("--model").arg(fixture("models/lfm2-hf-sharded")).args([
         "--prompt",
@@ -197,14 +197,14 @@ fn inspect_shows_what_the_engine_sees() {
     assert_eq!(text(&output.stdout), expect);
 }
 
-/// The weights are not read: here they are a hole in the file.
+/// The weights are not read: this file has a hole in their place.
 #[test]
-fn a_model_is_told_from_its_header() {
+fn a_model_is_described_from_its_header() {
     let whole = std::fs::read(fixture("models/lfm2moe-q8_0.gguf")).unwrap();
     let folder = std::env::temp_dir().join(format!("causerie-hollow-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("hollow.gguf");
-    let n_tensor_bytes = 80_000; // of 84 KB behind the header
+    let n_tensor_bytes = 80_000; // of 84 KB after the header
     std::fs::write(&path, &whole[..whole.len() - n_tensor_bytes]).unwrap();
     std::fs::File::options().write(true).open(&path).unwrap().set_len(whole.len() as u64).unwrap();
 
@@ -213,7 +213,7 @@ fn a_model_is_told_from_its_header() {
     };
     let json = ["--json", "--context", "1000"];
     assert_eq!(inspect(&path, &json), inspect(&fixture("models/lfm2moe-q8_0.gguf"), &json));
-    let told: serde_json::Value = serde_json::from_str(&inspect(&path, &json)).unwrap();
+    let described: serde_json::Value = serde_json::from_str(&inspect(&path, &json)).unwrap();
     for (at, expect) in [
         ("/architecture", serde_json::json!("lfm2moe")),
         ("/layers", 4.into()),
@@ -236,24 +236,24 @@ fn a_model_is_told_from_its_header() {
         ("/memory/convolutions", (3 * 2 * 32 * 4).into()),
         ("/problems", serde_json::json!([])),
     ] {
-        assert_eq!(told.pointer(at), Some(&expect), "{at}");
+        assert_eq!(described.pointer(at), Some(&expect), "{at}");
     }
     let parts: u64 = ["weights", "key_values", "convolutions", "working"]
         .iter()
-        .map(|part| told["memory"][part].as_u64().unwrap())
+        .map(|part| described["memory"][part].as_u64().unwrap())
         .sum();
-    assert_eq!(told["memory"]["total"], parts);
+    assert_eq!(described["memory"]["total"], parts);
 
     let printed = inspect(&path, &[]);
-    assert!(printed.contains("experts        5, 2 for each token"), "{printed}");
-    // A folder without a tokenizer is told as far as it goes.
+    assert!(printed.contains("experts        5, 2 per token"), "{printed}");
+    // A folder without a tokenizer is described as far as possible.
     let printed = inspect(&fixture("models/mistral"), &[]);
     assert!(printed.contains("window         16 tokens") && printed.contains("tokenizer.json is missing"), "{printed}");
     check_failure(causerie("model").args(["inspect", "model", "none.gguf"]), 1, "causerie: no model at none.gguf\n");
     check_failure(
         causerie("model").args(["inspect", "model", "--context", "0"]),
         2,
-        "expected a number from 1 to 16777216",
+        "must be an integer from 1 to 16777216",
     );
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -263,9 +263,9 @@ fn speed_is_measured_for_each_number_of_threads() {
     let model = fixture("models/lfm2-q4_0.gguf");
     let mut command = causerie("bench");
     command.args(["bench", "-p", "24", "-n", "8", "-t", "2,1", "--repeats", "2", "--model"]).arg(&model);
-    let told: serde_json::Value = serde_json::from_slice(&command.arg("--json").output().unwrap().stdout).unwrap();
-    assert_eq!((&told["architecture"], &told["quantisation"]), (&"lfm2".into(), &"Q4_0".into()));
-    let runs = told["runs"].as_array().unwrap();
+    let printed: serde_json::Value = serde_json::from_slice(&command.arg("--json").output().unwrap().stdout).unwrap();
+    assert_eq!((&printed["architecture"], &printed["quantisation"]), (&"lfm2".into(), &"Q4_0".into()));
+    let runs = printed["runs"].as_array().unwrap();
     assert_eq!(runs.iter().map(|run| run["threads"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 1]);
     for run in runs {
         assert_eq!(run["replies"].as_array().unwrap().len(), 2);
@@ -285,12 +285,12 @@ fn speed_is_measured_for_each_number_of_threads() {
     }
     let mut command = causerie("bench");
     command.args(["bench", "-p", "4000", "-n", "100", "--model"]).arg(&model);
-    check_failure(&mut command, 1, "4100 tokens, and the context holds 4096");
-    check_failure(causerie("bench").args(["bench", "-t", "0"]), 2, "expected a number from 1 to 1024");
+    check_failure(&mut command, 1, "prompt and reply need 4100 tokens, and the context holds 4096");
+    check_failure(causerie("bench").args(["bench", "-t", "0"]), 2, "must be an integer from 1 to 1024");
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn errors_are_reported_in_one_line() {
     let generate = |model: &str| {
         let mut command = causerie("wrong");
         command.args(["generate", "--prompt", "a", "--model", model]);

@@ -64,8 +64,8 @@ fn what_cannot_be_served_is_told_in_one_line() {
     check_failure(&["--port", "abc"], "abc");
     check_failure(&["--port", "0", "--model", "no/such/model.gguf"], "causerie: no model at no/such/model.gguf");
     check_failure(&["--port", "0", "--allow-origin", "*"], "expected an origin, as https://example.org, or app://*");
-    check_failure(&["--port", "0", "--slots", "0"], "expected 1 to 1024");
-    check_failure(&["--port", "0", "--context", "0"], "expected a number from 1 to 16777216");
-    check_failure(&["--port", "0", "--threads", "0"], "expected a number from 1 to 1024");
+    check_failure(&["--port", "0", "--slots", "0"], "must be an integer from 1 to 1024");
+    check_failure(&["--port", "0", "--context", "0"], "must be an integer from 1 to 16777216");
+    check_failure(&["--port", "0", "--threads", "0"], "must be an integer from 1 to 1024");
     check_failure(&["--port", "0", "--cache-type", "f8"], "[possible values: f16, f32, q8_0]");
 }

@@ -1,30 +1,34 @@
-//! `causerie conformance`, on ourselves and on a server that errs.
+//! The conformance checks, applied to our server and to one that errs.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::{Command, Output};
+
+use causerie_conformance::{ConformanceOptions, run};
 
 use crate::server::TestServer;
 
-fn check(base_url: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_causerie")).args(["conformance", "--base-url", base_url]).output().unwrap()
+/// Returns the number of failed checks, and the table of all.
+fn check(base_url: &str) -> Result<(usize, String), String> {
+    let (model, key, scheme) = (None, None, "Bearer".to_owned());
+    let mut table = Vec::new();
+    let n_failed = run(&ConformanceOptions { base_url: base_url.to_owned(), model, key, scheme }, &mut table)?;
+    Ok((n_failed, String::from_utf8(table).unwrap()))
 }
 
 #[test]
 fn we_conform() {
     let server = TestServer::demo();
-    let output = check(&format!("http://{}/v1", server.address));
-    let table = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{table}");
+    let (n_failed, table) = check(&format!("http://{}/v1", server.address)).unwrap();
+    assert_eq!(n_failed, 0, "{table}");
     assert!(table.lines().filter(|line| line.starts_with("pass")).count() > 20, "{table}");
 }
 
-/// It has a model, and answers every chat with a bare string as error.
+/// The server has a model, and answers every chat with a bare string as error.
 #[test]
-fn a_server_that_errs_is_told_so() {
+fn a_server_that_errs_fails_checks() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // It ends with the process.
+    // The thread ends with the process.
     std::thread::spawn(move || {
         for socket in listener.incoming() {
             let mut socket = socket.unwrap();
@@ -34,22 +38,16 @@ fn a_server_that_errs_is_told_so() {
                 write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
         }
     });
-    let output = check(&format!("http://{address}/v1"));
-    assert_eq!(output.status.code(), Some(1));
-    let table = String::from_utf8(output.stdout).unwrap();
-    assert!(table.contains("FAIL  the list of models is one"), "{table}");
+    let (n_failed, table) = check(&format!("http://{address}/v1")).unwrap();
+    assert!(0 < n_failed, "{table}");
+    assert!(table.contains("FAIL  /models returns a list of models"), "{table}");
     assert!(table.contains("FAIL  a model that does not exist is refused"), "{table}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("checks failed"), "{told}");
 }
 
 #[test]
-fn an_address_that_is_none_is_told() {
-    for (address, expect) in
-        [("nowhere", "is no address"), ("https://example.org/v1", "is no address of the form http://")]
-    {
-        let output = check(address);
-        assert!(!output.status.success());
-        assert!(String::from_utf8(output.stderr).unwrap().contains(expect));
+fn an_invalid_address_is_refused() {
+    for address in ["nowhere", "no where", "https://example.org/v1"] {
+        let message = check(address).unwrap_err();
+        assert!(message.contains("must be an address of the form http://"), "{message}");
     }
 }

@@ -185,7 +185,7 @@ fn keys_are_made_listed_and_revoked() {
     let made = causerie(&home, &["keys", "create", "--org", "acme"]);
     let key = text(made.stdout).trim_end().to_owned();
     let (id, secret) = key.split_once(':').unwrap();
-    assert!(text(made.stderr).contains("shown this once"));
+    assert!(text(made.stderr).contains("is not shown again"));
     let kept = std::fs::read_to_string(home.join("keys.json")).unwrap();
     assert!(kept.contains(id) && !kept.contains(secret));
     let server = start(Auth::Private, Arc::new(KeyRing::watch(home.join("keys.json")).unwrap()), 1);

@@ -1,5 +1,5 @@
-//! `causerie run --container`: the image that `deploy` would build, once, by podman or docker. At Ctrl-C the container is
-//! stopped, and gone.
+//! `causerie run --container`: runs the image that `deploy` would build, with podman or docker. Ctrl-C stops and removes the
+//! container.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,17 +15,19 @@ use causerie_server::serve::keys::Key;
 use tokio::runtime::Builder as Runtime;
 use tokio::task::spawn_blocking;
 
-use crate::Failure;
-use crate::arguments::{Builder, Limits, Run};
-use crate::deploy::image::Recipe;
-use crate::service::{model_id, once, signals};
-use crate::tools::Tool;
+use crate::arguments::{Builder, RunArguments, ServerLimits};
+use crate::deploy::announcement;
+use crate::deploy::image::ImageRecipe;
+use crate::deploy::tool::Tool;
+use crate::failure::Failure;
+use crate::service::{model_id, signals};
 
+/// Folder of the keys in the container.
 const KEYS: &str = "/etc/causerie/keys";
-/// How often a container that starts is asked whether it is ready.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Time between two checks whether a starting container is ready.
+const READINESS_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(super) fn run(arguments: &Run) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let engine = match arguments.image.builder {
         Some(Builder::Docker) => Tool::find(&["docker"], "run a container")?,
         Some(Builder::Buildah | Builder::Podman) => Tool::find(&["podman"], "run a container")?,
@@ -38,7 +40,7 @@ pub(super) fn run(arguments: &Run) -> Result<(), Failure> {
     ran
 }
 
-fn run_in(arguments: &Run, engine: &Tool, folder: &Path, key: &Key, shown: &str) -> Result<(), Failure> {
+fn run_in(arguments: &RunArguments, engine: &Tool, folder: &Path, key: &Key, shown: &str) -> Result<(), Failure> {
     let keys = folder.join("keys");
     fs::create_dir_all(&keys)?;
     fs::write(keys.join("keys.json"), serde_json::to_vec(&[key]).map_err(std::io::Error::from)?)?;
@@ -55,45 +57,47 @@ fn run_in(arguments: &Run, engine: &Tool, folder: &Path, key: &Key, shown: &str)
     let mut command = vec!["run".to_owned(), "--rm".to_owned(), format!("--name={name}")];
     command.extend(["--read-only".to_owned(), "--cap-drop=all".to_owned(), format!("--publish={host}:{port}:8080")]);
     command.extend([format!("--volume={}:{KEYS}:ro", keys.display()), image]);
-    command.extend(behind_serve(arguments, &path));
-    // The server tells there under which address it is known to itself, which is not the one that reaches it.
+    command.extend(serve_options(arguments, &path));
+    // The server prints its address inside the container there, which clients cannot reach.
     let mut command = engine.command(command);
     let child = command.stdout(Stdio::null()).spawn()?;
     let key = (Auth::from(arguments.auth) != Auth::Public).then(|| shown.to_owned());
-    let asked = match (&arguments.image.image, &arguments.image.model) {
-        (Some(_), None) => "…".to_owned(), // the image's own
+    let model_id = match (&arguments.image.image, &arguments.image.model) {
+        (Some(_), None) => "…".to_owned(), // only the image knows
         (_, model) => model_id(model.as_deref()),
     };
-    let announce = move |host: &str| once::announce(&format!("http://{host}:{port}{path}/v1"), key.as_deref(), &asked);
+    let announce =
+        move |host: &str| announcement::print(&format!("http://{host}:{port}{path}/v1"), key.as_deref(), &model_id);
     wait(engine, child, &name, (host.to_owned(), port), announce)
 }
 
-/// Builds the image, as `deploy` would.
-fn build(arguments: &Run, engine: &Tool, folder: &Path) -> Result<String, Failure> {
-    let recipe = Recipe::new("run", &arguments.image, None, arguments.image.model.as_deref())?;
+/// Builds the image as `deploy` would, and returns its name.
+fn build(arguments: &RunArguments, engine: &Tool, folder: &Path) -> Result<String, Failure> {
+    let recipe = ImageRecipe::new("run", &arguments.image, None, arguments.image.model.as_deref())?;
     recipe.write(folder)?;
     recipe.build(engine, folder)?;
     Ok(recipe.reference)
 }
 
-/// What the image's program is told.
-fn behind_serve(arguments: &Run, path: &str) -> Vec<String> {
-    let Limits { slots, queue, max_body, drain_timeout, allow_host, allow_origin, strict_fields } = &arguments.limits;
+/// Returns the options of `causerie serve` in the container.
+fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
+    let ServerLimits { slots, queue, max_body, drain_timeout, allow_host, allow_origin, strict_fields } =
+        &arguments.limits;
     let auth = Auth::from(arguments.auth);
-    let mut told = vec!["--base-path".to_owned(), path.to_owned(), format!("--auth={}", auth.name())];
+    let mut options = vec!["--base-path".to_owned(), path.to_owned(), format!("--auth={}", auth.name())];
     if auth != Auth::Public {
-        told.push(format!("--keys={KEYS}/keys.json"));
+        options.push(format!("--keys={KEYS}/keys.json"));
     }
-    told.extend([format!("--slots={slots}"), format!("--queue={queue}"), format!("--max-body={max_body}")]);
-    told.push(format!("--drain-timeout={drain_timeout}"));
-    told.extend(arguments.context.size.map(|size| format!("--context={size}")));
-    told.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));
-    told.extend(allow_origin.iter().map(|origin| format!("--allow-origin={origin}")));
-    told.extend(strict_fields.then(|| "--strict-fields".to_owned()));
-    told
+    options.extend([format!("--slots={slots}"), format!("--queue={queue}"), format!("--max-body={max_body}")]);
+    options.push(format!("--drain-timeout={drain_timeout}"));
+    options.extend(arguments.context.size.map(|size| format!("--context={size}")));
+    options.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));
+    options.extend(allow_origin.iter().map(|origin| format!("--allow-origin={origin}")));
+    options.extend(strict_fields.then(|| "--strict-fields".to_owned()));
+    options
 }
 
-/// Waits for the container to be ready, announces it, and waits for its end, or for being told to end it.
+/// Waits until the container is ready, announces it, and waits until it ends or a signal stops it.
 fn wait(
     engine: &Tool,
     mut child: Child,
@@ -110,7 +114,7 @@ fn wait(
                 if let Some(status) = child.try_wait()? {
                     return Ok(status);
                 }
-                sleep(PAUSE);
+                sleep(READINESS_INTERVAL);
             }
             announce(&address.0)?;
             child.wait()
@@ -118,21 +122,21 @@ fn wait(
         let status: std::io::Result<ExitStatus> = tokio::select! {
             status = &mut ended => status.unwrap_or_else(|err| std::panic::resume_unwind(err.into_panic())),
             () = stop => {
-                // Where Ctrl-C has reached the container too, it is ending already.
+                // This may fail: Ctrl-C may have reached the container as well, and it is ending already.
                 let _ = engine.command(["stop", "-t", "30", name]).stdout(Stdio::null()).stderr(Stdio::null()).status();
                 return ended.await.map(|_| ()).map_err(|err| Failure(err.to_string()));
             }
         };
         match status?.code() {
             Some(0) => Ok(()),
-            code => Err(Failure(format!("the container ended by itself, with status {}", code.unwrap_or(-1)))),
+            code => Err(Failure(format!("the container ended by itself with status {}", code.unwrap_or(-1)))),
         }
     })
 }
 
-/// Whether the server says so.
+/// Whether the server reports that it is ready.
 fn is_ready((host, port): &(String, u16)) -> bool {
-    let ask = || -> std::io::Result<String> {
+    let first_line = || -> std::io::Result<String> {
         let mut socket = TcpStream::connect((host.as_str(), *port))?;
         socket.set_read_timeout(Some(Duration::from_secs(1)))?;
         socket.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
@@ -140,5 +144,5 @@ fn is_ready((host, port): &(String, u16)) -> bool {
         BufReader::new(socket).read_line(&mut line)?;
         Ok(line)
     };
-    ask().is_ok_and(|line| line.contains(" 200 "))
+    first_line().is_ok_and(|line| line.contains(" 200 "))
 }

@@ -1,24 +1,19 @@
-//! `causerie keys`: makes, lists and revokes the keys of hosted servers.
+//! `causerie keys`: creates, lists and revokes the keys of hosted servers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anstream::{eprintln, println};
 use causerie_server::serve::keys::{Key, KeyFile, KeysError};
 use jiff::Timestamp;
 
-use crate::Failure;
-use crate::arguments::{Keys, KeysAction};
-use crate::folder::data_folder;
+use crate::arguments::{KeysAction, KeysArguments};
+use crate::failure::Failure;
+use crate::folder::key_file;
 
-/// The file that was named, or the person's own.
-pub(crate) fn path(named: Option<&Path>) -> PathBuf {
-    named.map_or_else(|| data_folder().join("keys.json"), Path::to_owned)
-}
-
-pub(crate) fn run(arguments: &Keys) -> Result<(), Failure> {
-    let path = path(arguments.keys.as_deref());
+pub(crate) fn run(arguments: &KeysArguments) -> Result<(), Failure> {
+    let path = key_file(arguments.keys.as_deref());
     let file = KeyFile::new(&path);
-    match &arguments.what {
+    match &arguments.action {
         KeysAction::Create { org } => create(&file, &path, org),
         KeysAction::List => list(&file, &path),
         KeysAction::Revoke { id } => revoke(&file, &path, id),
@@ -30,7 +25,7 @@ fn create(file: &KeyFile, path: &Path, org: &str) -> Result<(), Failure> {
     file.change(|keys| keys.push(key))?;
     println!("{shown}");
     eprintln!(
-        "A key of {org}, shown this once; its hash is kept in {}.\nClients send it as: Authorization: Key {shown}",
+        "A new key of {org}, which is not shown again; its hash is stored in {}.\nClients send it as: Authorization: Key {shown}",
         path.display()
     );
     Ok(())
@@ -57,8 +52,8 @@ fn revoke(file: &KeyFile, path: &Path, id: &str) -> Result<(), Failure> {
         Some(*key.revoked.get_or_insert(now))
     })?;
     match found {
-        Some(since) if since == now => eprintln!("{id} is good for nothing from now on"),
-        Some(since) => eprintln!("{id} has been good for nothing since {since:.0}"),
+        Some(since) if since == now => eprintln!("{id} is revoked"),
+        Some(since) => eprintln!("{id} was already revoked on {since:.0}"),
         None => return Err(Failure(format!("no key {id} at {}", path.display()))),
     }
     Ok(())

@@ -1,42 +1,44 @@
-//! `causerie apps`: what became of deployed apps. The cluster is asked each time, by kubectl; nothing is kept here.
+//! `causerie apps`: manages deployed apps. kubectl asks the cluster each time; nothing is stored locally.
 
 use anstream::eprintln;
 use serde_json::{Value as Json, json};
 
-use crate::Failure;
-use crate::arguments::{Apps, AppsAction, Target};
-use crate::tools::Tool;
+use crate::arguments::{AppsAction, AppsArguments, Target};
+use crate::deploy::tool::Tool;
+use crate::failure::Failure;
 
+/// Label selector of the objects that `causerie deploy` created.
 const OURS: &str = "app.kubernetes.io/managed-by=causerie";
 
-pub(crate) fn run(arguments: &Apps) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &AppsArguments) -> Result<(), Failure> {
     let kubectl = Tool::kubectl(arguments.cluster.kube_context.as_deref())?;
-    let cluster = Scope { kubectl, target: arguments.target, namespace: format!("--namespace={}", arguments.org) };
-    match &arguments.what {
-        AppsAction::List => cluster.list(),
-        AppsAction::Logs { app, follow, tail } => cluster.logs(app, *follow, *tail),
-        AppsAction::Scale { app, min, max } => cluster.scale(app, *min, *max),
-        AppsAction::Rollback { app, to } => cluster.rollback(app, to.as_deref()),
-        AppsAction::Delete { app } => cluster.delete(app),
+    let namespace =
+        AppNamespace { kubectl, target: arguments.target, namespace: format!("--namespace={}", arguments.org) };
+    match &arguments.action {
+        AppsAction::List => namespace.list(),
+        AppsAction::Logs { app, follow, tail } => namespace.logs(app, *follow, *tail),
+        AppsAction::Scale { app, min, max } => namespace.scale(app, *min, *max),
+        AppsAction::Rollback { app, to } => namespace.rollback(app, to.as_deref()),
+        AppsAction::Delete { app } => namespace.delete(app),
     }
 }
 
-/// The part of a cluster that is spoken of.
-struct Scope {
+/// A namespace of a cluster, and the platform that its apps run on.
+struct AppNamespace {
     kubectl: Tool,
     target: Target,
     namespace: String,
 }
 
-impl Scope {
+impl AppNamespace {
     fn list(&self) -> Result<(), Failure> {
-        let (kind, columns, which) = match self.target {
+        let (kind, columns, selector) = match self.target {
             Target::Knative => (
                 "services.serving.knative.dev",
                 "REVISION:.status.latestReadyRevisionName,URL:.status.url",
                 OURS.to_owned(),
             ),
-            // Knative's own Deployments carry the labels of their services.
+            // The Deployments that Knative creates carry the labels of their services; these are left out.
             Target::Kubernetes => (
                 "deployments.apps",
                 "READY:.status.readyReplicas,IMAGE:.spec.template.spec.containers[0].image",
@@ -46,7 +48,7 @@ impl Scope {
         let columns = format!(
             "--output=custom-columns=ORG:.metadata.namespace,APP:.metadata.name,AUTH:.metadata.annotations.causerie/auth,{columns}"
         );
-        Ok(self.kubectl.show(["get", kind, "--all-namespaces", "--selector", &which, &columns])?)
+        Ok(self.kubectl.show(["get", kind, "--all-namespaces", "--selector", &selector, &columns])?)
     }
 
     fn logs(&self, app: &str, follow: bool, tail: u32) -> Result<(), Failure> {
@@ -72,7 +74,9 @@ impl Scope {
                 ("services.serving.knative.dev", patch)
             }
             Target::Kubernetes if min == Some(0) => {
-                return Err(Failure("plain Kubernetes does not scale to zero: --min is 1 or more".to_owned()));
+                return Err(Failure(
+                    "plain Kubernetes does not scale to zero: --min must be at least 1, found 0".to_owned(),
+                ));
             }
             Target::Kubernetes => {
                 let mut spec = json!({});
@@ -92,11 +96,11 @@ impl Scope {
             Target::Knative => {
                 let revision = match to {
                     Some(revision) => revision.to_owned(),
-                    None => self.revision_before(app)?,
+                    None => self.previous_revision(app)?,
                 };
                 let traffic = json!({ "spec": { "traffic": [{ "revisionName": revision, "percent": 100 }] } });
                 self.patch("services.serving.knative.dev", app, &traffic)?;
-                eprintln!("{app} is served by {revision}, until it is deployed anew");
+                eprintln!("{app} is served by {revision} until it is deployed again");
             }
             Target::Kubernetes => {
                 let (deployment, revision) = (format!("deployment/{app}"), to.map(|to| format!("--to-revision={to}")));
@@ -108,8 +112,8 @@ impl Scope {
         Ok(())
     }
 
-    /// The newest revision that is older than the one that is served.
-    fn revision_before(&self, app: &str) -> Result<String, Failure> {
+    /// Returns the newest revision that is older than the one that is served.
+    fn previous_revision(&self, app: &str) -> Result<String, Failure> {
         let service = self.json(&["get", "services.serving.knative.dev", app])?;
         let of_app = format!("serving.knative.dev/service={app}");
         let revisions = self.json(&["get", "revisions.serving.knative.dev", "--selector", &of_app])?;
@@ -132,9 +136,7 @@ impl Scope {
         let at = served.and_then(|served| known.iter().position(|(_, name)| name == served));
         match at.and_then(|at| at.checked_sub(1)) {
             Some(before) => Ok(known.swap_remove(before).1),
-            None => {
-                Err(Failure(format!("{app} has no revision before {}", served.unwrap_or("the one that is served"))))
-            }
+            None => Err(Failure(format!("{app} has no revision before {}", served.unwrap_or("the one being served")))),
         }
     }
 
@@ -146,8 +148,8 @@ impl Scope {
                  serviceaccounts,networkpolicies.networking.k8s.io"
             }
         };
-        let which = format!("{OURS},app.kubernetes.io/instance={app}");
-        Ok(self.kubectl.run(["delete", kinds, &self.namespace, "--selector", &which])?)
+        let selector = format!("{OURS},app.kubernetes.io/instance={app}");
+        Ok(self.kubectl.run(["delete", kinds, &self.namespace, "--selector", &selector])?)
     }
 
     fn patch(&self, kind: &str, app: &str, patch: &Json) -> Result<(), Failure> {
@@ -155,8 +157,10 @@ impl Scope {
         Ok(self.kubectl.run(["patch", kind, app, &self.namespace, "--type=merge", &patch])?)
     }
 
-    fn json(&self, ask: &[&str]) -> Result<Json, Failure> {
-        let said = self.kubectl.output(ask.iter().copied().chain([self.namespace.as_str(), "--output=json"]))?;
-        serde_json::from_str(&said).map_err(|err| Failure(format!("kubectl {} gave no JSON: {err}", ask.join(" "))))
+    fn json(&self, arguments: &[&str]) -> Result<Json, Failure> {
+        let printed =
+            self.kubectl.output(arguments.iter().copied().chain([self.namespace.as_str(), "--output=json"]))?;
+        let invalid = |err| Failure(format!("the output of kubectl {} must be JSON: {err}", arguments.join(" ")));
+        serde_json::from_str(&printed).map_err(invalid)
     }
 }

@@ -1,21 +1,21 @@
-//! Programs that others have made and that do the work of deploying: builders of images, and kubectl.
+//! External programs that deployment needs: image builders and kubectl.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::Failure;
+use crate::failure::Failure;
 
-/// Why a program did not do what was asked of it.
+/// Why an external program could not be run.
 #[derive(Debug)]
 pub(crate) enum ToolError {
-    /// None of these is on PATH.
+    /// None of these programs is on PATH.
     Missing { names: String, purpose: &'static str },
-    /// It could not be started.
+    /// The program could not be started.
     NotStarted { name: String, err: std::io::Error },
-    /// It ran and failed. What it had to say stands above.
-    Failed { asked: String, status: ExitStatus },
+    /// The program ran and failed; its own messages were printed before.
+    Failed { command: String, status: ExitStatus },
 }
 
 impl fmt::Display for ToolError {
@@ -23,7 +23,7 @@ impl fmt::Display for ToolError {
         match self {
             Self::Missing { names, purpose } => write!(out, "cannot {purpose}: {names} is not on PATH"),
             Self::NotStarted { name, err } => write!(out, "cannot start {name}: {err}"),
-            Self::Failed { asked, status } => write!(out, "{asked} failed: {status}"),
+            Self::Failed { command, status } => write!(out, "{command} failed: {status}"),
         }
     }
 }
@@ -34,17 +34,17 @@ impl From<ToolError> for Failure {
     }
 }
 
-/// A program that is there.
+/// An external program that was found on PATH.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) name: String,
     path: PathBuf,
-    /// What stands before every request.
+    /// Arguments before those of each call.
     first: Vec<String>,
 }
 
 impl Tool {
-    /// The first of these programs that is on PATH.
+    /// Finds the first of these programs that is on PATH.
     pub(crate) fn find(names: &[&str], purpose: &'static str) -> Result<Self, ToolError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let place = |name: &&str| {
@@ -56,29 +56,29 @@ impl Tool {
         found.ok_or_else(|| ToolError::Missing { names: names.join(" or "), purpose })
     }
 
-    /// kubectl, and which cluster it speaks to.
+    /// Finds kubectl, which then uses the cluster of this context.
     pub(crate) fn kubectl(context: Option<&str>) -> Result<Self, ToolError> {
-        let kubectl = Self::find(&["kubectl"], "speak to a cluster")?;
+        let kubectl = Self::find(&["kubectl"], "connect to a cluster")?;
         let first = context.map(|context| format!("--context={context}")).into_iter().collect();
         Ok(Self { first, ..kubectl })
     }
 
-    /// Runs it; what it says is shown.
+    /// Runs the program and shows its output on standard error.
     pub(crate) fn run<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<(), ToolError> {
         let mut command = self.command(arguments);
-        command.stdout(std::io::stderr()); // ours is for what was asked of us
+        command.stdout(std::io::stderr()); // our standard output is for results only
         let status = command.status().map_err(|err| self.not_started(err))?;
         self.check(&command, status)
     }
 
-    /// Runs it; what it says stands in our place.
+    /// Runs the program; its output becomes that of this command.
     pub(crate) fn show<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<(), ToolError> {
         let mut command = self.command(arguments);
         let status = command.status().map_err(|err| self.not_started(err))?;
         self.check(&command, status)
     }
 
-    /// Runs it and gives back what it prints; complaints are shown.
+    /// Runs the program and returns what it prints; its error messages are shown.
     pub(crate) fn output<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<String, ToolError> {
         let mut command = self.command(arguments);
         let output = command.stderr(Stdio::inherit()).output().map_err(|err| self.not_started(err))?;
@@ -86,7 +86,7 @@ impl Tool {
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
 
-    /// The program as it would be run.
+    /// Returns the command line, ready to be started.
     pub(crate) fn command<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.first).args(arguments).stdin(Stdio::null());
@@ -102,6 +102,6 @@ impl Tool {
             return Ok(());
         }
         let verb = command.get_args().map(OsStr::to_string_lossy).find(|argument| !argument.starts_with('-'));
-        Err(ToolError::Failed { asked: format!("{} {}", self.name, verb.unwrap_or_default()), status })
+        Err(ToolError::Failed { command: format!("{} {}", self.name, verb.unwrap_or_default()), status })
     }
 }

@@ -1,0 +1,100 @@
+//! Options that several commands share.
+
+use causerie::GenerationOptions;
+use clap::{Args, ValueEnum};
+
+use causerie_server::serve::{Auth, check_origin};
+
+#[derive(Args)]
+pub(crate) struct ModelOption {
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
+    #[arg(long = "model", value_name = "MODEL")]
+    pub(crate) name: Option<String>,
+}
+
+/// The size of the model's context.
+#[derive(Args)]
+pub(crate) struct ContextOption {
+    /// Maximum number of tokens in a prompt and its reply together [default: the model's limit, at most 8192].
+    #[arg(long = "context", value_name = "N", value_parser = token_count)]
+    pub(crate) size: Option<usize>,
+}
+
+/// Sampling options. An option that is not given takes the model's own default, or else the default shown.
+#[derive(Args)]
+pub(crate) struct SamplingArguments {
+    /// Maximum number of tokens in the reply [default: until the model ends it].
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<usize>,
+    /// Randomness; 0 always takes the most probable token [default: the model's, else 1.0].
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    temperature: Option<f32>,
+    /// Keep the most probable tokens whose probabilities sum up to this value [default: the model's, else 1.0].
+    #[arg(long, value_name = "X")]
+    top_p: Option<f32>,
+    /// Keep the k most probable tokens; 0 keeps all [default: the model's, else 50].
+    #[arg(long, value_name = "K")]
+    top_k: Option<usize>,
+    /// Keep tokens with at least this fraction of the best token's probability [default: the model's, else 0].
+    #[arg(long, value_name = "X")]
+    min_p: Option<f32>,
+    /// Values above 1 make repeated tokens less probable [default: the model's, else 1.0].
+    #[arg(long, value_name = "X")]
+    repetition_penalty: Option<f32>,
+    /// Seed of the sampler; the same seed gives the same reply [default: random].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl SamplingArguments {
+    pub(crate) fn options(&self) -> GenerationOptions {
+        GenerationOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            top_k: self.top_k,
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            ..Default::default()
+        }
+    }
+}
+
+/// The keys that a hosted server accepts.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum AuthMode {
+    /// Requests need a key of the organization.
+    Private,
+    /// Requests need a key of any organization.
+    Shared,
+    /// Requests need no key.
+    Public,
+}
+
+impl From<AuthMode> for Auth {
+    fn from(mode: AuthMode) -> Self {
+        match mode {
+            AuthMode::Private => Self::Private,
+            AuthMode::Shared => Self::Shared,
+            AuthMode::Public => Self::Public,
+        }
+    }
+}
+
+/// Parses a number of tokens or of measurements: at least one, and at most what any context holds.
+pub(super) fn token_count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1 << 24).contains(number));
+    number.ok_or_else(|| "must be an integer from 1 to 16777216".to_owned())
+}
+
+/// Parses a number of threads, slots, megabytes or concurrent replies.
+pub(super) fn small_count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1024).contains(number));
+    number.ok_or_else(|| "must be an integer from 1 to 1024".to_owned())
+}
+
+/// Parses an origin that browsers may send requests from.
+pub(super) fn origin(text: &str) -> Result<String, String> {
+    check_origin(text).map(|()| text.to_owned())
+}
