@@ -1,4 +1,4 @@
-"""Keeps the replies that schemathesis asks for short: it tests requests, not the model."""
+"""Limits the length of replies to schemathesis: it tests requests, not the model."""
 
 import schemathesis
 

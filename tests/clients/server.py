@@ -1,4 +1,4 @@
-"""A server of the test's own: the command, with the demo model, on a free port."""
+"""Starts a server for a test: the command with the demo model, on a free port."""
 
 import json
 import os
@@ -13,7 +13,7 @@ TOOLS = [f if "function" in f else {"type": "function", "function": f} for f in 
 
 
 class Server:
-    """`causerie serve` with further options, from its first line to its end."""
+    """A running `causerie serve` with these options."""
 
     def __init__(self, *options):
         self.process = subprocess.Popen(
@@ -22,11 +22,11 @@ class Server:
         line = self.process.stdout.readline()
         start = f"causerie serves {MODEL} at "
         if not line.startswith(start):
-            raise RuntimeError(f"the server said {line!r}")
+            raise RuntimeError(f"the server must print its address, found {line!r}")
         self.base_url = line.removeprefix(start).strip()
 
     def stop(self):
-        """Ends the server; how it ended."""
+        """Stops the server, and returns its exit status."""
         self.process.terminate()
         code = self.process.wait()
         self.process.stdout.close()

@@ -1,4 +1,4 @@
-"""The official client of Anthropic, pointed at the server's address without /v1."""
+"""The official client of Anthropic, with the server's address without /v1."""
 
 import unittest
 
@@ -32,7 +32,7 @@ class Anthropic(unittest.TestCase):
     def fields(self, **more):
         return {"model": MODEL, "max_tokens": 60, "messages": TIMER, "extra_body": {"temperature": 0}, **more}
 
-    def test_a_tool_is_used_and_its_result_answered(self):
+    def test_a_tool_is_used_and_its_result_gets_an_answer(self):
         message = self.client.messages.create(**self.fields(tools=ANTHROPIC_TOOLS))
         self.assertEqual(message.stop_reason, "tool_use")
         call = next(block for block in message.content if block.type == "tool_use")
@@ -44,7 +44,7 @@ class Anthropic(unittest.TestCase):
         self.assertGreater(answer.usage.cache_read_input_tokens, 0)
         self.assertTrue(answer._request_id.startswith("req_"))
 
-    def test_a_stream_gathers_to_the_same_message(self):
+    def test_a_stream_adds_up_to_the_same_message(self):
         for tools in ([], ANTHROPIC_TOOLS):
             whole = self.client.messages.create(**self.fields(tools=tools))
             with self.client.messages.stream(**self.fields(tools=tools)) as stream:
@@ -57,7 +57,7 @@ class Anthropic(unittest.TestCase):
             self.assertEqual(final.usage.output_tokens, whole.usage.output_tokens)
             self.assertGreater(final.usage.input_tokens + final.usage.cache_read_input_tokens, 0)
 
-    def test_a_stop_sequence_is_told(self):
+    def test_a_stop_sequence_is_reported(self):
         hello = [{"role": "user", "content": "Hello!"}]
         text = self.client.messages.create(**self.fields(messages=hello)).content[0].text
         stop = text[len(text) // 2 :][:3]
@@ -70,7 +70,7 @@ class Anthropic(unittest.TestCase):
         usage = self.client.messages.create(**self.fields()).usage
         self.assertEqual(count, usage.input_tokens + usage.cache_read_input_tokens)
 
-    def test_a_tool_can_be_demanded(self):
+    def test_a_tool_can_be_required(self):
         hello = [{"role": "user", "content": "Hello!"}]
         choice = {"type": "tool", "name": "set_timer"}
         message = self.client.messages.create(**self.fields(messages=hello, tools=ANTHROPIC_TOOLS, tool_choice=choice))

@@ -1,4 +1,4 @@
-"""Schemathesis: requests made from the server's own document, good ones and bad ones, and replies held against it."""
+"""Schemathesis: generates valid and invalid requests from the server's OpenAPI document, and validates the replies."""
 
 import os
 import pathlib
@@ -12,13 +12,13 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 
 
 class Document(unittest.TestCase):
-    def test_what_is_described_is_what_is_served(self):
+    def test_the_server_matches_its_document(self):
         server = Server("--drain-timeout", "0")
         try:
             address = server.base_url.removesuffix("/v1")
             command = [pathlib.Path(sys.executable).with_name("schemathesis"), "run", f"{address}/openapi.json"]
             options = ["--url", address, "--seed", "1", "--phases", "coverage", "--checks", CHECKS, "--no-color"]
-            options += ["--request-timeout", "120"]  # ten seconds are little on a busy machine
+            options += ["--request-timeout", "120"]  # the default of ten seconds is too short on a busy machine
             environment = {**os.environ, "SCHEMATHESIS_HOOKS": "hooks"}
             ran = subprocess.run(
                 [*command, *options], capture_output=True, text=True, env=environment, cwd=pathlib.Path(__file__).parent

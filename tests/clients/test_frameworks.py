@@ -1,4 +1,4 @@
-"""Frameworks that people build on, each with a reply, a stream and a function."""
+"""Widely used frameworks, each with a reply, a stream and a function."""
 
 import unittest
 
@@ -70,11 +70,11 @@ class Frameworks(unittest.TestCase):
             text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
             self.assertEqual(stream.get_final_response().output_text, text)
         self.assertEqual(text, second.output_text)
-        asked = {**fields, "include": ["message.output_text.logprobs"], "top_logprobs": 1}
-        told = client.responses.create(input=history, **asked).output[-1].content[0].logprobs
-        self.assertEqual("".join(token.token for token in told), text)
-        went_on = client.responses.create(input=[result], previous_response_id=first.id, **fields)
-        self.assertEqual(went_on.output_text, text)
+        with_logprobs = {**fields, "include": ["message.output_text.logprobs"], "top_logprobs": 1}
+        logprobs = client.responses.create(input=history, **with_logprobs).output[-1].content[0].logprobs
+        self.assertEqual("".join(token.token for token in logprobs), text)
+        continued = client.responses.create(input=[result], previous_response_id=first.id, **fields)
+        self.assertEqual(continued.output_text, text)
         with self.assertRaises(openai.BadRequestError) as caught:
             client.responses.create(input=ASK, model=MODEL, previous_response_id="resp_0")
         self.assertEqual(caught.exception.code, "previous_response_not_found")

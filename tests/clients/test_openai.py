@@ -1,4 +1,4 @@
-"""The official client of OpenAI, pointed at the server with an address and a placeholder key."""
+"""The official client of OpenAI, with the address of the server and a placeholder key."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ class OpenAi(unittest.TestCase):
         self.assertEqual([model.id for model in self.client.models.list()], [MODEL])
         self.assertEqual(self.client.models.retrieve(MODEL).id, MODEL)
 
-    def test_a_reply_is_whole(self):
+    def test_a_reply_has_all_its_fields(self):
         reply = self.chat()
         choice = reply.choices[0]
         self.assertEqual((reply.object, reply.model, choice.message.role), ("chat.completion", MODEL, "assistant"))
@@ -49,7 +49,7 @@ class OpenAi(unittest.TestCase):
         self.assertEqual(chunks[-1].usage.completion_tokens, whole.usage.completion_tokens)
         self.assertEqual(chunks[-1].choices, [])
 
-    def test_a_function_is_called_and_its_result_answered(self):
+    def test_a_function_is_called_and_its_result_gets_an_answer(self):
         reply = self.chat(TIMER, tools=TOOLS, tool_choice="auto").choices[0]
         self.assertEqual(reply.finish_reason, "tool_calls")
         (call,) = reply.message.tool_calls
@@ -61,7 +61,7 @@ class OpenAi(unittest.TestCase):
         self.assertIn("pasta", answer.choices[0].message.content)
         self.assertGreater(answer.usage.prompt_tokens_details.cached_tokens, 0)
 
-    def test_calls_stream_as_the_client_gathers_them(self):
+    def test_streamed_calls_have_the_form_that_the_client_expects(self):
         fields = {"model": MODEL, "messages": TIMER, "tools": TOOLS, "temperature": 0}
         with self.client.chat.completions.stream(**fields) as stream:
             kinds = {event.type for event in stream}
@@ -71,23 +71,23 @@ class OpenAi(unittest.TestCase):
         arguments = json.loads(final.message.tool_calls[0].function.arguments)
         self.assertEqual(arguments, {"duration": 12, "unit": "minutes", "label": "pasta"})
 
-    def test_without_a_choice_of_tools_none_is_called(self):
+    def test_no_tool_is_called_with_tool_choice_none(self):
         reply = self.chat(TIMER, tools=TOOLS, tool_choice="none").choices[0]
         self.assertIsNone(reply.message.tool_calls)
         self.assertNotEqual(reply.finish_reason, "tool_calls")
 
-    def test_sampling_fields_beyond_the_clients_own_pass(self):
+    def test_sampling_fields_that_the_client_does_not_know_work(self):
         extra = {"min_p": 0.05, "repetition_penalty": 1.1, "top_k": 20}
         texts = {
             self.chat(temperature=1.2, seed=5, extra_body=extra).choices[0].message.content for _ in range(2)
         }
         self.assertEqual(len(texts), 1, "the same seed gives the same reply")
 
-    def test_tokens_are_told_with_their_log_probabilities(self):
+    def test_tokens_are_reported_with_their_log_probabilities(self):
         choice = self.chat(logprobs=True, top_logprobs=2).choices[0]
         tokens = choice.logprobs.content
         self.assertEqual(b"".join(bytes(token.bytes) for token in tokens).decode(), choice.message.content)
-        for token in tokens:  # at temperature 0 the best one is taken
+        for token in tokens:  # at temperature 0, the most probable token is chosen
             self.assertEqual((token.token, token.logprob), (token.top_logprobs[0].token, token.top_logprobs[0].logprob))
             self.assertEqual(len(token.top_logprobs), 2)
         with self.chat(logprobs=True, top_logprobs=2, stream=True) as stream:
@@ -100,7 +100,7 @@ class OpenAi(unittest.TestCase):
         self.assertTrue(all(rest.startswith(token) for rest, token in zip(offsets, legacy.logprobs.tokens)))
         self.assertEqual(len(legacy.logprobs.tokens), len(legacy.logprobs.top_logprobs))
 
-    def test_penalties_and_biases_pass(self):
+    def test_penalties_and_biases_work(self):
         plain = self.chat(logprobs=True).choices[0]
         self.assertTrue(self.chat(presence_penalty=1.5, frequency_penalty=1.5).choices[0].message.content)
         self.assertNotEqual(self.chat(logit_bias={"300": 100}).choices[0].message.content, plain.message.content)
@@ -133,25 +133,25 @@ class OpenAi(unittest.TestCase):
         stream = self.client.completions.create(**fields, stream=True)
         self.assertEqual("Once" + "".join(chunk.choices[0].text for chunk in stream), whole)
 
-    def test_a_stream_that_is_left_harms_nobody(self):
+    def test_a_client_may_disconnect_during_a_stream(self):
         with self.chat(stream=True, max_tokens=4000, extra_body={"ignore_eos": True}) as stream:
             next(iter(stream))
         self.assertTrue(self.chat().choices)
 
-    def test_replies_side_by_side_are_those_alone(self):
+    def test_concurrent_replies_equal_single_ones(self):
         alone = self.chat().choices[0].message.content
 
         async def together():
             async with openai.AsyncOpenAI(base_url=self.server.base_url, api_key="placeholder") as client:
                 create = client.chat.completions.create
-                asked = [create(model=MODEL, messages=HELLO, temperature=0, max_tokens=60) for _ in range(6)]
-                return [reply.choices[0].message.content for reply in await asyncio.gather(*asked)]
+                requests = [create(model=MODEL, messages=HELLO, temperature=0, max_tokens=60) for _ in range(6)]
+                return [reply.choices[0].message.content for reply in await asyncio.gather(*requests)]
 
         self.assertEqual(asyncio.run(together()), [alone] * 6)
 
 
 class FullQueue(unittest.TestCase):
-    def test_who_comes_too_many_is_told_to_come_again(self):
+    def test_a_full_queue_asks_the_client_to_retry(self):
         server = Server("--slots", "1", "--queue", "0")
         client = openai.OpenAI(base_url=server.base_url, api_key="placeholder", max_retries=0)
         try:

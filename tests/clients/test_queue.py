@@ -1,4 +1,4 @@
-"""A thousand requests at once, for a server that answers one and lets eight wait."""
+"""A thousand concurrent requests to a server with one slot and a queue of eight."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ def request(**fields):
 
 class Queue(unittest.TestCase):
     def setUp(self):
-        # A socket of ours and one of the server's for each request; the server takes over the limit.
+        # Each request needs a socket here and one in the server, which inherits the limit.
         self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = self.limits[1] if self.limits[1] != resource.RLIM_INFINITY else 65536
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, self.limits[1]))
@@ -32,7 +32,7 @@ class Queue(unittest.TestCase):
         resource.setrlimit(resource.RLIMIT_NOFILE, self.limits)
         self.server.stop()
 
-    def test_eight_wait_and_the_rest_is_told_to_come_again(self):
+    def test_eight_requests_wait_and_the_others_are_asked_to_retry(self):
         asyncio.run(asyncio.wait_for(self.crowd(), 300))
 
     async def crowd(self):
@@ -53,7 +53,7 @@ class Queue(unittest.TestCase):
             head.cancel()
         for writer in [running[1], *heads.values()]:
             writer.close()
-        # Answered once those who left have made room.
+        # A new request is answered once the disconnected ones are removed from the queue.
         for _ in range(1000):
             reader, writer = await self.open(request(max_tokens=4))
             status = await reader.readline()

@@ -1,7 +1,7 @@
-"""What a constraint lets a model write is what the schemas of the functions allow, as a library sees it that is not ours.
+"""A constraint accepts exactly the calls that the schemas of the functions allow, according to an independent library.
 
-Functions and calls are drawn at random, valid ones and changed ones; `causerie inspect constrain` says what the grammar
-makes of them, `jsonschema_rs` what it makes of their arguments.
+Functions and calls are drawn at random; some calls are modified. `causerie inspect constrain` checks them with the grammar,
+`jsonschema_rs` validates their arguments.
 """
 
 import json
@@ -16,7 +16,7 @@ from server import COMMAND
 
 NAMES = ["city", "from", "class", "n", "_x", "items", "unit", "a", "ab", "is_on"]
 KEYS = ["x", "y", "a b", "it's", '"q"', "größe"]
-FREE_KEYS = ["x", "a b", "größe"]  # free names have no escapes
+FREE_KEYS = ["x", "a b", "größe"]  # names of undeclared members have no escapes
 TEXTS = ["celsius", "it's", 'say "no"', "a\\", "two\nlines", "", "°"]
 NUMBERS = [-1.5, 2.5, 1e20, 0.125]
 INTEGERS = [0, 7, -3, 123456789012]
@@ -78,7 +78,7 @@ def value(draw, wanted, strays):
 
 
 def drawn(draw, wanted, strays):
-    """Members in any order: those that must be there and some of the others; with strays also too few or too many."""
+    """Members in any order: all required and some optional ones; with `strays`, some are missing or undeclared."""
     properties = wanted["properties"]
     names = draw.sample(list(properties), len(properties))
     keep = lambda name: draw.random() < 0.9 if strays else name in wanted["required"] or draw.random() < 0.5
@@ -89,7 +89,7 @@ def drawn(draw, wanted, strays):
 
 
 def python(value):
-    """A value as Python calls spell it."""
+    """Formats a value as in Python calls."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
@@ -100,18 +100,18 @@ def python(value):
 
 
 def verdicts(functions, style, texts):
-    """What the grammar of these functions makes of each block."""
+    """Whether the grammar of these functions accepts each block."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(functions, file)
         file.flush()
         command = [COMMAND, "inspect", "constrain", "--functions", file.name, "--format", style]
         lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
-        said = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout
-    return [json.loads(line)["accepted"] for line in said.splitlines()]
+        output = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout
+    return [json.loads(line)["accepted"] for line in output.splitlines()]
 
 
 class Schemas(unittest.TestCase):
-    def test_a_grammar_takes_what_the_schema_allows(self):
+    def test_a_grammar_accepts_what_the_schema_allows(self):
         draw = random.Random(1)
         counts = {True: 0, False: 0}
         for _ in range(40):
@@ -119,11 +119,11 @@ class Schemas(unittest.TestCase):
             function = {"name": "f", "description": "", "parameters": wanted}
             calls = [drawn(draw, wanted, strays=i % 2 == 1) for i in range(25)]
             allowed = [jsonschema_rs.is_valid(wanted, arguments) for arguments in calls]
-            self.assertTrue(all(allowed[::2]), "what is drawn to be valid is valid")
+            self.assertTrue(all(allowed[::2]), "calls without strays must be valid")
             in_python = [f"[f({', '.join(f'{name}={python(value)}' for name, value in call.items())})]" for call in calls]
             in_json = [json.dumps({"name": "f", "arguments": call}, ensure_ascii=False) for call in calls]
             for style, texts in (("python", in_python), ("json", in_json)):
-                for text, taken, is_allowed in zip(texts, verdicts([function], style, texts), allowed, strict=True):
-                    self.assertEqual(taken, is_allowed, f"{text} for {json.dumps(function)}")
-                    counts[taken] += 1
+                for text, is_accepted, is_allowed in zip(texts, verdicts([function], style, texts), allowed, strict=True):
+                    self.assertEqual(is_accepted, is_allowed, f"{text} for {json.dumps(function)}")
+                    counts[is_accepted] += 1
         self.assertTrue(all(200 < count for count in counts.values()), counts)

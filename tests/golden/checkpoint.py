@@ -26,7 +26,7 @@ def common_config(shape):
 
 
 def new_config(shape):
-    """The keys of the later files."""
+    """Returns config.json with the keys of later published files."""
     return common_config(shape) | {
         "block_auto_adjust_ff_dim": False, "intermediate_size": shape.feed_forward, "layer_types": list(shape.layers),
         "rope_theta": shape.rope_theta, "tie_word_embeddings": shape.tied, "torch_dtype": "float32",
@@ -34,7 +34,8 @@ def new_config(shape):
 
 
 def old_config(shape):
-    """The keys of the first files, and a feed-forward size to be worked out: 2/3 of 200, by 1.25, up to a multiple of 64."""
+    """Returns config.json with the keys of the first published files. The feed-forward size must be computed from it: 2/3 of
+    200, times 1.25, rounded up to a multiple of 64."""
     return common_config(shape) | {
         "block_auto_adjust_ff_dim": True, "block_dim": shape.hidden, "block_ff_dim": 200,
         "block_ffn_dim_multiplier": 1.25, "block_multiple_of": 64, "block_norm_eps": shape.norm_eps,

@@ -1,6 +1,6 @@
-"""The tiny models of all families but dense LFM2, which shapes.py has: what sets each apart, and how its files say so.
+"""The tiny models of all families except dense LFM2, which is in shapes.py: their features, and the keys of their files.
 
-Every model is 32 wide. `config` is its config.json, with keys as published files have them.
+The hidden size of every model is 32. `config` is its config.json, with the keys of published files.
 """
 
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from gguf import GGMLQuantizationType as Type
 from vocabulary import BOS, EOS, PAD, SIZE
 
 HIDDEN, CONTEXT = 32, 128
-# Shorter than the prompt and its reply, so that most of the tokens lie beyond. With the bases of rotary positions below,
-# the original contexts are also such that some pairs of a head turn as before, some slower, and one in between.
+# Both are shorter than the prompt and its reply, so that most tokens exceed them. With the RoPE bases below, the original
+# context also makes some pairs of a head rotate as before, some more slowly, and one in between.
 WINDOW, ORIGINAL_CONTEXT = 16, 48
 
 
 @dataclass(frozen=True)
 class Family:
-    """`metadata` holds calls of gguf-py's writer: method, arguments."""
+    """A model of a family. `metadata` has calls of gguf-py's writer: method, argument."""
 
     name: str
     architecture: str
@@ -26,7 +26,7 @@ class Family:
     quantisation: Type
     seed: int
     metadata: tuple = ()
-    # What transformers is to compute instead, where it cannot read `config`: other keys, and other names of tensors.
+    # Replacements for families that transformers cannot read with `config`: other keys, and other names of tensors.
     oracle: dict = field(default_factory=dict)
     renamed: dict = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class Family:
 
     @property
     def is_permuted(self):
-        """llama.cpp's converter puts the pairs of a head beside each other."""
+        """Whether llama.cpp's converter permutes the rows of a head, so that the pairs of RoPE are adjacent."""
         return self.architecture in ("llama", "smollm3")
 
 
@@ -102,7 +102,7 @@ FAMILIES = [
             ("add_expert_gating_func", ExpertGatingFuncType.SIGMOID), ("add_expert_weights_scale", 1.25),
         ),
     ),
-    # transformers runs windows beside convolutions in LFM3 only. Without its gates and outer norms that is LFM2.
+    # transformers supports sliding windows with convolutions in LFM3 only. Without gates and outer norms, it equals LFM2.
     Family(
         "lfm2-sliding", "lfm2", LFM2_SLIDING, Type.Q4_0, seed=5, metadata=(
             ("add_head_count_kv", [0, 2, 0, 2]), ("add_shortconv_l_cache", 7), ("add_sliding_window", WINDOW),

@@ -1,4 +1,4 @@
-"""Writes the tiny models of families.py as folders and as GGUF, and has transformers compute them."""
+"""Writes the tiny models of families.py as folders and as GGUF, and computes them with transformers."""
 
 import json
 import math
@@ -29,7 +29,7 @@ EXPERTS = {"w1": "ffn_gate_exps", "w2": "ffn_down_exps", "w3": "ffn_up_exps"}
 
 
 def gguf_name(name):
-    """The GGUF name of a folder's tensor; that of an expert, its stack's."""
+    """Returns the GGUF name of a folder's tensor; for an expert, the name of the stack."""
     if name.endswith("feed_forward.expert_bias"):
         return f"blk.{name.split('.')[2]}.exp_probs_b.bias"
     stem, kind = name.rsplit(".", 1)
@@ -56,7 +56,7 @@ def own_name(family, name):
 
 
 def shapes(family, folder):
-    """The tensors that a folder of this family holds, as transformers itself saves them."""
+    """Returns the names and shapes of the tensors in a folder of this family, as transformers saves them."""
     write_json(folder / "config.json", family.config | family.oracle)
     AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder)).save_pretrained(folder)
     return {own_name(family, name): values.shape for name, values in sorted(load_file(folder / "model.safetensors").items())}
@@ -68,7 +68,7 @@ def random_weights(family, shapes):
     for name, shape in shapes.items():
         noise = random.standard_normal(shape, dtype=np.float32)
         if "bias" in name:
-            # Small where it goes straight into the stream: a large one there drowns what the tokens say.
+            # Biases that are added to the residual stream are small: large ones would hide the effect of the tokens.
             values = (0.3 if "q_proj" in name or "k_proj" in name or "expert" in name else 0.05) * noise
         elif len(shape) == 1:
             values = 1 + 0.2 * noise
@@ -79,7 +79,7 @@ def random_weights(family, shapes):
 
 
 def reference_model(family, weights):
-    """The model of transformers with these weights, in f32."""
+    """Returns the transformers model with these weights, in f32."""
     with tempfile.TemporaryDirectory() as folder:
         write_json(Path(folder) / "config.json", family.config | family.oracle)
         save_file({oracle_name(family, name): values for name, values in weights.items()}, Path(folder) / "model.safetensors")
@@ -95,7 +95,7 @@ def loaded(folder):
 
 
 def permuted(values, heads):
-    """Rows as llama.cpp's converter orders them: of each head, the first of both halves, then the second, and so on."""
+    """Permutes rows like llama.cpp's converter: in each head, the first rows of both halves, then the second rows, and so on."""
     return values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
 
 
@@ -112,12 +112,12 @@ def reordered(family, name, values, order):
 
 
 def llama3_divisors(family):
-    """What each frequency is divided by: Llama 3's rule, as its converter writes it."""
+    """Yields the divisor of each frequency by Llama 3's rule, as llama.cpp's converter writes it."""
     scaling, dims = family.config["rope_scaling"], family.config["head_dim"]
     context, low, high = (scaling[key] for key in ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor"))
     for pair in range(0, dims, 2):
-        turns = context / (2 * math.pi * family.config["rope_theta"] ** (pair / dims))
-        share = min(max((turns - low) / (high - low), 0), 1)
+        rotations = context / (2 * math.pi * family.config["rope_theta"] ** (pair / dims))
+        share = min(max((rotations - low) / (high - low), 0), 1)
         yield 1 / ((1 - share) / scaling["factor"] + share)
 
 
@@ -178,7 +178,7 @@ def write_gguf(path, family, add_vocabulary, weights, quantisation):
 
 
 def read_gguf(path, family, weights):
-    """The weights of a file in f32, under the names and with the shapes of `weights`."""
+    """Returns the weights of a file in f32, with the names and shapes of `weights`."""
     tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
 
     def value(name, shape):
@@ -191,7 +191,7 @@ def read_gguf(path, family, weights):
 
 
 def write_folder(folder, family, weights):
-    """In f16, which is exact for these weights."""
+    """Writes the weights in f16, which represents them exactly."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     save_file({name: values.astype(np.float16) for name, values in weights.items()}, folder / "model.safetensors", {"format": "pt"})

@@ -1,4 +1,4 @@
-"""Writes a tiny model as GGUF, and reads one back as gguf-py understands it."""
+"""Writes a tiny model as GGUF, and reads it back with gguf-py."""
 
 import gguf
 import numpy as np
@@ -49,7 +49,7 @@ def add_vocabulary(writer, vocabulary, template):
 
 def add_matrix(writer, name, values, quantisation, random):
     if quantisation in (Type.Q2_K, Type.Q4_K, Type.Q5_K, Type.Q6_K):
-        # As in published files: the embedding and the output matrix are Q6_K, and what matters most in Q2_K is Q3_K.
+        # As in published files: the embedding and the output matrix are Q6_K, and the most sensitive matrices of Q2_K are Q3_K.
         if "embed_tokens" in name or "lm_head" in name:
             quantisation = Type.Q6_K
         elif quantisation == Type.Q2_K and ("v_proj" in name or "w2" in name or "out_proj" in name):
@@ -60,11 +60,11 @@ def add_matrix(writer, name, values, quantisation, random):
     writer.add_tensor(gguf_name(name), raw, raw_dtype=quantisation)
 
 
-def write(path, shape, vocabulary, template, weights, quantisation, output_norm="token_embd_norm", most_tensors=0):
-    """K-quants keep the norms and the convolutions of `weights`; their matrices are drawn anew. With `most_tensors`, the
-    model is split into files of so many each."""
+def write(path, shape, vocabulary, template, weights, quantisation, output_norm="token_embd_norm", max_tensors=0):
+    """Writes the model. K-quants use the norms and convolutions of `weights`, but draw their matrices at random. With
+    `max_tensors`, the model is split into files with at most this many tensors each."""
     random = np.random.default_rng(shape.seed)
-    writer = gguf.GGUFWriter(path, "lfm2", split_max_tensors=most_tensors)
+    writer = gguf.GGUFWriter(path, "lfm2", split_max_tensors=max_tensors)
     add_metadata(writer, shape, vocabulary, template, quantisation)
     for name, values in weights.items():
         if "conv.conv" in name:
@@ -80,7 +80,7 @@ def write(path, shape, vocabulary, template, weights, quantisation, output_norm=
 
 
 def read(path, weights):
-    """The weights of a file in f32, under the names and with the shapes of `weights`."""
+    """Returns the weights of a file in f32, with the names and shapes of `weights`."""
     tensors = {
         tensor.name.replace("output_norm", "token_embd_norm"): gguf.quants.dequantize(tensor.data, tensor.tensor_type)
         for tensor in gguf.GGUFReader(path).tensors

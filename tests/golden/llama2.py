@@ -1,4 +1,4 @@
-"""A tiny Llama 2, from text to text: its tokenizer is SentencePiece's BPE with byte fallback, its template theirs."""
+"""Writes a tiny Llama 2 with a text prompt and reply: its tokenizer is SentencePiece's BPE with byte fallback."""
 
 from gguf import GGMLQuantizationType as Type
 
@@ -18,7 +18,7 @@ SEED = 6
 
 
 def without_stray_bytes(weights, tokens):
-    """The output rows of bytes that are no character alone give way to all others: replies are valid text."""
+    """Zeroes the output rows of bytes that are not characters by themselves, so that replies are valid text."""
     stray = [id for id, token in enumerate(tokens) if token.startswith("<0x") and "80" <= token[3:5]]
     weights["lm_head.weight"][stray] = 0
     return weights

@@ -1,4 +1,4 @@
-"""The logits of transformers for a tiny model, and its greedy reply."""
+"""The logits that transformers computes for a tiny model, and its greedy reply."""
 
 import json
 
@@ -11,7 +11,8 @@ N_PROMPT, N_GREEDY = 37, 64
 
 
 def kept(n_prompt):
-    """Positions whose whole row is kept: while the convolutions fill, mid-prompt, at the turn, at the end."""
+    """Returns the positions whose whole rows are stored: two at the start, one mid-prompt, two around the first reply token, and
+    the last."""
     return [0, 2, n_prompt // 2, n_prompt - 1, n_prompt, n_prompt + N_GREEDY - 1]
 
 
@@ -22,7 +23,7 @@ def prompt(seed):
 
 @torch.no_grad()
 def greedy(model, prompt):
-    """The reply token by token with a cache, the margin of each choice, and the logits of every position."""
+    """Generates the reply token by token with a cache; returns it, the margin of each choice, and the logits of all positions."""
     reply, margins, rows = [], [], []
     output = model(torch.tensor([prompt]), use_cache=True)
     for _ in range(N_GREEDY):
@@ -37,11 +38,11 @@ def greedy(model, prompt):
 
 @torch.no_grad()
 def reference(name, model, ids):
-    """The golden record of a model. The whole sequence in one pass and token by token must agree."""
+    """Returns the golden record of a model. One pass over the whole sequence must agree with decoding token by token."""
     reply, margins, cached = greedy(model, ids)
     logits = model(torch.tensor([ids + reply]), use_cache=False).logits[0]
     deviation = float((logits - cached).abs().max())
-    assert deviation < 3e-5, f"{name}: transformers is {deviation} from itself"
+    assert deviation < 3e-5, f"{name}: both computations must agree, found a deviation of {deviation}"
     assert min(margins) > 1e-3 and min(reply) >= len(CONTROL), f"{name}: choose another seed"
     print(f"{name:16} self {deviation:.1e}, smallest margin {min(margins):.4f}, spread {logits.std():.2f}, distinct {len(set(reply))}")
     rows = logits.double().numpy()
@@ -58,7 +59,7 @@ def reference(name, model, ids):
 
 
 def write(path, record):
-    """One key, or one row, to a line."""
+    """Writes a record with one key, or one row, per line."""
     rows = ",\n    ".join(json.dumps(row) for row in record["rows"])
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in record.items() if key != "rows"]
     path.write_text("{\n" + ",\n".join([*lines, f'  "rows": [\n    {rows}\n  ]']) + "\n}\n")

@@ -1,4 +1,4 @@
-"""Writes all tiny models, and the logits of transformers for each."""
+"""Writes all tiny models, and the logits that transformers computes for each."""
 
 import torch
 from gguf import GGMLQuantizationType as Type
@@ -19,7 +19,7 @@ GGUF = [
     ("lfm2-bf16", SMALL, Type.BF16, "token_embd_norm"),
     ("lfm2-q8_0", SMALL, Type.Q8_0, "token_embd_norm"),
     ("lfm2-q4_0", SMALL, Type.Q4_0, "token_embd_norm"),
-    ("lfm2-q2_k", WIDE_Q2_K, Type.Q2_K, "token_embd_norm"),  # and Q3_K
+    ("lfm2-q2_k", WIDE_Q2_K, Type.Q2_K, "token_embd_norm"),  # contains Q3_K as well
     ("lfm2-q4_k", WIDE_Q4_K, Type.Q4_K, "token_embd_norm"),
     ("lfm2-q5_k", WIDE_Q5_K, Type.Q5_K, "output_norm"),  # the name in older files
     ("lfm2-q6_k", WIDE_Q6_K, Type.Q6_K, "token_embd_norm"),
@@ -38,7 +38,7 @@ def write_models(fixtures, golden):
         model = model_of(shape, gguf_file.read(path, weights))
         logits.write(records / f"{name}.json", logits.reference(path.name, model, logits.prompt(shape.seed)))
     weights = random_weights(SMALL)
-    gguf_file.write(folder / "lfm2-split.gguf", SMALL, vocabulary, template, weights, Type.Q4_0, most_tensors=20)
+    gguf_file.write(folder / "lfm2-split.gguf", SMALL, vocabulary, template, weights, Type.Q4_0, max_tensors=20)
     for name, shape, write in [
         ("lfm2-hf", SMALL, checkpoint.write_single),
         ("lfm2-hf-sharded", SHARDED, checkpoint.write_sharded),

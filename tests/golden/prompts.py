@@ -1,4 +1,4 @@
-"""The prompts that Jinja2 renders, through transformers' own code behind apply_chat_template."""
+"""The prompts that Jinja2 renders, with the code that transformers' apply_chat_template calls."""
 
 import copy
 import json
@@ -19,15 +19,15 @@ class FixedClock:
         return CLOCK
 
 
-# Templates that are shown functions bare; all others get them as chat completions has them.
+# Templates that get functions bare; all others get them in the form of chat completions.
 BARE = {"demo", "features", "lfm2-a", "lfm2-b", "lfm2-c", "lfm2-d"}
-# Templates that print no calls of their own: the calls are written into the content, as the model writes them.
+# Templates that do not print calls: the calls are written into the content, as the model writes them.
 WITHOUT_CALLS = {"lfm2-b", "llama-2", "smollm-2", "smollm-3"}
-# Templates that know nothing of functions: those are listed in the system message.
+# Templates that do not support functions: the functions are listed in the system message.
 WITHOUT_TOOLS = {"llama-2", "smollm-2"}
-# Templates that put quotes around text as it is: text in need of escapes is handed over as a literal that prints itself.
+# Templates that put quotes around strings without escapes: strings that need escapes are passed as `Literal`.
 WITH_LITERALS = {"lfm2-c", "lfm2-d"}
-# Templates that want ids of calls and results.
+# Templates that need ids of calls and results.
 WITH_IDS = {"mistral"}
 
 
@@ -46,7 +46,7 @@ class Literal:
 
 
 def literal(value):
-    """A value as calls are written: mappings and texts as JSON, all else as Python."""
+    """Formats a value as in calls: objects and strings as JSON, everything else as Python."""
     if isinstance(value, list):
         return "[" + ", ".join(literal(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, dict)) else repr(value)
@@ -69,7 +69,7 @@ def with_tool_list(messages, tools):
 
 
 def conversation_view(name, conversation):
-    """What the template sees of chat-completions messages: arguments a mapping, no empty keys."""
+    """Converts chat-completions messages for the template: arguments become a mapping, empty keys are removed."""
     ids = iter(f"call{n:05}" for n in range(1000))
     unanswered = []
     views = []
@@ -125,7 +125,7 @@ def render(name, template, conversation, enable_thinking=False, has_other_form=F
         )
         return {"text": rendered[0]}
     except jinja2.TemplateError as err:
-        # What the template raises is told in its words; other errors differ from engine to engine.
+        # The message that a template raises is recorded; the messages of other errors differ between engines.
         return {"raised": str(err)} if type(err) is jinja2.TemplateError else {"error": str(err)}
     except (TypeError, AttributeError) as err:
         return {"error": str(err)}
@@ -133,7 +133,7 @@ def render(name, template, conversation, enable_thinking=False, has_other_form=F
 
 def write_prompts(fixtures, golden, root):
     chat_template_utils.datetime = FixedClock
-    chat_template_utils._plain_template_data = copy.deepcopy  # the original knows nothing of literals
+    chat_template_utils._plain_template_data = copy.deepcopy  # the original does not copy `Literal`
     conversations = {path.stem: json.loads(path.read_text()) for path in sorted((fixtures / "conversations").glob("*.json"))}
     templates = {path.stem: path for path in sorted((fixtures / "templates").glob("*.jinja"))}
     templates["demo"] = root / "models" / "template.jinja"

@@ -1,4 +1,4 @@
-"""How Python prints values: repr, and json.dumps without ASCII escapes. Templates rely on both."""
+"""Representations of values in Python: repr, and json.dumps without ASCII escapes. Templates depend on both."""
 
 import json
 import struct
@@ -16,7 +16,7 @@ STRINGS = [
     "déjà vu", "日本語", "한글", "שלום", "مرحبا", "👍🏽", "👩\u200d👧", "🏳️\u200d🌈", "e\u0301", "\u200b\u200e\u200f\u2028\u2029\u202e", "\ufeff\ufffd\uffff",
     "\ue000", "\U000e0001\U0010ffff", "\u2003\u3000", "</script>&<b>", "<|im_end|>", "{{ x }} %s",
 ]
-# JSON texts: what they print after a reading.
+# JSON texts, whose values are printed after parsing.
 VALUES = [
     "null", "true", "false", "0", "-0", "1", "-1", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
     "18446744073709551615", "1.0", "-0.0", "1e16", "1E5", "1e-7", "1.10", "0.00001", "123456789012345680.0", '""', '"it\'s"',

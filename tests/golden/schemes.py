@@ -1,4 +1,4 @@
-"""Tokenizers of every kind over two small vocabularies, as tokenizer.json and as GGUF, and what they make of texts."""
+"""Tokenizers of every kind over two small vocabularies, as tokenizer.json and as GGUF, and the ids that they give for texts."""
 
 import json
 import random
@@ -40,20 +40,20 @@ def byte_level(use_regex=False):
     return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
 
 
-# Name: normalizer, what cuts text into words, whether whole words come before merges, whether bos is added.
+# Name: normalizer, pre-tokenizers, whether whole words come before merges (ignore_merges), whether bos is added.
 BYTE_LEVEL = {
     "llama-bpe": (None, [split(LLAMA3), byte_level()], True, True),
     "qwen2": (normalizers.NFC(), [split(QWEN2), byte_level()], False, False),
     "gpt-2": (None, [byte_level(use_regex=True)], False, False),
     "smollm": (None, [pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)], False, False),
     "tekken": (None, [split(TEKKEN), byte_level()], True, True),
-    # No published tokenizer.json has it; these are the steps of llama.cpp.
+    # No published tokenizer.json uses it; these are the steps of llama.cpp.
     "default": (None, [split(r"[\p{P}\$\+<=>\^~\|]+"), split(GPT2), split(r"\p{N}+"), split("[0-9][0-9][0-9]"), byte_level()], False, False),
 }
 
 
 def train(pre_tokenizer, alphabet, special, size):
-    """Tokens in order of id, and merges in order of rank. Words are not cut, so that merges reach over every boundary."""
+    """Returns tokens in order of id and merges in order of rank. Words are not split, so that merges cross every boundary."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizer
     trainer = trainers.BpeTrainer(
@@ -77,7 +77,7 @@ def with_added(tokenizer, control, adds_bos):
 def byte_level_tokenizers():
     special = CONTROL + USER_DEFINED
     tokens, merges = train(byte_level(), sorted(pre_tokenizers.ByteLevel.alphabet()), special, 440)
-    tokens = tokens + ["Ġcauserie", "thermometer"]  # no merge leads to them
+    tokens = tokens + ["Ġcauserie", "thermometer"]  # no merge produces these tokens
     types = [KINDS["CONTROL"]] * len(CONTROL) + [KINDS["USER_DEFINED"]] * len(USER_DEFINED)
     types += [KINDS["NORMAL"]] * (len(tokens) - len(types))
     for name, (normalizer, words, ignore_merges, adds_bos) in BYTE_LEVEL.items():
@@ -95,7 +95,7 @@ def byte_level_tokenizers():
 
 
 def sentence_piece_tokenizers():
-    """A vocabulary in the order of Llama 2: unknown, control, bytes, merged pieces, characters; scores fall with the ids."""
+    """Returns a vocabulary in the order of Llama 2: unknown, control, bytes, merged pieces, characters; scores fall with the ids."""
     pieces, _ = train(pre_tokenizers.Metaspace(split=False), [], [], 420)
     characters = [piece for piece in pieces if len(piece) == 1]
     merged = [piece for piece in pieces if len(piece) > 1]
@@ -123,7 +123,7 @@ def sentence_piece_tokenizers():
         if pre_tokenizer:
             tokenizer.pre_tokenizer = pre_tokenizer
         tokenizer.decoder = decoders.Sequence(decoder) if len(decoder) > 1 else decoder[0]
-        metadata = None  # GGUF files know nothing of the others
+        metadata = None  # GGUF files cannot describe the other variants
         if space is not None:
             metadata = {
                 "model": "llama", "pre": "default", "tokens": tokens, "token_type": types, "scores": scores,
@@ -156,7 +156,7 @@ def write_gguf(path, metadata):
 
 
 def hash_of(ids):
-    """FNV-1a over the ids, four bytes each, little end first."""
+    """Returns the FNV-1a hash of the ids, as four little-endian bytes each."""
     hash = 0xCBF29CE484222325
     for id in ids:
         for byte in id.to_bytes(4, "little"):
@@ -173,15 +173,15 @@ def record(tokenizer):
         ids = encode(text, True)
         return {"ids": ids, "parsed": encode(text, False), "decoded": tokenizer.decode(ids, skip_special_tokens=False)}
 
-    def stretch(ids):
+    def chunk(ids):
         start = draws.randrange(len(ids) // 2 + 1)
         return ids[start : start + draws.randrange(1, 30)]
 
     draws = random.Random(7)
-    streams = [stretch(encode(text, False)) for text in TEXTS]
+    streams = [chunk(encode(text, False)) for text in TEXTS]
     streams += [[draws.randrange(tokenizer.get_vocab_size()) for _ in range(3)] for _ in range(10)]
     if "Metaspace" in str(tokenizer.decoder):
-        streams = []  # this decoder loses every space of a first token, also those between words
+        streams = []  # this decoder drops all spaces of a first token, even those between words
     long = [(unit, encode(unit * (100_000 // len(unit.encode())), True)) for unit in LONG]
     return {
         "with_bos": encode("Hello", True, adds_bos=True),

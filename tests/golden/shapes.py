@@ -1,4 +1,4 @@
-"""The shapes of the tiny models. Seeds are chosen for wide margins and replies without control tokens."""
+"""The shapes of the tiny models. Their seeds give wide margins and replies without control tokens."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ C, A = "conv", "full_attention"
 
 @dataclass(frozen=True)
 class Shape:
-    """`feed_forward` is the effective size, as in the tensors."""
+    """The shape of a model. `feed_forward` is the effective size, as in the tensors."""
 
     hidden: int
     feed_forward: int
@@ -40,11 +40,11 @@ class Shape:
         )
 
 
-# head_dim 16, two query heads to a KV head
+# head_dim 16, two query heads per KV head
 SMALL = Shape(64, 96, 4, 2, (C, C, A, C, A), 1e6, True, seed=7)
-# what a folder may hold besides: its own output matrix, attention first, one query head to a KV head, head_dim 32
+# variations: a separate output matrix, attention in the first layer, one query head per KV head, head_dim 32
 SHARDED = Shape(64, 192, 2, 2, (A, C, C, A, C), 5e6, False, seed=1)
-# rows of 256, as the K-quants need; head_dim 32, four query heads to a KV head
+# rows of 256, as the K-quants need; head_dim 32, four query heads per KV head
 WIDE_Q2_K = Shape(256, 256, 8, 2, (C, A), 1e7, True, seed=14)
 WIDE_Q4_K = Shape(256, 256, 8, 2, (C, A), 1e7, True, seed=31)
 WIDE_Q5_K = Shape(256, 256, 8, 2, (C, A), 1e7, False, seed=1)

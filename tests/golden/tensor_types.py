@@ -1,4 +1,4 @@
-"""Blocks of each quantised type of GGUF files, and the values that gguf-py reads from them."""
+"""Blocks of each quantised type in GGUF files, and their values according to gguf-py."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType as Type
 from gguf.quants import dequantize
 
-# Where the f16 scales of a block stand.
+# Offsets of the f16 scales in a block.
 SCALES = {
     Type.Q4_0: [0], Type.Q4_1: [0, 2], Type.Q5_0: [0], Type.Q5_1: [0, 2], Type.Q8_0: [0],
     Type.Q2_K: [80, 82], Type.Q3_K: [108], Type.Q4_K: [0, 2], Type.Q5_K: [0, 2], Type.Q6_K: [208],
@@ -16,7 +16,7 @@ N_BLOCKS = 3
 
 
 def blocks_of(random, quantisation):
-    """Random bits with scales as they are in weights: of either sign, between 1e-4 and 1e-2."""
+    """Returns random bits with realistic scales: both signs, magnitudes between 1e-4 and 1e-2."""
     blocks = random.integers(0, 256, (N_BLOCKS, GGML_QUANT_SIZES[quantisation][1]), dtype=np.uint8)
     for at in SCALES[quantisation]:
         scales = random.choice([-1, 1], N_BLOCKS) * 10 ** random.uniform(-4, -2, N_BLOCKS)

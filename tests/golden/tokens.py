@@ -1,4 +1,4 @@
-"""The ids that the tokenizers library gives for texts, over the tiny vocabulary, and the bytes of every id."""
+"""The ids that the tokenizers library gives for texts with the tiny vocabulary, and the bytes of every id."""
 
 import json
 

@@ -12,7 +12,7 @@ CONTROL = [
 ]
 BOS, EOS, PAD = 1, 7, 0
 SIZE = 512
-# Words that no merge can reach: an engine finds them only when it looks a whole word up first (ignore_merges).
+# Words that no merge produces: an engine finds them only if it looks up whole words first (ignore_merges).
 WHOLE_WORDS = ["Ġcauserie", "thermometer"]
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -43,7 +43,7 @@ class Vocabulary:
 
 
 def with_pipeline(model):
-    """A tokenizer as published LFM2 files hold it: no normaliser, the split regex of Llama 3, byte level."""
+    """Returns a tokenizer like those of published LFM2 files: no normaliser, the split regex of Llama 3, byte level."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
@@ -54,7 +54,7 @@ def with_pipeline(model):
 
 
 def train():
-    """The 512 tokens in order of id, and the merges in order of rank."""
+    """Returns the 512 tokens in order of id, and the merges in order of rank."""
     tokenizer = with_pipeline(models.BPE(ignore_merges=True))
     trainer = trainers.BpeTrainer(
         vocab_size=SIZE - len(WHOLE_WORDS), special_tokens=CONTROL, show_progress=False,
@@ -68,7 +68,7 @@ def train():
 
 
 def tokenizer_of(vocabulary):
-    """The tokenizer of a vocabulary; `to_str(pretty=True)` is its tokenizer.json."""
+    """Returns the tokenizer of a vocabulary; `to_str(pretty=True)` is its tokenizer.json."""
     ids = {token: id for id, token in enumerate(vocabulary.tokens)}
     tokenizer = with_pipeline(models.BPE(ids, [tuple(pair) for pair in vocabulary.merges], ignore_merges=True))
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CONTROL])

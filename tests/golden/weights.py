@@ -1,4 +1,4 @@
-"""Random weights that hide nothing: norms far from 1, logits well spread, every value exact in f16."""
+"""Random weights that make errors visible: norms far from 1, widely spread logits, every value exact in f16."""
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ IN_LAYER = {
 
 
 def gguf_name(name):
-    """The GGUF name of a tensor of transformers."""
+    """Returns the GGUF name of a transformers tensor."""
     stem = name.removesuffix(".weight")
     if stem in GLOBAL:
         return GLOBAL[stem] + ".weight"
@@ -29,7 +29,7 @@ def gguf_name(name):
 
 
 def deviation(name, shape):
-    """The standard deviation of a matrix. Small ones (0.02) would give flat logits, in which errors drown."""
+    """Returns the standard deviation of a matrix. Small ones (0.02) would give flat logits, which hide errors."""
     if "embed_tokens" in name or "lm_head" in name:
         return 1.5 * shape[-1] ** -0.5
     if "conv.conv" in name:
@@ -38,7 +38,7 @@ def deviation(name, shape):
 
 
 def random_weights(shape):
-    """Names of transformers to f32 arrays, in the model's own order; a tied output matrix is left out."""
+    """Returns f32 arrays by transformers' names, in the model's order; a tied output matrix is left out."""
     random = np.random.default_rng(shape.seed)
     weights = {}
     for name, parameter in Lfm2ForCausalLM(shape.config()).named_parameters():
@@ -50,7 +50,7 @@ def random_weights(shape):
 
 @torch.no_grad()
 def model_of(shape, weights):
-    """The model of transformers with these weights, in f32."""
+    """Returns the transformers model with these weights, in f32."""
     model = Lfm2ForCausalLM._from_config(shape.config(), attn_implementation="eager", dtype=torch.float32).eval()
     parameters = dict(model.named_parameters())
     assert parameters.keys() == weights.keys()

@@ -1,5 +1,4 @@
-// Reads manifests as a cluster does: with no field that their types do not know, and Knative's services as its admission
-// webhook checks them.
+// Validates manifests like a cluster: refuses unknown fields, and checks Knative services like its admission webhook.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// empty is a new object of a kind.
+// empty returns a new object of a kind, or nil.
 func empty(apiVersion, kind string) any {
 	switch apiVersion + " " + kind {
 	case "v1 Namespace":
@@ -48,7 +47,7 @@ func empty(apiVersion, kind string) any {
 	return nil
 }
 
-// withVolumes is a cluster whose administrator allows volume claims, which Knative by itself does not.
+// withVolumes allows volume claims, which Knative does not allow by default.
 func withVolumes(ctx context.Context) context.Context {
 	settings := config.FromContextOrDefaults(ctx)
 	settings.Features.PodSpecPersistentVolumeClaim = config.Enabled
@@ -63,7 +62,7 @@ func check(document []byte) (string, error) {
 	name := meta.APIVersion + " " + meta.Kind
 	object := empty(meta.APIVersion, meta.Kind)
 	if object == nil {
-		return name, errors.New("a kind that is not known here")
+		return name, errors.New("unknown kind")
 	}
 	if err := yaml.UnmarshalStrict(document, object); err != nil {
 		return name, err
@@ -78,7 +77,7 @@ func check(document []byte) (string, error) {
 	return name, nil
 }
 
-// isEmpty tells whether there is nothing but comments.
+// isEmpty reports whether a document has only comments.
 func isEmpty(document []byte) bool {
 	var contents any
 	return yaml.Unmarshal(document, &contents) == nil && contents == nil

@@ -1,4 +1,4 @@
-//! `scripts/bindgen` runs this.
+//! The generator of bindings, which `scripts/bindgen` runs.
 
 fn main() {
     uniffi::uniffi_bindgen_main();

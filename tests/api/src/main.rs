@@ -1,5 +1,5 @@
-//! `causerie-api causerie.json`: the public interface that rustdoc's JSON describes, an item a line. Fails, and names them,
-//! where items have no example in their documentation.
+//! `causerie-api causerie.json`: prints the public interface in rustdoc's JSON, one item per line. Fails if items have no
+//! example in their documentation, and lists them.
 
 mod examples;
 
@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     match describe() {
         Ok(missing) if missing.is_empty() => ExitCode::SUCCESS,
         Ok(missing) => {
-            eprintln!("without an example: {}", missing.join(", "));
+            eprintln!("items must have an example in their documentation: {}", missing.join(", "));
             ExitCode::FAILURE
         }
         Err(err) => {
@@ -20,10 +20,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the interface, and gives the items that have no example.
+/// Prints the interface, and returns the items without an example.
 fn describe() -> Result<Vec<String>, Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).ok_or("no file is named")?;
-    // What every type has, because the compiler or the standard library gives it, tells nothing.
+    let path = std::env::args_os().nth(1).ok_or("usage: causerie-api FILE")?;
+    // Blanket and automatic implementations are omitted: every type has them.
     let api =
         public_api::Builder::from_rustdoc_json(&path).omit_blanket_impls(true).omit_auto_trait_impls(true).build()?;
     print!("{api}");

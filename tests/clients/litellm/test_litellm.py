@@ -1,4 +1,4 @@
-"""LiteLLM, which wants an older client of OpenAI than the others and so has an environment of its own."""
+"""LiteLLM, which has an environment of its own because it needs an older client of OpenAI."""
 
 import json
 import unittest

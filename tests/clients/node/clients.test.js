@@ -51,7 +51,7 @@ test("openai: responses stream, and errors are the client's own", async () => {
   await assert.rejects(openai().responses.create({ model: "other", input: "Hi" }), OpenAI.NotFoundError);
 });
 
-test("openai: a stream that is left harms nobody", async () => {
+test("openai: a client may disconnect during a stream", async () => {
   const messages = [{ role: "user", content: "Hello!" }];
   const stream = await openai().chat.completions.create({ model: MODEL, messages, stream: true, ignore_eos: true });
   for await (const chunk of stream) if (chunk) break;

@@ -1,4 +1,4 @@
-// What `causerie deploy` writes, held against the schemas of Kubernetes and of Knative.
+// Validates the manifests of `causerie deploy` with the schemas of Kubernetes and Knative.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const kinds = [
 ];
 const folder = process.env.CAUSERIE_ROOT + "/server/tests/command/golden/";
 
-/** The objects of a file, each held against the schema of its kind. */
+/** Returns the objects of a file, after validation with the schemas of their kinds. */
 function objects(file) {
   const documents = parseAllDocuments(readFileSync(folder + file, "utf8"));
   const found = documents.map((document) => document.toJSON()).filter(Boolean);
@@ -32,13 +32,13 @@ function objects(file) {
 }
 
 for (const file of readdirSync(folder).filter((name) => name.endsWith(".yaml"))) {
-  test(`${file} fits the schemas`, () => {
+  test(`${file} matches the schemas`, () => {
     const app = objects(file).find(({ kind, apiVersion }) => kind === "Deployment" || apiVersion.startsWith("serving"));
     assert.equal(app.spec.template.spec.containers[0].args[0], "--base-path");
   });
 }
 
-test("what does not fit is refused", () => {
+test("an invalid manifest is refused", () => {
   const service = objects("knative.yaml").find(({ apiVersion }) => apiVersion.startsWith("serving"));
   service.spec.template.spec.containerConcurrency = "4";
   assert.throws(() => new KnativeService(service).validate(), /containerConcurrency/);

@@ -1,21 +1,21 @@
-// The page, in a real browser without a window.
+// The page in a headless browser.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import puppeteer from "puppeteer-core";
 import { run, serve } from "./server.js";
 
 let server, browser, page;
-const complaints = [];
+const problems = [];
 before(async () => {
   server = await serve();
   const args = ["--no-sandbox", "--disable-gpu"];
   browser = await puppeteer.launch({ executablePath: process.env.CAUSERIE_BROWSER, args });
   page = await browser.newPage();
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (err) => complaints.push(String(err)));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  page.on("pageerror", (err) => problems.push(String(err)));
   page.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== "data:" && url.origin !== new URL(server.baseURL).origin) complaints.push(request.url());
+    if (url.protocol !== "data:" && url.origin !== new URL(server.baseURL).origin) problems.push(request.url());
   });
   await page.goto(server.baseURL.replace("/v1", "/"));
   await page.waitForFunction(() => document.getElementById("model").textContent === "causerie/demo");
@@ -39,7 +39,7 @@ test("a reply streams, with its speed", async () => {
   assert.ok(await page.$eval("article.assistant .text", (text) => text.textContent.length > 3));
 });
 
-test("a call is shown, and the reply goes on from its result", async () => {
+test("a call is shown, and the reply continues after its result", async () => {
   await page.click("#clear");
   await send("Set a timer for 12 minutes for the pasta");
   await page.waitForSelector(".call");
@@ -54,7 +54,7 @@ test("a call is shown, and the reply goes on from its result", async () => {
 
 test("a reply is stopped", async () => {
   await page.click("#clear");
-  // A reply that would not end: the page's own request, with one more field.
+  // Add a field to the page's request, so that the reply does not end.
   await page.evaluate(() => {
     const ask = window.fetch;
     window.fetch = (url, init) => ask(url, { ...init, body: init.body.replace("{", '{"ignore_eos": true, ') });
@@ -66,9 +66,9 @@ test("a reply is stopped", async () => {
   assert.ok(await page.$eval("#stop", (button) => button.disabled));
 });
 
-test("a conversation cleared amid a reply begins anew", async () => {
+test("a conversation that is cleared during a reply starts over", async () => {
   await page.click("#clear");
-  await send("Tell me a story"); // which does not end, as before
+  await send("Tell me a story"); // does not end, as before
   await page.waitForSelector("article.assistant .text");
   await page.click("#clear");
   await idle();
@@ -120,4 +120,4 @@ test("the page of the hosted form asks for its key", async () => {
   await hosted.stop();
 });
 
-test("nothing was blocked, broken or fetched from elsewhere", () => assert.deepEqual(complaints, []));
+test("nothing was blocked, broken or fetched from elsewhere", () => assert.deepEqual(problems, []));

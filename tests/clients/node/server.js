@@ -1,4 +1,4 @@
-// A server of the test's own: the command, with the demo model, on a free port.
+// Starts a server for a test: the command with the demo model, on a free port.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ export const MODEL = "causerie/demo";
 const functions = JSON.parse(readFileSync(process.env.CAUSERIE_ROOT + "/server/src/chat/functions.json", "utf8"));
 export const TOOLS = functions.map((entry) => (entry.function ? entry : { type: "function", function: entry }));
 
-/** The server's address, and a way to end it. */
+/** Starts a server; returns its address and a function that stops it. */
 export async function serve(...options) {
   const child = spawn(process.env.CAUSERIE_COMMAND, ["serve", "--port", "0", ...options], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -17,16 +17,16 @@ export async function serve(...options) {
   return { baseURL: line.replace(`causerie serves ${MODEL} at `, ""), stop: stopping(child) };
 }
 
-/** The hosted form, with the key of this run. */
+/** Starts the hosted form; returns its address, its key and a function that stops it. */
 export async function run() {
   const child = spawn(process.env.CAUSERIE_COMMAND, ["run"], { stdio: ["ignore", "pipe", "ignore"] });
-  const said = {};
+  const printed = {};
   for await (const line of createInterface(child.stdout)) {
     const [name, value] = line.split(" ");
-    said[name] = value;
+    printed[name] = value;
     if (name === "api_key") break;
   }
-  return { baseURL: said.base_url, key: said.api_key, stop: stopping(child) };
+  return { baseURL: printed.base_url, key: printed.api_key, stop: stopping(child) };
 }
 
 const stopping = (child) => async () => {
