@@ -1,5 +1,5 @@
-//! Speed of attention on one thread, over as many tokens as are said: for one query of each head, as when a reply is
-//! written, and for many, as when a prompt is read.
+//! Measures the speed of attention on one thread, over the given number of tokens: for one query of each head, as in decode,
+//! and for many, as in prefill.
 //!
 //! `cargo run --release -p causerie-backend --example attention -- 8000`
 
@@ -8,14 +8,14 @@ use std::time::Instant;
 use causerie_backend::{AttentionStep, CacheShape, CacheType, Cpu, KeyValues};
 
 const HEAD: usize = 64;
-/// Rows of a prompt that are read at a time.
+/// Rows of a chunk of a prompt.
 const MANY: usize = 64;
-/// Query heads and key heads of LFM2-350M, of a model whose queries share more, and of one whose queries share none.
+/// Query heads and key heads: of LFM2-350M, of a model whose queries share more heads, and of one whose queries share none.
 const HEADS: [(usize, usize); 3] = [(16, 8), (16, 4), (8, 8)];
 
 fn main() {
     let n_tokens = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(8000).max(MANY);
-    println!("| queries, keys | numbers | 1 row, ms | 1 row, GFLOP/s | 1 row, GB/s | 64 rows, GFLOP/s |");
+    println!("| queries, keys | format | 1 row, ms | 1 row, GFLOP/s | 1 row, GB/s | 64 rows, GFLOP/s |");
     println!("|---|---|---|---|---|---|");
     let cpu = Cpu::new(1);
     for (n_queries, n_heads) in HEADS {
@@ -42,7 +42,7 @@ fn past(shape: CacheShape, n_tokens: usize) -> KeyValues {
     past
 }
 
-/// The best of some runs.
+/// Seconds of an attention step: the best of some runs.
 fn seconds(cpu: &Cpu, past: &KeyValues, n_queries: usize, n_rows: usize) -> f64 {
     let queries: Vec<f32> = (0..n_rows * n_queries * HEAD).map(|at| (at * 7 % 13) as f32 / 6.0 - 1.0).collect();
     let mut mixed = vec![0.0; queries.len()];

@@ -1,13 +1,13 @@
-//! Speed of matrix products on one thread, in time of the processor, so that it can be told on a busy machine.
+//! Measures the speed of matrix products on one thread, in processor time, so that other programs hardly disturb it.
 //!
-//! `cargo run --release -p causerie-backend --example products`; with `-- AVX2 AVX-VNNI`, with these instructions in place of
-//! the fastest.
+//! `cargo run --release -p causerie-backend --example products` uses the fastest instructions; with `-- AVX2 portable`, it uses
+//! these.
 
 use std::time::Duration;
 
 use causerie_backend::{Activations, Cpu, Format, Product};
 
-/// Large enough that weights come from memory: 150 MB with the smallest format.
+/// Large enough that weights come from memory: 150 MB in the smallest format.
 const N_COLUMNS: usize = 1024;
 const N_ROWS: usize = 262144;
 
@@ -20,7 +20,7 @@ fn main() -> std::io::Result<()> {
     };
     if chosen.is_empty() {
         let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-        return Err(std::io::Error::other(format!("this processor has {}", known.join(", "))));
+        return Err(std::io::Error::other(format!("instructions must be one of {}", known.join(", "))));
     }
     chosen.into_iter().try_for_each(|(name, cpu)| measure(name, cpu))
 }
@@ -51,14 +51,14 @@ fn measure(name: &str, cpu: &Cpu) -> std::io::Result<()> {
 
 fn matrix(cpu: &Cpu, format: Format, n_rows: usize) -> std::io::Result<causerie_backend::Matrix> {
     let n_bytes = format.row_bytes(N_COLUMNS);
-    // Bytes of 32 to 60 are small numbers in every format, and none so small that processors slow down.
+    // Bytes from 32 to 60 are small values in every format, and none is subnormal, which would slow processors down.
     let row: Vec<u8> = (0..n_bytes).map(|at| (32 + at * 7 % 29) as u8).collect();
     cpu.matrix(format, (n_rows, N_COLUMNS), |range| {
         Ok(row.iter().cycle().skip(range.start % n_bytes).take(range.len()).copied().collect::<Vec<u8>>())
     })
 }
 
-/// The best of some runs.
+/// Seconds of a product: the best of some runs.
 fn seconds(cpu: &Cpu, matrix: &causerie_backend::Matrix, n_rows: usize) -> f64 {
     let mut x = Activations::default();
     cpu.inputs(&mut x, (n_rows, N_COLUMNS), matrix.format().is_quantised(), |row, x| {
@@ -68,7 +68,7 @@ fn seconds(cpu: &Cpu, matrix: &causerie_backend::Matrix, n_rows: usize) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..4 {
         let (start, mut n_runs) = (processor_time(), 0);
-        // The system counts in steps of milliseconds.
+        // The system's clock has steps of milliseconds.
         while processor_time() - start < Duration::from_millis(100) {
             (0..4).for_each(|_| cpu.product(&x, [Product { matrix, out: &mut out, adds: false }]));
             n_runs += 4;
@@ -78,7 +78,7 @@ fn seconds(cpu: &Cpu, matrix: &causerie_backend::Matrix, n_rows: usize) -> f64 {
     best
 }
 
-/// Time that this thread has had.
+/// Processor time of this thread so far.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split_whitespace().next().and_then(|number| number.parse().ok());

@@ -1,12 +1,12 @@
-//! How fast this machine's threads read memory: what writing tokens is bound by. It lies on large pages, as weights do.
+//! Measures how fast threads read memory, which bounds the speed of decode. The memory is on large pages, as weights are.
 //!
-//! `cargo run --release -p causerie-backend --example reads -- 1,2` prints gigabytes a second for each number of threads,
+//! `cargo run --release -p causerie-backend --example reads -- 1,2` prints gigabytes per second for each number of threads,
 //! as JSON.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Far more than caches hold.
+/// Much more than the caches hold.
 const N_BYTES: usize = 1 << 30;
 const N_ROUNDS: usize = 5;
 
@@ -20,27 +20,26 @@ fn main() {
     println!("{{{}}}", speeds.collect::<Vec<_>>().join(", "));
 }
 
-/// Asks the system for large pages, before anything is written.
+/// Requests large pages from the system, before anything is written.
 #[cfg(target_os = "linux")]
 fn on_large_pages(start: *const u64) {
-    /// As large as a system's small pages are, on any processor.
+    /// Bytes of the largest small page of any system.
     const PAGE: usize = 64 << 10;
     let first = start.map_addr(|at| at.next_multiple_of(PAGE));
-    // SAFETY: advice about memory of our own, whose end is a page away at least; whether it is taken makes no difference but
-    // in speed.
+    // SAFETY: advice about our own memory, within its end, as the first page is at most `PAGE` bytes in; it affects speed only.
     unsafe { libc::madvise(first.cast_mut().cast(), N_BYTES - PAGE, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]
 fn on_large_pages(_: *const u64) {}
 
-/// The best of some rounds.
+/// Gigabytes per second: the best of some rounds.
 fn gigabytes_per_second(numbers: &[u64], n_threads: usize) -> f64 {
     let round = |_| {
         let start = Instant::now();
         std::thread::scope(|scope| {
             for part in numbers.chunks(numbers.len().div_ceil(n_threads)) {
-                // Whole numbers are added in vectors, far faster than they come.
+                // Integers are added in vectors, much faster than memory delivers them.
                 scope.spawn(move || black_box(part.iter().fold(0u64, |sum, number| sum.wrapping_add(*number))));
             }
         });

@@ -1,15 +1,14 @@
-//! Inputs of products: rows of floats, and the same quantised to meet quantised weights.
+//! Inputs of products: rows of floats and, for quantised weights, the same rows quantised.
 
-use crate::kernels::Tier;
 use crate::pool::Pool;
 use crate::simd::round;
 
-/// Values of a row that share a scale, as the groups of quantised weights do.
+/// Values of a row that share a scale, as many as in a group of quantised weights.
 pub(crate) const GROUP: usize = 32;
-/// Rows that one thread takes at a time, and of a band where bands are high.
+/// Rows that one thread takes at a time, and rows of a high band.
 pub(crate) const BAND: usize = 16;
 
-/// Rows of inputs, `(rows, columns)`; a buffer that is filled again and again.
+/// Rows of inputs, `(rows, columns)`, in a buffer that is reused.
 #[derive(Default)]
 pub struct Activations {
     pub(crate) n_rows: usize,
@@ -19,30 +18,30 @@ pub struct Activations {
     pub(crate) quantised: Quantised,
 }
 
-/// Quantised rows: for each 32 values the scale `largest / 127`, where `largest` is the largest magnitude among them, and
-/// the values divided by it, rounded to the nearest whole number, ties to even. What is not a number makes the scale so.
+/// Quantised rows. Each group of 32 values has the scale `largest / 127`, where `largest` is the group's largest magnitude;
+/// values are divided by the scale and rounded to the nearest integer, ties to even. A NaN in a group makes its scale NaN.
 ///
-/// Rows lie in bands of one row or of sixteen, as the processor's kernels want it; in a band all rows' first groups stand
-/// before all second ones.
+/// Rows are stored in bands of one or sixteen rows, as the processor's kernels require. A band holds the first groups of all
+/// its rows, then all second groups, and so on.
 #[derive(Default)]
 pub(crate) struct Quantised {
     pub(crate) n_rows: usize,
     pub(crate) n_groups: usize,
-    /// Rows of a band: one or sixteen.
+    /// Rows of a band, one or sixteen.
     pub(crate) height: usize,
     pub(crate) values: Vec<[i8; GROUP]>,
     pub(crate) scales: Vec<f32>,
-    /// Sums of the values of each half of a group.
+    /// Sums of the values in each half of a group.
     pub(crate) sums: Vec<[i32; 2]>,
-    /// The group's scale times the sum of its values: what a weight's minimum meets.
+    /// The group's scale times the sum of its values, to multiply with the minimum of a group of weights.
     pub(crate) scaled_sums: Vec<f32>,
 }
 
 impl Quantised {
-    /// Where a group of a row lies.
+    /// Index of a group of a row.
     #[inline(always)]
     pub(crate) fn at(&self, row: usize, group: usize) -> usize {
-        place(self.height, self.n_groups, row, group)
+        group_index(self.height, self.n_groups, row, group)
     }
 
     fn resize(&mut self, n_rows: usize, n_columns: usize, height: usize) {
@@ -56,27 +55,27 @@ impl Quantised {
     }
 }
 
-/// Numbers from one row of floats to the next: an odd number of the cache's lines, since rows that lie a multiple of pages
-/// apart drive each other from the nearest cache.
+/// Elements from one row of floats to the next: an odd number of cache lines, because rows whose distance is a multiple of the
+/// page size evict each other from the first-level cache.
 fn stride(n_columns: usize) -> usize {
     (n_columns.div_ceil(16) | 1) * 16
 }
 
 #[inline(always)]
-fn place(height: usize, n_groups: usize, row: usize, group: usize) -> usize {
-    // The height is a power of two: kernels ask for every group, and a division would take longer than its products.
+fn group_index(height: usize, n_groups: usize, row: usize, group: usize) -> usize {
+    // Kernels call this for every group, and a division would take longer than the group's products.
     let shift = height.trailing_zeros();
     (((row >> shift) * n_groups + group) << shift) + (row & (height - 1))
 }
 
-/// A stretch of up to sixteen rows, to be filled by one thread.
+/// Up to sixteen rows, filled by one thread.
 pub(crate) struct Band<'a> {
     first_row: usize,
     floats: &'a mut [f32],
     quantised: Option<QuantisedBand<'a>>,
 }
 
-/// The quantised part of a stretch.
+/// The quantised rows of a [`Band`].
 pub(crate) struct QuantisedBand<'a> {
     height: usize,
     n_groups: usize,
@@ -86,22 +85,31 @@ pub(crate) struct QuantisedBand<'a> {
     scaled_sums: &'a mut [f32],
 }
 
+/// Quantises rows with a processor's instructions. All give the same values as [`QuantisedGroup::of`].
+pub(crate) trait Quantiser: Sync {
+    /// Rows of a band, for activations of `n_rows` rows: one or sixteen.
+    fn band_height(&self, n_rows: usize) -> usize;
+
+    /// Quantises a row of a band.
+    fn quantise(&self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize);
+}
+
 impl Activations {
-    /// Rows that are filled in.
+    /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// A row as floats.
+    /// Returns a row as floats.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.floats[row * stride(self.n_columns)..][..self.n_columns]
     }
 
-    /// Fills in rows, each written by `write`, which is given the row's number; several threads do it. With `quantises`
-    /// they are quantised as well, which takes a multiple of 32 columns.
+    /// Fills the rows. `write` receives the index of a row and the row; several threads call it. With `quantises`, rows are
+    /// also quantised; the number of columns must then be a multiple of 32.
     pub(crate) fn fill(
         &mut self,
-        (tier, pool): (Tier, &Pool),
+        (quantiser, pool): (&impl Quantiser, &Pool),
         (n_rows, n_columns): (usize, usize),
         quantises: bool,
         write: impl Fn(usize, &mut [f32]) + Sync,
@@ -109,15 +117,15 @@ impl Activations {
         (self.n_rows, self.n_columns, self.is_quantised) = (n_rows, n_columns, quantises);
         self.floats.resize(n_rows * stride(n_columns), 0.0);
         if quantises {
-            assert!(n_columns.is_multiple_of(GROUP), "{n_columns} columns are no whole number of groups");
-            self.quantised.resize(n_rows, n_columns, tier.band_height(n_rows));
+            assert!(n_columns.is_multiple_of(GROUP), "columns must be a multiple of {GROUP}, found {n_columns}");
+            self.quantised.resize(n_rows, n_columns, quantiser.band_height(n_rows));
         }
         let fill = |mut band: Band<'_>| {
             for (at, floats) in band.floats.chunks_exact_mut(stride(n_columns)).enumerate() {
                 let floats = &mut floats[..n_columns];
                 write(band.first_row + at, floats);
                 if let Some(quantised) = &mut band.quantised {
-                    tier.quantise(floats, quantised, at);
+                    quantiser.quantise(floats, quantised, at);
                 }
             }
         };
@@ -150,7 +158,7 @@ impl Activations {
     }
 }
 
-/// What values are multiplied with, so that the largest magnitude becomes 127; 0 where that is out of range.
+/// The factor that scales the largest magnitude to 127; 0 if it is not finite.
 pub(crate) fn inverse(largest: f32) -> f32 {
     let inverse = 127.0 / largest;
     if inverse.is_finite() { inverse } else { 0.0 }
@@ -164,9 +172,9 @@ pub(crate) struct QuantisedGroup {
 }
 
 impl QuantisedGroup {
-    /// The definition, which all processors follow to the bit.
+    /// Quantises a group. This is the definition, which all processors reproduce to the bit.
     pub(crate) fn of(x: &[f32; GROUP]) -> Self {
-        // By their bits, magnitudes have the order of whole numbers, with infinity and NaN as the largest.
+        // The bits of magnitudes, as integers, have the order of the magnitudes; infinity and NaN are the largest.
         let largest = x.iter().map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or_default();
         let largest = f32::from_bits(largest);
         let inverse = inverse(largest);
@@ -178,13 +186,13 @@ impl QuantisedGroup {
 }
 
 impl QuantisedBand<'_> {
-    /// Quantises a row of the stretch, group by group.
+    /// Quantises a row of the band, group by group.
     #[inline(always)]
-    pub(crate) fn put(&mut self, row: usize, x: &[f32], quantise: impl Fn(&[f32; GROUP]) -> QuantisedGroup) {
+    pub(crate) fn set_row(&mut self, row: usize, x: &[f32], quantise: impl Fn(&[f32; GROUP]) -> QuantisedGroup) {
         let (groups, _) = x.as_chunks::<GROUP>();
         for (at, x) in groups.iter().enumerate() {
             let group = quantise(x);
-            let at = place(self.height, self.n_groups, row, at);
+            let at = group_index(self.height, self.n_groups, row, at);
             self.values[at] = group.values;
             self.scales[at] = group.scale;
             self.sums[at] = group.sums;

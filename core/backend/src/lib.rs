@@ -7,7 +7,6 @@ mod cores;
 mod grid;
 mod memory;
 mod pool;
-#[cfg(test)]
 mod random;
 mod simd;
 mod matrix;
@@ -26,3 +25,4 @@ pub use memory::give_back as give_memory_back;
 pub use model_file::ModelFile;
 pub use ops::rotation::Pairing;
 pub use pages::{CacheShape, CacheType, KeyValues};
+pub use random::SplitMix64;

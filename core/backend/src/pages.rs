@@ -1,7 +1,7 @@
 //! Keys and values of one layer and sequence, in pages.
 //!
-//! A clone shares all pages, so a snapshot costs next to nothing. Whoever goes on from a shared page that is not full
-//! copies that one page. Pages never move, and attention reads them where they are.
+//! A clone shares all pages, so a snapshot costs next to nothing. Appending to a shared page that is not full copies that one
+//! page. Pages never move, and attention reads them in place.
 
 use std::sync::Arc;
 
@@ -9,83 +9,84 @@ use half::f16;
 
 use crate::simd::{LANES, Simd, round};
 
-/// Tokens of a page: attention sums up page by page, at fixed places, so that a result does not depend on how many
-/// tokens came at once.
+/// Tokens of a page. Attention sums page by page, and pages begin at fixed positions, so a result does not depend on how many
+/// tokens were computed at once.
 pub(crate) const PAGE: usize = 64;
 
-/// What keys and values are kept as.
+/// Storage format of keys and values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheType {
-    /// Half the memory and traffic of F32; what other engines take too.
+    /// Half the memory and bandwidth of F32; the default of other engines, too.
     #[default]
     F16,
-    /// For comparing with references to the last digits.
+    /// For comparison with reference implementations to the last digits.
     F32,
-    /// Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
-    /// model loses by it is for its user to measure.
+    /// Bytes, with a scale for each 32 elements of a head: little more than half the memory of F16, for long contexts. Less
+    /// precise; measure what it costs in the quality of your model.
     Q8_0,
 }
 
-/// Numbers of a head that share a scale, where they are bytes.
+/// Elements of a head that share a scale, in formats with scales.
 pub(crate) const GROUP: usize = 32;
 
-/// The heads of a layer's keys and values.
+/// Number, size and storage format of the heads of a layer's keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheShape {
-    /// Key heads, as many as value heads.
+    /// Number of key heads, and of value heads.
     pub n_heads: usize,
-    /// Numbers of a head.
+    /// Elements of a head.
     pub head_dim: usize,
-    /// What they are kept as.
+    /// Storage format of the elements.
     pub cache_type: CacheType,
 }
 
-/// Keys and values of one layer and sequence.
+/// The keys and values of one layer and sequence.
 #[derive(Clone)]
 pub struct KeyValues {
     shape: CacheShape,
-    pages: Vec<Arc<Page>>,
+    pages: Vec<Arc<CachePage>>,
     n_tokens: usize,
 }
 
 #[derive(Clone)]
-pub(crate) enum Page {
-    F16(Numbers<u16>),
-    F32(Numbers<f32>),
-    Q8_0(Numbers<i8>),
+pub(crate) enum CachePage {
+    F16(PageElements<u16>),
+    F32(PageElements<f32>),
+    Q8_0(PageElements<i8>),
 }
 
-/// Keys as `(heads, PAGE / 16, head_dim, 16)`, sixteen tokens side by side; values as `(heads, PAGE, padded head_dim)`.
-/// Scales, where there are any, lie likewise, with a group of a head in place of each of its numbers.
+/// Keys as `(heads, PAGE / 16, head_dim, 16)`, sixteen tokens interleaved; values as `(heads, PAGE, padded head_dim)`. Scales,
+/// if any, have the same layout, with one for each group of a head.
 #[derive(Clone)]
-pub(crate) struct Numbers<T> {
+pub(crate) struct PageElements<T> {
     pub(crate) keys: Vec<T>,
     pub(crate) values: Vec<T>,
     pub(crate) key_scales: Vec<f32>,
     pub(crate) value_scales: Vec<f32>,
 }
 
-/// A number as it is kept.
-pub(crate) trait Kept: Copy + Default {
-    /// Whether it stands for itself times the scale of its group.
+/// An element of keys or values in its storage format.
+pub(crate) trait CacheElement: Copy + Default {
+    /// Whether the value is the element times the scale of its group.
     const HAS_SCALE: bool = false;
-    /// The scale of a group.
+    /// Returns the scale of a group.
     fn scale_of(group: impl Iterator<Item = f32>) -> f32 {
         let _ = group;
         1.0
     }
     fn from_f32(x: f32, scale: f32) -> Self;
     fn to_f32(self, scale: f32) -> f32;
-    /// Without the scale.
+    /// Loads elements as floats, without their scales.
     fn load<S: Simd>(simd: S, from: &[Self; LANES]) -> S::Floats;
-    /// The page's numbers, if they are of this type.
-    fn of(page: &Page) -> Option<&Numbers<Self>>;
+    /// The page's elements, if they have this type.
+    fn of(page: &CachePage) -> Option<&PageElements<Self>>;
 }
 
-impl Kept for u16 {
+impl CacheElement for u16 {
     #[inline(always)]
     fn from_f32(x: f32, _: f32) -> Self {
-        // The largest f16 in place of infinity, which no weight of 0 hides from a query that must not see it.
+        // The largest f16 instead of infinity: an infinite value times the weight 0 would be NaN, even for queries that must
+        // not see the token.
         f16::from_f32(x.clamp(f16::MIN.to_f32(), f16::MAX.to_f32())).to_bits()
     }
 
@@ -100,15 +101,15 @@ impl Kept for u16 {
     }
 
     #[inline(always)]
-    fn of(page: &Page) -> Option<&Numbers<Self>> {
+    fn of(page: &CachePage) -> Option<&PageElements<Self>> {
         match page {
-            Page::F16(numbers) => Some(numbers),
+            CachePage::F16(elements) => Some(elements),
             _ => None,
         }
     }
 }
 
-impl Kept for f32 {
+impl CacheElement for f32 {
     #[inline(always)]
     fn from_f32(x: f32, _: f32) -> Self {
         x
@@ -125,19 +126,19 @@ impl Kept for f32 {
     }
 
     #[inline(always)]
-    fn of(page: &Page) -> Option<&Numbers<Self>> {
+    fn of(page: &CachePage) -> Option<&PageElements<Self>> {
         match page {
-            Page::F32(numbers) => Some(numbers),
+            CachePage::F32(elements) => Some(elements),
             _ => None,
         }
     }
 }
 
-impl Kept for i8 {
+impl CacheElement for i8 {
     const HAS_SCALE: bool = true;
 
-    /// So that the largest magnitude becomes 127. Of 17 bits, so that its products with seven more are exact: what is read
-    /// back and kept again stays the same.
+    /// Scales the largest magnitude to 127. A scale has 17 bits, so that its products with seven-bit integers are exact in
+    /// f32: storing values that were read back gives the same bytes.
     #[inline(always)]
     fn scale_of(group: impl Iterator<Item = f32>) -> f32 {
         const SPARE: u32 = (1 << (f32::MANTISSA_DIGITS - 17)) - 1;
@@ -161,28 +162,28 @@ impl Kept for i8 {
     }
 
     #[inline(always)]
-    fn of(page: &Page) -> Option<&Numbers<Self>> {
+    fn of(page: &CachePage) -> Option<&PageElements<Self>> {
         match page {
-            Page::Q8_0(numbers) => Some(numbers),
+            CachePage::Q8_0(elements) => Some(elements),
             _ => None,
         }
     }
 }
 
-/// In place of larger magnitudes, infinity among them.
+/// Largest magnitude; larger ones, including infinity, are clamped to it.
 const LARGEST: f32 = 1e30;
 
 impl CacheShape {
-    /// Numbers of a value head, up to a full vector.
+    /// Elements of a value head, padded to a full vector.
     pub(crate) fn padded_dim(self) -> usize {
         self.head_dim.next_multiple_of(LANES)
     }
 
-    fn page(self) -> Page {
+    fn page(self) -> CachePage {
         match self.cache_type {
-            CacheType::F16 => Page::F16(Numbers::new(self)),
-            CacheType::F32 => Page::F32(Numbers::new(self)),
-            CacheType::Q8_0 => Page::Q8_0(Numbers::new(self)),
+            CacheType::F16 => CachePage::F16(PageElements::new(self)),
+            CacheType::F32 => CachePage::F32(PageElements::new(self)),
+            CacheType::Q8_0 => CachePage::Q8_0(PageElements::new(self)),
         }
     }
 
@@ -193,11 +194,11 @@ impl CacheShape {
 
     /// Bytes of a page.
     pub fn page_bytes(self) -> usize {
-        let n_numbers = self.head_dim + self.padded_dim();
+        let n_elements = self.head_dim + self.padded_dim();
         let token_bytes = match self.cache_type {
-            CacheType::F16 => n_numbers * size_of::<u16>(),
-            CacheType::F32 => n_numbers * size_of::<f32>(),
-            CacheType::Q8_0 => n_numbers + 2 * self.n_groups() * size_of::<f32>(),
+            CacheType::F16 => n_elements * size_of::<u16>(),
+            CacheType::F32 => n_elements * size_of::<f32>(),
+            CacheType::Q8_0 => n_elements + 2 * self.n_groups() * size_of::<f32>(),
         };
         self.n_heads * PAGE * token_bytes
     }
@@ -208,7 +209,7 @@ impl CacheShape {
     }
 }
 
-impl<T: Kept> Numbers<T> {
+impl<T: CacheElement> PageElements<T> {
     fn new(shape: CacheShape) -> Self {
         let n_rows = shape.n_heads * PAGE;
         let n_scales = if T::HAS_SCALE { n_rows * shape.n_groups() } else { 0 };
@@ -220,24 +221,24 @@ impl<T: Kept> Numbers<T> {
         }
     }
 
-    fn put(&mut self, shape: CacheShape, token: usize, keys: &[f32], values: &[f32]) {
+    fn set_token(&mut self, shape: CacheShape, token: usize, keys: &[f32], values: &[f32]) {
         let CacheShape { n_heads, head_dim, .. } = shape;
         for head in 0..n_heads {
-            let numbers = head * head_dim..(head + 1) * head_dim;
-            for (at, group) in keys[numbers.clone()].chunks(GROUP).enumerate() {
+            let elements = head * head_dim..(head + 1) * head_dim;
+            for (at, group) in keys[elements.clone()].chunks(GROUP).enumerate() {
                 let scale = T::scale_of(group.iter().copied());
                 if T::HAS_SCALE {
-                    self.key_scales[key_place(shape.n_groups(), token, head, at)] = scale;
+                    self.key_scales[key_index(shape.n_groups(), token, head, at)] = scale;
                 }
-                let to = self.keys[key_place(head_dim, token, head, at * GROUP)..].iter_mut().step_by(LANES);
+                let to = self.keys[key_index(head_dim, token, head, at * GROUP)..].iter_mut().step_by(LANES);
                 to.zip(group).for_each(|(to, key)| *to = T::from_f32(*key, scale));
             }
-            for (at, group) in values[numbers].chunks(GROUP).enumerate() {
+            for (at, group) in values[elements].chunks(GROUP).enumerate() {
                 let scale = T::scale_of(group.iter().copied());
                 if T::HAS_SCALE {
-                    self.value_scales[value_place(shape.n_groups(), token, head, at)] = scale;
+                    self.value_scales[value_index(shape.n_groups(), token, head, at)] = scale;
                 }
-                let to = self.values[value_place(shape.padded_dim(), token, head, at * GROUP)..].iter_mut();
+                let to = self.values[value_index(shape.padded_dim(), token, head, at * GROUP)..].iter_mut();
                 to.zip(group).for_each(|(to, value)| *to = T::from_f32(*value, scale));
             }
         }
@@ -246,81 +247,84 @@ impl<T: Kept> Numbers<T> {
     fn get(&self, shape: CacheShape, token: usize, head: usize, at: usize) -> (f32, f32) {
         let (mut key_scale, mut value_scale) = (1.0, 1.0);
         if T::HAS_SCALE {
-            key_scale = self.key_scales[key_place(shape.n_groups(), token, head, at / GROUP)];
-            value_scale = self.value_scales[value_place(shape.n_groups(), token, head, at / GROUP)];
+            key_scale = self.key_scales[key_index(shape.n_groups(), token, head, at / GROUP)];
+            value_scale = self.value_scales[value_index(shape.n_groups(), token, head, at / GROUP)];
         }
-        let key = self.keys[key_place(shape.head_dim, token, head, at)].to_f32(key_scale);
-        (key, self.values[value_place(shape.padded_dim(), token, head, at)].to_f32(value_scale))
+        let key = self.keys[key_index(shape.head_dim, token, head, at)].to_f32(key_scale);
+        (key, self.values[value_index(shape.padded_dim(), token, head, at)].to_f32(value_scale))
     }
 }
 
-/// Where a number of a key lies among those of a page, `(heads, PAGE / 16, width, 16)`.
+/// Index of a key's element in a page, `(heads, PAGE / 16, width, 16)`.
 #[inline(always)]
-fn key_place(width: usize, token: usize, head: usize, at: usize) -> usize {
+fn key_index(width: usize, token: usize, head: usize, at: usize) -> usize {
     ((head * PAGE / LANES + token / LANES) * width + at) * LANES + token % LANES
 }
 
-/// Where a number of a value lies among those of a page, `(heads, PAGE, width)`.
+/// Index of a value's element in a page, `(heads, PAGE, width)`.
 #[inline(always)]
-fn value_place(width: usize, token: usize, head: usize, at: usize) -> usize {
+fn value_index(width: usize, token: usize, head: usize, at: usize) -> usize {
     (head * PAGE + token) * width + at
 }
 
 impl KeyValues {
-    /// Those of a sequence without tokens.
+    /// Creates the keys and values of a sequence without tokens.
     pub fn new(shape: CacheShape) -> Self {
         Self { shape, pages: Vec::new(), n_tokens: 0 }
     }
 
-    /// The heads of all pages.
+    /// Shape of all pages.
     pub fn shape(&self) -> CacheShape {
         self.shape
     }
 
-    /// Tokens so far.
+    /// Number of tokens.
     pub fn n_tokens(&self) -> usize {
         self.n_tokens
     }
 
-    /// Those of the first tokens; `None` when there are not so many.
+    /// Returns the keys and values of the first `n_tokens` tokens; `None` if there are fewer.
     pub fn cut(&self, n_tokens: usize) -> Option<Self> {
         let pages = self.pages.get(..n_tokens.div_ceil(PAGE))?.to_vec();
         (n_tokens <= self.n_tokens).then_some(Self { shape: self.shape, pages, n_tokens })
     }
 
-    /// What tells the pages apart: clones that share a page give the same number for it.
+    /// Identifiers of the pages. Clones that share a page return the same identifier for it.
     pub fn page_ids(&self) -> impl Iterator<Item = usize> {
         self.pages.iter().map(|page| Arc::as_ptr(page).addr())
     }
 
-    /// Adds tokens; keys and values are `(tokens, heads, head_dim)`.
+    /// Appends tokens; keys and values are `(tokens, heads, head_dim)`.
     ///
     /// # Panics
-    /// When they are no whole number of tokens, or not equally many.
+    /// If their lengths differ, or are not a multiple of a token's elements.
     pub fn append(&mut self, keys: &[f32], values: &[f32]) {
         let width = self.shape.n_heads * self.shape.head_dim;
-        assert!(keys.len() == values.len() && keys.len().is_multiple_of(width), "whole tokens");
+        assert!(
+            keys.len() == values.len() && keys.len().is_multiple_of(width),
+            "keys and values must be whole tokens, equally many"
+        );
         for (keys, values) in keys.chunks_exact(width).zip(values.chunks_exact(width)) {
             let token = self.n_tokens % PAGE;
             if token == 0 {
                 self.pages.push(Arc::new(self.shape.page()));
             }
-            // Copies the page where others share it.
+            // Copies the page if clones share it.
             if let Some(page) = self.pages.last_mut() {
                 match Arc::make_mut(page) {
-                    Page::F16(numbers) => numbers.put(self.shape, token, keys, values),
-                    Page::F32(numbers) => numbers.put(self.shape, token, keys, values),
-                    Page::Q8_0(numbers) => numbers.put(self.shape, token, keys, values),
+                    CachePage::F16(elements) => elements.set_token(self.shape, token, keys, values),
+                    CachePage::F32(elements) => elements.set_token(self.shape, token, keys, values),
+                    CachePage::Q8_0(elements) => elements.set_token(self.shape, token, keys, values),
                 }
             }
             self.n_tokens += 1;
         }
     }
 
-    /// Adds tokens; keys and values are `(heads, tokens, head_dim)`, as [`to_floats`](Self::to_floats) gives them.
+    /// Appends tokens; keys and values are `(heads, tokens, head_dim)`, as [`to_floats`](Self::to_floats) returns them.
     ///
     /// # Panics
-    /// As [`append`](Self::append).
+    /// As [`append`](Self::append) does.
     pub fn append_heads(&mut self, keys: &[f32], values: &[f32]) {
         let CacheShape { n_heads, head_dim, .. } = self.shape;
         let n_tokens = keys.len() / (n_heads * head_dim);
@@ -332,16 +336,16 @@ impl KeyValues {
         self.append(&by_token(keys), &by_token(values));
     }
 
-    /// All keys and all values, each `(heads, tokens, head_dim)`.
+    /// Returns all keys and all values, each `(heads, tokens, head_dim)`.
     pub fn to_floats(&self) -> (Vec<f32>, Vec<f32>) {
         let (shape, mut keys, mut values) = (self.shape, Vec::new(), Vec::new());
         for head in 0..shape.n_heads {
             for token in 0..self.n_tokens {
                 for at in 0..shape.head_dim {
                     let (key, value) = match &*self.pages[token / PAGE] {
-                        Page::F16(numbers) => numbers.get(shape, token % PAGE, head, at),
-                        Page::F32(numbers) => numbers.get(shape, token % PAGE, head, at),
-                        Page::Q8_0(numbers) => numbers.get(shape, token % PAGE, head, at),
+                        CachePage::F16(elements) => elements.get(shape, token % PAGE, head, at),
+                        CachePage::F32(elements) => elements.get(shape, token % PAGE, head, at),
+                        CachePage::Q8_0(elements) => elements.get(shape, token % PAGE, head, at),
                     };
                     keys.push(key);
                     values.push(value);
@@ -351,9 +355,9 @@ impl KeyValues {
         (keys, values)
     }
 
-    /// A page, of which the type must be the cache's.
+    /// Returns a page. `T` must be the element of the cache's type.
     #[inline(always)]
-    pub(crate) fn page<T: Kept>(&self, at: usize) -> &Numbers<T> {
-        T::of(&self.pages[at]).unwrap_or_else(|| unreachable!("all pages are of the cache's type"))
+    pub(crate) fn page<T: CacheElement>(&self, at: usize) -> &PageElements<T> {
+        T::of(&self.pages[at]).unwrap_or_else(|| unreachable!("all pages have the cache's type"))
     }
 }

@@ -1,9 +1,8 @@
-//! Threads that share pieces of work.
+//! Threads that share work.
 //!
-//! A job is cut into pieces that any thread may take, so that a slow core, or one that another program uses, holds up
-//! nobody for longer than a piece. Between jobs the helpers spin for a moment, since the next job of a token comes within
-//! microseconds, and then sleep. The caller never waits for a helper that has not begun: one that wakes late finds the
-//! job closed.
+//! A job is split into pieces that any thread may take, so that a slow core, or one that another program uses, delays the others
+//! by one piece at most. Between jobs the helpers spin briefly, because the next job of a token comes within microseconds, and
+//! then sleep. The caller never waits for a helper that has not begun: one that wakes late finds the job closed.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -12,32 +11,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 
-/// Turns of a helper's loop before it sleeps: some hundred microseconds.
+/// Iterations of a helper's loop before it sleeps, which take some hundred microseconds.
 const SPINS: u32 = 4000;
-/// Turns of the caller's loop before it lets other programs run.
-const PATIENCE: u32 = 20_000;
+/// Iterations of the caller's loop before it yields to other programs.
+const SPINS_OF_CALLER: u32 = 20_000;
 
-/// In `gate`: helpers inside the job in the low half, then whether it is open, then which job it is.
+/// Fields of `gate`: in the low bits the number of helpers inside the job, then whether it is open, then the job's number.
 const OPEN: u64 = 1 << 31;
 const INSIDE: u64 = OPEN - 1;
 const NEXT: u64 = 1 << 32;
 
-/// Threads for computing; the one that calls is one of them.
+/// Threads that compute, including the caller.
 pub(crate) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
     helpers: Vec<JoinHandle<()>>,
-    /// One job at a time.
-    turn: Mutex<()>,
+    /// Held during a job: one runs at a time.
+    job_lock: Mutex<()>,
 }
 
-struct Shared {
+/// State that the caller and the helpers share.
+struct PoolState {
     gate: AtomicU64,
-    /// Valid while the gate is open or somebody is inside.
+    /// Valid while the gate is open or a helper is inside.
     job: UnsafeCell<Job>,
     next_piece: AtomicUsize,
     n_asleep: AtomicUsize,
     has_ended: AtomicBool,
-    /// What a piece panicked with.
+    /// The first panic of a piece.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -47,16 +47,16 @@ struct Job {
     n_pieces: usize,
 }
 
-// SAFETY: `job` is written by the caller alone, while the gate is closed and nobody is inside; all else is atomic.
-unsafe impl Sync for Shared {}
-// SAFETY: the pointer in `job` is only followed while the caller waits in `run`, where what it points to is borrowed.
-unsafe impl Send for Shared {}
+// SAFETY: only the caller writes `job`, while the gate is closed and no helper is inside; everything else is atomic or locked.
+unsafe impl Sync for PoolState {}
+// SAFETY: the pointer in `job` is only used while the caller waits in `run`, which borrows what it points to.
+unsafe impl Send for PoolState {}
 
 impl Pool {
-    /// `n_threads` counts the caller, and is at least one.
+    /// `n_threads` includes the caller.
     pub(crate) fn new(n_threads: usize) -> Self {
         const NOTHING: &(dyn Fn(usize) + Sync) = &|_| {};
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolState {
             gate: AtomicU64::new(0),
             job: UnsafeCell::new(Job { work: NOTHING, n_pieces: 0 }),
             next_piece: AtomicUsize::new(0),
@@ -64,30 +64,30 @@ impl Pool {
             has_ended: AtomicBool::new(false),
             panic: Mutex::new(None),
         });
-        // A system that gives no more threads gives fewer helpers: the work is done all the same.
+        // If the system refuses a thread, the pool works with fewer helpers.
         let helper = |_| {
             let shared = Arc::clone(&shared);
             thread::Builder::new().name("causerie-compute".to_owned()).spawn(move || shared.help()).ok()
         };
-        Self { helpers: (1..n_threads).map_while(helper).collect(), shared, turn: Mutex::new(()) }
+        Self { helpers: (1..n_threads).map_while(helper).collect(), shared, job_lock: Mutex::new(()) }
     }
 
     pub(crate) fn n_threads(&self) -> usize {
         1 + self.helpers.len()
     }
 
-    /// Does every piece of `0..n_pieces` once. A panic of a piece is passed on when all threads have left.
+    /// Runs every piece of `0..n_pieces` once. If a piece panics, so does this, after all threads have left the job.
     pub(crate) fn run(&self, n_pieces: usize, work: &(dyn Fn(usize) + Sync)) {
         if n_pieces <= 1 || self.helpers.is_empty() {
             return (0..n_pieces).for_each(work);
         }
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _job = self.job_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = &*self.shared;
-        // SAFETY: only the lifetime changes. Nobody follows the pointer after `run`: the gate is closed and empty then.
+        // SAFETY: only the lifetime changes. The pointer is not used after `run`, when the gate is closed and empty.
         let work = unsafe {
             std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync + 'static)>(work)
         };
-        // SAFETY: the gate is closed and nobody is inside, so nobody else looks at the job.
+        // SAFETY: the gate is closed and no helper is inside, so nothing else accesses the job.
         unsafe { *shared.job.get() = Job { work, n_pieces } };
         shared.next_piece.store(0, Ordering::Relaxed);
         shared.gate.store((shared.gate.load(Ordering::Relaxed) & !INSIDE).wrapping_add(NEXT) | OPEN, Ordering::SeqCst);
@@ -96,10 +96,10 @@ impl Pool {
         }
         shared.take_pieces();
         shared.gate.fetch_and(!OPEN, Ordering::AcqRel);
-        let mut n_turns = 0;
+        let mut n_spins = 0;
         while shared.gate.load(Ordering::Acquire) & INSIDE != 0 {
-            n_turns += 1;
-            if n_turns < PATIENCE { std::hint::spin_loop() } else { thread::yield_now() }
+            n_spins += 1;
+            if n_spins < SPINS_OF_CALLER { std::hint::spin_loop() } else { thread::yield_now() }
         }
         if let Some(panic) = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
             resume_unwind(panic);
@@ -108,7 +108,7 @@ impl Pool {
 }
 
 impl Pool {
-    /// Does the same with each item.
+    /// Runs `work` with each item once.
     pub(crate) fn for_each<T: Send>(&self, items: Vec<T>, work: impl Fn(T) + Sync) {
         let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
         self.run(items.len(), &|at| {
@@ -118,27 +118,27 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl PoolState {
     fn help(&self) {
-        let (mut last_gate, mut n_turns) = (0, 0);
+        let (mut last_gate, mut n_spins) = (0, 0);
         while !self.has_ended.load(Ordering::Acquire) {
             let gate = self.gate.load(Ordering::Acquire);
             let is_new = gate & OPEN != 0 && gate & !INSIDE != last_gate;
             if is_new && self.gate.compare_exchange(gate, gate + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 self.take_pieces();
                 self.gate.fetch_sub(1, Ordering::AcqRel);
-                (last_gate, n_turns) = (gate & !INSIDE, 0);
-            } else if n_turns < SPINS {
-                n_turns += 1;
+                (last_gate, n_spins) = (gate & !INSIDE, 0);
+            } else if n_spins < SPINS {
+                n_spins += 1;
                 std::hint::spin_loop();
             } else {
                 self.sleep(last_gate);
-                n_turns = 0;
+                n_spins = 0;
             }
         }
     }
 
-    /// Sleeps unless a job has come in the meantime.
+    /// Sleeps unless a new job has started in the meantime.
     fn sleep(&self, last_gate: u64) {
         self.n_asleep.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.load(Ordering::SeqCst);
@@ -150,9 +150,9 @@ impl Shared {
     }
 
     fn take_pieces(&self) {
-        // SAFETY: the gate was open when this thread went in, so the job is written, and stays until it leaves.
+        // SAFETY: the gate was open when this thread entered, so the job is written, and it stays until this thread leaves.
         let job = unsafe { *self.job.get() };
-        // SAFETY: `run` waits, with the closure borrowed, until this thread has left.
+        // SAFETY: `run` borrows the closure and waits until this thread has left.
         let work = unsafe { &*job.work };
         let taken = catch_unwind(AssertUnwindSafe(|| {
             loop {
@@ -175,7 +175,7 @@ impl Drop for Pool {
         self.shared.has_ended.store(true, Ordering::SeqCst);
         for helper in self.helpers.drain(..) {
             helper.thread().unpark();
-            let _ = helper.join(); // its panics were passed on
+            let _ = helper.join(); // the caller has received its panics
         }
     }
 }

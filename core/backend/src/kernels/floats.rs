@@ -1,28 +1,28 @@
-//! Products with weights that are floats: `y = fma(w, x, y)` over the columns in ascending order.
+//! Products with float weights: `y = fma(w, x, y)` over the columns in ascending order.
 
 use std::ops::Range;
 
 use crate::activations::Activations;
-use crate::kernels::{Outputs, ahead_of};
+use crate::kernels::outputs::{Outputs, prefetch_offset};
 use crate::matrix::{Format, Matrix, TILE};
 use crate::simd::{Simd, Work};
 
-pub(super) struct Product<'a> {
+pub(super) struct FloatProduct<'a> {
     pub(super) matrix: &'a Matrix,
     pub(super) tiles: Range<usize>,
     pub(super) x: &'a Activations,
     pub(super) out: &'a Outputs<'a>,
 }
 
-impl Work for Product<'_> {
+impl Work for FloatProduct<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self.matrix.format() {
-            Format::F16 => self.all::<S, _, 2>(simd, &|at: &[u8; 2 * TILE]| simd.load_f16(&halves(at))),
-            Format::Bf16 => self.all::<S, _, 2>(simd, &|at: &[u8; 2 * TILE]| simd.load_bf16(&halves(at))),
-            _ => self.all::<S, _, 1>(simd, &|at: &[u8; 4 * TILE]| simd.load(&floats(at))),
+            Format::F16 => self.all_vectors::<S, _, 2>(simd, &|at: &[u8; 2 * TILE]| simd.load_f16(&halves(at))),
+            Format::Bf16 => self.all_vectors::<S, _, 2>(simd, &|at: &[u8; 2 * TILE]| simd.load_bf16(&halves(at))),
+            _ => self.all_vectors::<S, _, 1>(simd, &|at: &[u8; 4 * TILE]| simd.load(&floats(at))),
         }
     }
 }
@@ -39,20 +39,20 @@ fn floats(bytes: &[u8; 4 * TILE]) -> [f32; TILE] {
     })
 }
 
-/// Fewer rows than so many meet weights one at a time.
+/// Fewer rows than this are computed one at a time.
 const FEW: usize = 4;
 
-/// A column of a tile is `V` vectors of sixteen weights, of `N` bytes each. Vectors are counted through all tiles.
-impl Product<'_> {
-    /// Several vectors at once, where registers allow it: what is loaded then serves several products.
+/// A column of a tile is `V` vectors of sixteen weights, of `N` bytes each. Vectors are numbered through all tiles.
+impl FloatProduct<'_> {
+    /// Computes several vectors at once if there are registers, so that each load serves several products.
     #[inline(always)]
-    fn all<S: Simd, const N: usize, const V: usize>(&self, simd: S, load: &impl Fn(&[u8; N]) -> S::Floats) {
+    fn all_vectors<S: Simd, const N: usize, const V: usize>(&self, simd: S, load: &impl Fn(&[u8; N]) -> S::Floats) {
         let (mut vector, end) = (self.tiles.start * V, (self.tiles.end * V).min(self.matrix.n_rows().div_ceil(TILE)));
         while vector < end {
             vector += match (end - vector, self.x.n_rows) {
-                // Memory is what bounds few rows, and x86-64 reads it fastest in a single stream.
+                // Few rows are bound by memory, which x86-64 reads fastest in a single stream.
                 (n, ..FEW) if V <= n && cfg!(target_arch = "x86_64") => self.rows::<S, N, V, V>(simd, vector, load),
-                // One vector would wait for its sums.
+                // With one vector, each addition would wait for the one before.
                 (4.., ..FEW) if !cfg!(target_arch = "x86_64") => self.rows::<S, N, V, 4>(simd, vector, load),
                 (2.., FEW..) if S::HAS_MANY_REGISTERS => self.rows::<S, N, V, 2>(simd, vector, load),
                 _ => self.rows::<S, N, V, 1>(simd, vector, load),
@@ -60,7 +60,7 @@ impl Product<'_> {
         }
     }
 
-    /// All rows times `W` vectors of each column; returns the vectors.
+    /// Multiplies all rows with `W` vectors of each column; returns `W`.
     #[inline(always)]
     fn rows<S: Simd, const N: usize, const V: usize, const W: usize>(
         &self,
@@ -72,7 +72,7 @@ impl Product<'_> {
         while row < self.x.n_rows {
             row += match self.x.n_rows - row {
                 8.. if W == 2 && S::HAS_MANY_REGISTERS => self.some_rows::<S, N, V, W, 8>(simd, row, first, load),
-                // Six and two would take longer.
+                // Six rows and then two would take longer.
                 8 => self.some_rows::<S, N, V, W, 4>(simd, row, first, load),
                 6.. if W == 1 => self.some_rows::<S, N, V, W, 6>(simd, row, first, load),
                 FEW.. => self.some_rows::<S, N, V, W, 4>(simd, row, first, load),
@@ -82,7 +82,7 @@ impl Product<'_> {
         W
     }
 
-    /// `R` rows times `W` vectors of each column; returns the rows.
+    /// Multiplies `R` rows with `W` vectors of each column; returns `R`.
     #[inline(always)]
     fn some_rows<S: Simd, const N: usize, const V: usize, const W: usize, const R: usize>(
         &self,
@@ -98,18 +98,19 @@ impl Product<'_> {
         });
         let rows: [_; R] = std::array::from_fn(|at| self.x.row(row + at));
         let mut sums = [[simd.splat(0.0); W]; R];
-        // In pairs, since what a loop itself takes is a part of the time; the number of columns may be odd.
+        // In pairs, because the loop's own instructions take a part of the time; the number of columns may be odd.
         for column in (0..n_columns).step_by(2) {
             for column in [column, column + 1] {
                 if column == n_columns {
                     break;
                 }
-                let ahead = ahead_of(column * V * N, simd.ahead::<R>(), (W.div_ceil(V), n_columns * V * N));
+                let distance =
+                    prefetch_offset(column * V * N, simd.prefetch_distance::<R>(), (W.div_ceil(V), n_columns * V * N));
                 let mut weights = [simd.splat(0.0); W];
                 for at in 0..W {
-                    // Once for each tile.
+                    // Once for each tile of the step.
                     if (first + at).is_multiple_of(V) {
-                        simd.ask_for(vectors[at].as_ptr().wrapping_add(column * V).wrapping_byte_add(ahead));
+                        simd.prefetch(vectors[at].as_ptr().wrapping_add(column * V).wrapping_byte_add(distance));
                     }
                     weights[at] = load(&vectors[at][column * V]);
                 }

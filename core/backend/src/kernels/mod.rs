@@ -1,18 +1,19 @@
 //! Products of activations and weights, for each kind of processor.
 //!
-//! All kernels give the same bits (the order of operations is in [`portable`]), so which of them serves, how many rows it
-//! takes at once, and which thread runs it make no difference to any result. What they differ in is speed.
+//! All kernels compute the same bits; [`portable`] defines the order of operations. So the choice of a kernel, the number of
+//! rows it takes at once and the thread that runs it affect speed only.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(crate) mod amx;
+mod outputs;
+mod portable;
+mod floats;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod floats;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) mod amx;
 #[cfg(target_arch = "aarch64")]
 mod neon;
-mod portable;
 #[cfg(test)]
 mod tests;
 
@@ -20,42 +21,44 @@ use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 use crate::activations::BAND;
-use crate::activations::{Activations, QuantisedBand, QuantisedGroup};
-use crate::grid::Grid;
-use crate::matrix::{Matrix, TILE};
+use crate::activations::{Activations, QuantisedBand, QuantisedGroup, Quantiser};
+use crate::matrix::Matrix;
 #[cfg(target_arch = "aarch64")]
 use crate::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Portable, Simd, Work};
 
-/// The fastest that this processor can do.
+pub(crate) use outputs::Outputs;
+
+/// The instructions that kernels use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tier {
     Portable,
     #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2, avx2::Bytes),
+    Avx2(Avx2, avx2::ByteProducts),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
-    /// AVX-512, and tiles for many rows.
+    /// AVX-512, and AMX tiles for many rows.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     Amx(Avx512, amx::Amx),
     #[cfg(target_arch = "aarch64")]
-    Neon(Neon, neon::Bytes),
+    Neon(Neon, neon::ByteProducts),
 }
 
 impl Tier {
+    /// The fastest tier of this processor.
     pub(crate) fn detect() -> Self {
         Self::all().pop().unwrap_or(Self::Portable)
     }
 
-    /// All that this processor can do, the fastest last.
+    /// All tiers of this processor, the fastest last.
     pub(crate) fn all() -> Vec<Self> {
-        #[allow(unused_mut, reason = "other processors have none beside")]
+        #[allow(unused_mut, reason = "not changed on other processors")]
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = Avx2::detect() {
-            all.extend(avx2::Bytes::all().map(|bytes| Self::Avx2(avx2, bytes)));
+            all.extend(avx2::ByteProducts::all().map(|bytes| Self::Avx2(avx2, bytes)));
         }
         #[cfg(target_arch = "x86_64")]
         if let Some(avx512) = Avx512::detect() {
@@ -64,7 +67,7 @@ impl Tier {
             all.extend(amx::Amx::detect().map(|amx| Self::Amx(avx512, amx)));
         }
         #[cfg(target_arch = "aarch64")]
-        all.extend(neon::Bytes::all().map(|bytes| Self::Neon(Neon, bytes)));
+        all.extend(neon::ByteProducts::all().map(|bytes| Self::Neon(Neon, bytes)));
         all
     }
 
@@ -72,23 +75,23 @@ impl Tier {
         match self {
             Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_, avx2::Bytes::Pairs) => "AVX2",
+            Self::Avx2(_, avx2::ByteProducts::Pairs) => "AVX2",
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_, avx2::Bytes::Fours) => "AVX-VNNI",
+            Self::Avx2(_, avx2::ByteProducts::Fours) => "AVX-VNNI",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "AVX-512",
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             Self::Amx(..) => "AMX",
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(_, neon::Bytes::Plain) => "NEON",
+            Self::Neon(_, neon::ByteProducts::Plain) => "NEON",
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(_, neon::Bytes::Dots) => "dotprod",
+            Self::Neon(_, neon::ByteProducts::Dots) => "dotprod",
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(_, neon::Bytes::Matrices) => "i8mm",
+            Self::Neon(_, neon::ByteProducts::Matrices) => "i8mm",
         }
     }
 
-    /// Does work over floats with the vectors of this processor.
+    /// Runs work over floats with the vectors of this tier.
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         match self {
             Self::Portable => Portable.run(work),
@@ -103,44 +106,14 @@ impl Tier {
         }
     }
 
-    /// The rows of a band, where activations of this many rows are quantised.
-    #[allow(unused_variables, reason = "not all processors want more than one")]
-    pub(crate) fn band_height(self, n_rows: usize) -> usize {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(..) if avx2::FEWEST_ROWS <= n_rows => BAND,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => avx512::band_height(n_rows),
-            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(..) => avx512::band_height(n_rows),
-            _ => 1,
-        }
-    }
-
-    /// Quantises a row of a stretch.
-    pub(crate) fn quantise(self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
-        match self {
-            Self::Portable => to.put(row, x, QuantisedGroup::of),
-            // Compiled to vectors as it stands.
-            #[cfg(target_arch = "aarch64")]
-            Self::Neon(..) => to.put(row, x, QuantisedGroup::of),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(avx2, _) => avx2::quantise(avx2, x, to, row),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(avx512) => avx512::quantise(avx512, x, to, row),
-            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Self::Amx(avx512, _) => avx512::quantise(avx512, x, to, row),
-        }
-    }
-
-    /// The outputs of some tiles, for all rows of activations.
+    /// Computes the outputs of some tiles, for all rows of activations.
     ///
     /// # Safety
-    /// No other thread writes these tiles' outputs meanwhile.
+    /// No other thread may write the outputs of these tiles at the same time.
     pub(crate) unsafe fn product(self, matrix: &Matrix, tiles: Range<usize>, x: &Activations, out: &Outputs<'_>) {
         debug_assert!(x.n_columns == matrix.n_columns() && tiles.end <= matrix.n_tiles());
         if !matrix.format().is_quantised() {
-            return self.run(floats::Product { matrix, tiles, x, out });
+            return self.run(floats::FloatProduct { matrix, tiles, x, out });
         }
         let x = &x.quantised;
         match self {
@@ -160,38 +133,32 @@ impl Tier {
     }
 }
 
-/// How many bytes ahead of a place in a tile memory is asked for, where `n_tiles` tiles are at work: `ahead` of them, and
-/// behind the end of the tile those of the next ones, which lie behind all that are at work.
-#[inline(always)]
-fn ahead_of(place: usize, ahead: usize, (n_tiles, tile_bytes): (usize, usize)) -> usize {
-    if place + ahead < tile_bytes { ahead } else { ahead + (n_tiles - 1) * tile_bytes }
-}
-
-/// Where a product's outputs go, `(rows, outputs)`, which threads fill by tiles.
-pub(crate) struct Outputs<'a> {
-    grid: Grid<'a>,
-    /// Whether outputs are added to what is there.
-    adds: bool,
-}
-
-impl<'a> Outputs<'a> {
-    pub(crate) fn new(out: &'a mut [f32], n_outputs: usize, adds: bool) -> Self {
-        Self { grid: Grid::new(out, n_outputs), adds }
+impl Quantiser for Tier {
+    #[allow(unused_variables, reason = "it is one on other processors")]
+    fn band_height(&self, n_rows: usize) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(..) if avx2::FEWEST_ROWS <= n_rows => BAND,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => avx512::band_height(n_rows),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(..) => avx512::band_height(n_rows),
+            _ => 1,
+        }
     }
 
-    /// Writes sixteen outputs of a row, by their number among all sixteens. Kernels call it for those of the tiles that they
-    /// were given.
-    #[inline(always)]
-    fn put(&self, row: usize, sixteen: usize, values: &[f32; TILE]) {
-        let start = sixteen * TILE;
-        // SAFETY: the tile is this thread's, as the caller of `Tier::product` says.
-        let to = unsafe { self.grid.part(row, start..self.grid.n_columns.min(start + TILE)) };
-        match <&mut [f32; TILE]>::try_from(&mut *to) {
-            Ok(to) if !self.adds => *to = *values,
-            Ok(to) => to.iter_mut().zip(values).for_each(|(to, value)| *to += value),
-            Err(_) => {
-                to.iter_mut().zip(values).for_each(|(to, value)| *to = if self.adds { *to + value } else { *value })
-            }
+    fn quantise(&self, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
+        match self {
+            Self::Portable => to.set_row(row, x, QuantisedGroup::of),
+            // The compiler vectorises the definition.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(..) => to.set_row(row, x, QuantisedGroup::of),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2, _) => avx2::quantise(*avx2, x, to, row),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512::quantise(*avx512, x, to, row),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            Self::Amx(avx512, _) => avx512::quantise(*avx512, x, to, row),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::Outputs;
+use crate::kernels::outputs::Outputs;
 use crate::matrix::{Matrix, TILE, TileGroup, VECTOR};
 use crate::simd::mul_add;
 

@@ -1,10 +1,10 @@
-//! All kernels against the portable ones, to the bit, and those against arithmetic in f64.
+//! Compares all kernels with the portable ones, bit by bit, and those with arithmetic in f64.
 
 use super::*;
 use crate::cpu::Cpu;
 use crate::matrix::Format;
 use crate::pool::Pool;
-use crate::random::{Random, same};
+use crate::random::{SplitMix64, same};
 
 const FORMATS: [Format; 9] = [
     Format::F32,
@@ -18,8 +18,8 @@ const FORMATS: [Format; 9] = [
     Format::Q6K,
 ];
 
-impl Random {
-    /// The bytes of a file's matrix: random ones, with scales that stay small.
+impl SplitMix64 {
+    /// Random bytes of a matrix in a file, with small scales.
     fn matrix(&mut self, format: Format, (n_rows, n_columns): (usize, usize)) -> Vec<u8> {
         let n_blocks = n_rows * n_columns / format.block();
         let block_bytes = format.row_bytes(format.block());
@@ -29,7 +29,7 @@ impl Random {
             Format::F16 => half(random).to_vec(),
             Format::Bf16 => half::bf16::from_f32(random.float()).to_le_bytes().to_vec(),
             _ => {
-                let mut block: Vec<u8> = (0..block_bytes).map(|_| random.next() as u8).collect();
+                let mut block: Vec<u8> = (0..block_bytes).map(|_| random.next_u64() as u8).collect();
                 let scales = match format {
                     Format::Q6K => 208..210,
                     Format::Q5_1 | Format::Q4K | Format::Q5K => 0..4,
@@ -43,9 +43,9 @@ impl Random {
     }
 }
 
-/// All that this processor can do, and AMX where it can be emulated.
+/// All tiers of this processor, and AMX if it can be emulated.
 fn tiers() -> Vec<Tier> {
-    #[allow(unused_mut, reason = "other processors can emulate none")]
+    #[allow(unused_mut, reason = "changed on x86-64 Linux only")]
     let mut tiers = Tier::all();
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     if let Some(Tier::Avx512(avx512)) = tiers.last() {
@@ -72,7 +72,7 @@ fn product(cpu: &Cpu, matrix: &Matrix, x: &[f32], adds: bool) -> Vec<f32> {
 
 #[test]
 fn all_kernels_give_the_same_bits() {
-    let mut random = Random::new(1);
+    let mut random = SplitMix64::new(1);
     let portable = cpu(Tier::Portable, 1);
     for format in FORMATS {
         for (n_outputs, n_columns) in [(16, 256), (37, 768), (80, 512), (112, 288), (20, 77)] {
@@ -112,11 +112,11 @@ fn all_kernels_give_the_same_bits() {
     }
 }
 
-/// Quantising activations to eight bits costs up to half a step of 127 for each, which adds up as noise does: a relative
-/// error of some thousandths. Floats differ by rounding alone.
+/// Quantising activations to eight bits is off by up to half a step of 127 for each, which adds up like noise: the relative
+/// error is some thousandths. Floats differ by rounding only.
 #[test]
 fn products_are_right() {
-    let mut random = Random::new(2);
+    let mut random = SplitMix64::new(2);
     let cpu = Cpu::new(2);
     for format in FORMATS {
         let (n_outputs, n_columns) = (64, 1024);
@@ -138,11 +138,11 @@ fn products_are_right() {
 }
 
 #[test]
-fn what_is_not_a_number_is_not_hidden() {
+fn values_that_are_not_finite_stay_visible() {
     for tier in tiers() {
         for format in [Format::Q8_0, Format::Q4K, Format::F32] {
             let cpu = cpu(tier, 1);
-            let bytes = Random::new(3).matrix(format, (64, 256));
+            let bytes = SplitMix64::new(3).matrix(format, (64, 256));
             let matrix = cpu.matrix(format, (64, 256), |range| Ok(&bytes[range])).unwrap();
             for wrong in [f32::NAN, f32::INFINITY] {
                 let mut x = vec![1.0; 20 * 256];

@@ -1,29 +1,29 @@
-//! How values lie in files and in tiles.
+//! Layouts of values in files and in tiles.
 
-/// Rows of a tile, but for those of halves, which are twice as high: a column of a tile is a line of the cache at least, and
-/// a single row of activations needs no second stream of weights to have work while it waits for a sum.
+/// Rows of a tile. Tiles of f16 and bf16 have twice as many, so that a column fills a cache line and a single row of
+/// activations has two independent sums to compute from one stream of weights.
 pub(crate) const TILE: usize = 16;
-/// Values of a row that share a scale and meet as many quantised activations in one integer sum.
+/// Values of a row that share a scale. Their products with as many quantised activations form one integer sum.
 pub(crate) const GROUP: usize = 32;
 /// Values of a super-block.
 const SUPER: usize = 256;
 /// Groups of a super-block.
 pub(crate) const GROUPS: usize = SUPER / GROUP;
 
-/// What a matrix's values are stored as, in files and in memory. GGUF's names.
+/// Storage format of a matrix's values, in files and in memory, by GGUF's names.
 ///
-/// In a tile, for each block of columns, lanes being rows (sixteen, or 32 of halves):
+/// A tile stores, for each block of columns, with a lane for each row (16 rows, or 32 of F16 and BF16):
 ///
 /// | format | block | in a tile |
 /// |---|---|---|
 /// | F32 | 1 | 16 values |
 /// | F16, BF16 | 1 | 32 values |
-/// | Q8_0 | 32 | 16 scales (f16); the group as bytes: 8 vectors, vector g holds columns 4g to 4g + 3 of each row |
-/// | Q4_0 | 32 | 16 scales (f16); the group as nibbles: 4 vectors, low ones columns 4g.., high ones 16 + 4g.. |
+/// | Q8_0 | 32 | 16 scales (f16); the group as bytes: 8 vectors; vector g holds columns 4g to 4g + 3 of each row |
+/// | Q4_0 | 32 | 16 scales (f16); the group as nibbles: 4 vectors; the low nibbles of vector g are columns 4g.., the high ones columns 16 + 4g.. |
 /// | Q5_1 | 32 | 16 scales and 16 minima (f16); the group as nibbles; a vector of fifth bits, bit g for columns 4g.. |
 /// | Q4_K | 256 | 16 scales and 16 scales of minima (f16); 8 x 16 scales, 8 x 16 minima (u8); 8 groups as nibbles |
-/// | Q5_K | 256 | as Q4_K; behind the nibbles of each group a vector of fifth bits, as with Q5_1 |
-/// | Q6_K | 256 | 16 scales (f16); 16 x 16 scales of half groups (i8); 8 groups, each nibbles and 2 vectors of upper bits, vector j with bits 2c.. for columns 16j + 4c.. |
+/// | Q5_K | 256 | as Q4_K; the nibbles of each group are followed by a vector of fifth bits, as in Q5_1 |
+/// | Q6_K | 256 | 16 scales (f16); 16 x 16 scales of half groups (i8); 8 groups, each nibbles and 2 vectors of upper bits; bits 2c.. of vector j are for columns 16j + 4c.. |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are GGUF's")]
 pub enum Format {
@@ -38,23 +38,23 @@ pub enum Format {
     Q6K,
 }
 
-/// Bytes of a block.
-pub(crate) struct Block {
-    /// Of one row, in a file.
+/// Sizes of a block, in bytes.
+pub(crate) struct BlockLayout {
+    /// One row of the block in a file.
     in_file: usize,
-    /// In a tile: what stands before the first group.
+    /// What precedes the first group in a tile.
     pub(crate) head: usize,
-    /// In a tile: a group of columns.
+    /// One group of columns in a tile.
     pub(crate) group: usize,
     n_groups: usize,
 }
 
-impl Block {
+impl BlockLayout {
     pub(crate) const fn tile_bytes(&self) -> usize {
         self.head + self.n_groups * self.group
     }
 
-    /// A group's share of that, its part of the head included.
+    /// A group's share of the block's bytes, including its part of the head.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const fn group_share(&self) -> usize {
         self.tile_bytes() / self.n_groups
@@ -78,12 +78,12 @@ impl Format {
         }
     }
 
-    /// Whether activations are quantised to meet it.
+    /// Whether products with this format take quantised activations.
     pub fn is_quantised(self) -> bool {
         !matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
 
-    pub(crate) const fn layout(self) -> Block {
+    pub(crate) const fn layout(self) -> BlockLayout {
         let (in_file, head, group, n_groups) = match self {
             Self::F32 => (4, 0, 4 * TILE, 1),
             Self::F16 | Self::Bf16 => (2, 0, 2 * 2 * TILE, 1),
@@ -94,7 +94,7 @@ impl Format {
             Self::Q5K => (176, 2 * HALVES + 2 * GROUPS * TILE, NIBBLES + VECTOR, GROUPS),
             Self::Q6K => (210, HALVES + 2 * GROUPS * TILE, NIBBLES + 2 * VECTOR, GROUPS),
         };
-        Block { in_file, head, group, n_groups }
+        BlockLayout { in_file, head, group, n_groups }
     }
 
     /// Bytes of a row in a file.
@@ -115,7 +115,7 @@ impl Format {
         n_columns / self.block() * self.layout().tile_bytes()
     }
 
-    /// Bytes of a matrix in memory; none where there are too many to count.
+    /// Bytes of a matrix in memory; `None` on overflow.
     pub fn matrix_bytes(self, (n_rows, n_columns): (usize, usize)) -> Option<usize> {
         n_rows.div_ceil(self.tile_rows()).checked_mul(self.tile_bytes(n_columns))
     }

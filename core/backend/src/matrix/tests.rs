@@ -5,7 +5,7 @@ fn pack(format: Format, shape: (usize, usize), bytes: &[u8]) -> io::Result<Matri
     Matrix::pack(format, shape, (&Pool::new(2), &Arena::default()), |range| Ok(bytes[range].to_vec()))
 }
 
-/// A block of one row, as files have it, and the values that it stands for by the format's definition.
+/// Checks a block of one row, as in a file, against the values that the format defines for it.
 fn check(format: Format, block: &[u8], expect: &[f32]) {
     let n_rows = 37; // the last tile is not full
     let zero = vec![0; block.len()];
@@ -28,7 +28,7 @@ fn floats() {
     check(Format::F32, &1.25f32.to_le_bytes(), &[1.25]);
     check(Format::F16, &ONE_AND_A_HALF, &[1.5]);
     check(Format::Bf16, &[0xC0, 0x3F], &[1.5]);
-    // Whole runs of columns, and others.
+    // Whole runs of columns, and incomplete ones.
     for n_columns in [16, 20, 32, 64] {
         let values: Vec<f32> = (0..n_columns).map(|at| at as f32 - 7.0).collect();
         check(Format::F32, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>(), &values);
@@ -51,7 +51,7 @@ fn eight_and_four_bits() {
 
 #[test]
 fn five_bits_with_a_minimum() {
-    // The scale, the minimum, the fifth bits of values 0.. in a word, nibbles as in Q4_0.
+    // The scale, the minimum, the fifth bits of values 0.. in a word, then nibbles as in Q4_0.
     let values: [u8; 32] = std::array::from_fn(|at| (at * 11 % 32) as u8);
     let fifth = values.iter().enumerate().fold(0u32, |bits, (at, value)| bits | u32::from(value >> 4) << at);
     let nibbles = (0..16).map(|at| values[at] & 15 | (values[16 + at] & 15) << 4);
@@ -59,7 +59,7 @@ fn five_bits_with_a_minimum() {
     check(Format::Q5_1, &block, &values.map(|value| 2.0 * f32::from(value) + 1.5));
 }
 
-/// Scales and minima of six bits in twelve bytes: four plain of each, then the rest by nibbles and spare upper bits.
+/// Packs scales and minima of six bits into twelve bytes: four plain ones of each, then the rest in nibbles and spare upper bits.
 fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> Vec<u8> {
     let mut bytes = vec![0; 12];
     for at in 0..4 {
@@ -73,7 +73,7 @@ fn six_bits(scales: [u8; 8], minima: [u8; 8]) -> Vec<u8> {
 const SCALES: [u8; 8] = [1, 63, 17, 32, 48, 5, 33, 62];
 const MINIMA: [u8; 8] = [0, 1, 62, 31, 63, 16, 45, 2];
 
-/// Values of five bits, no two groups alike.
+/// Values of five bits; all groups differ.
 fn value(at: usize) -> u8 {
     ((at * 11 + at / 32) % 32) as u8
 }
@@ -102,7 +102,7 @@ fn blocks_of_four_and_five_bits() {
 fn blocks_of_six_bits() {
     let value = |at: usize| ((at * 13 + at / 16) % 64) as u8;
     let scale = |at: usize| (at as i32 * 15 - 128) as i8;
-    // Of each 128 values, byte l of 64 holds value l (low) and 64 + l (high); byte l of 32 the upper bits of l, 32 + l, ….
+    // For each 128 values, byte l of 64 holds values l (low) and 64 + l (high), byte l of 32 the upper bits of l, 32 + l, ….
     let low = |half: usize, at: usize| value(128 * half + at) & 15 | (value(128 * half + 64 + at) & 15) << 4;
     let high = |half: usize, at: usize| {
         (0..4).fold(0, |bits, quarter| bits | (value(128 * half + 32 * quarter + at) >> 4) << (2 * quarter))
@@ -116,7 +116,7 @@ fn blocks_of_six_bits() {
 }
 
 #[test]
-fn what_is_no_matrix_is_refused() {
+fn invalid_matrices_are_refused() {
     let kind = |shape, bytes: &[u8]| pack(Format::Q4_0, shape, bytes).err().map(|err| err.kind());
     assert_eq!(kind((1, 33), &[0; 100]), Some(io::ErrorKind::InvalidData));
     assert_eq!(kind((0, 32), &[]), Some(io::ErrorKind::InvalidData));

@@ -1,18 +1,18 @@
 //! The gated short convolution: each channel mixes its last few inputs.
 //!
-//! Of each row's `[B; C; X]`, with `u = B * X`: `y_t = C_t * (bias + Σ_k tap_k * u_(t - window + 1 + k))`.
+//! A row is `[B; C; X]`; with `u = B * X`: `y_t = C_t * (bias + Σ_k tap_k * u_(t - window + 1 + k))`.
 
 use crate::simd::{LANES, Simd, Work};
 
-/// One row of a sequence; `y` may have been anything.
+/// Computes one row of a sequence; overwrites `y`.
 pub(crate) struct Convolution<'a> {
-    /// The sequence's rows of this stretch, `(rows, 3 * hidden)`.
+    /// The sequence's rows of this step, `(rows, 3 * hidden)`.
     pub(crate) projected: &'a [f32],
-    /// The row that is computed.
+    /// The row to compute.
     pub(crate) row: usize,
-    /// Inputs before the stretch, oldest first: `(window - 1, hidden)`.
+    /// Inputs before the step, oldest first: `(window - 1, hidden)`.
     pub(crate) past: &'a [f32],
-    /// Oldest first: `(window, hidden)`.
+    /// `(window, hidden)`, oldest first.
     pub(crate) taps: &'a [f32],
     /// `(hidden)`
     pub(crate) bias: Option<&'a [f32]>,
@@ -49,7 +49,7 @@ impl Work for Convolution<'_> {
     }
 }
 
-/// Takes the last inputs of a stretch over into `past`, however short the stretch is.
+/// Moves the last inputs of a step into `past`; a step may be shorter than that.
 pub(crate) fn advance(past: &mut [f32], projected: &[f32], hidden: usize) {
     let (n_past, n_rows) = (past.len() / hidden, projected.len() / (3 * hidden));
     let n_kept = n_past.saturating_sub(n_rows);

@@ -2,7 +2,7 @@
 
 use crate::simd::{LANES, Simd, Work};
 
-/// One row; `y` may have been anything.
+/// Gates one row; overwrites `y`.
 pub(crate) struct Gate<'a> {
     pub(crate) gate: &'a [f32],
     pub(crate) up: &'a [f32],

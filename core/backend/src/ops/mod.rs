@@ -1,4 +1,4 @@
-//! What models are made of beside products, written once for all instruction sets.
+//! The operations of models other than products, written once for all instruction sets.
 
 pub(crate) mod attention;
 pub(crate) mod convolution;

@@ -1,8 +1,8 @@
-//! The norm by the root of the mean square: `y = x / sqrt(mean(x²) + epsilon) * weight`.
+//! Root mean square normalisation (RMSNorm): `y = x / sqrt(mean(x²) + epsilon) * weight`.
 
 use crate::simd::{LANES, Simd, Work};
 
-/// One row; `y` may have been anything.
+/// Normalises one row; overwrites `y`.
 pub(crate) struct Norm<'a> {
     pub(crate) x: &'a [f32],
     pub(crate) weight: &'a [f32],
@@ -27,7 +27,7 @@ impl Work for Norm<'_> {
     }
 }
 
-/// Several heads of a row, each normed in place with the same weight.
+/// Normalises several heads of a row in place, each with the same weight.
 pub(crate) struct HeadNorms<'a> {
     pub(crate) heads: &'a mut [f32],
     pub(crate) weight: &'a [f32],

@@ -1,15 +1,15 @@
-//! Rotary positions: pairs of numbers of a head turn by angles that grow with the token's place.
+//! Rotary position embedding (RoPE): rotates pairs of elements of a head by angles that grow with the token's position.
 
-/// Which numbers of a head make a pair.
+/// Which elements of a head form a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// The first of the first half with the first of the second, and so on.
+    /// The first element of the first half with the first of the second half, and so on.
     Halves,
-    /// Each with its neighbour.
+    /// The first element with the second, the third with the fourth, and so on.
     Neighbours,
 }
 
-/// Turns the heads of a row. Cosines and sines are one for each pair of a head.
+/// Rotates the heads of a row in place. `cosines` and `sines` have an element for each pair of a head.
 pub(crate) fn rotate(heads: &mut [f32], cosines: &[f32], sines: &[f32], pairing: Pairing) {
     for head in heads.chunks_exact_mut(2 * cosines.len()) {
         match pairing {

@@ -1,4 +1,4 @@
-//! Each processor's vectors against the plain ones, to the bit, and those against arithmetic in f64.
+//! Compares each instruction set with the portable one, bit by bit, and that one with arithmetic in f64.
 
 use crate::activations::Activations;
 use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, Rotation};
@@ -6,32 +6,32 @@ use crate::kernels::Tier;
 use crate::ops::rotation::Pairing;
 use crate::pages::{CacheShape, CacheType, KeyValues};
 use crate::pool::Pool;
-use crate::random::{Random, same};
+use crate::random::{SplitMix64, same};
 
 const CACHE_TYPES: [CacheType; 3] = [CacheType::F16, CacheType::F32, CacheType::Q8_0];
-/// Full vectors, and such that leave some lanes over.
+/// Widths of full vectors, and widths whose last vector is not full.
 const WIDTHS: [usize; 4] = [64, 128, 96, 37];
 
-/// What the plain vectors make of it, after all others, with one thread and with three, made the same.
+/// Checks that all instruction sets compute the same, with one thread and with three. Returns the result.
 #[track_caller]
-fn agreed(work: impl Fn(&Cpu) -> Vec<f32>) -> Vec<f32> {
-    let plain = work(&Cpu::with(Tier::Portable, Pool::new(1)));
+fn same_on_all(work: impl Fn(&Cpu) -> Vec<f32>) -> Vec<f32> {
+    let portable = work(&Cpu::with(Tier::Portable, Pool::new(1)));
     for tier in Tier::all() {
         for n_threads in [1, 3] {
             let found = work(&Cpu::with(tier, Pool::new(n_threads)));
-            assert!(same(&found, &plain), "{tier:?}, {n_threads} threads");
+            assert!(same(&found, &portable), "{tier:?}, {n_threads} threads");
         }
     }
-    plain
+    portable
 }
 
-/// Sums in f32 lose some units in the last place.
+/// Sums in f32 are off by some units in the last place.
 #[track_caller]
 fn assert_near(found: &[f32], exact: impl IntoIterator<Item = f64>) {
     let mut n = 0;
     for (found, exact) in found.iter().zip(exact) {
         n += 1;
-        assert!((f64::from(*found) - exact).abs() < 1e-5 * exact.abs().max(1.0), "{found} is not {exact}");
+        assert!((f64::from(*found) - exact).abs() < 1e-5 * exact.abs().max(1.0), "found {found}, expected {exact}");
     }
     assert_eq!(n, found.len());
 }
@@ -42,13 +42,13 @@ fn rows_of(x: &Activations) -> Vec<f32> {
 
 #[test]
 fn attention_is_right_and_the_same() {
-    let mut random = Random::new(5);
+    let mut random = SplitMix64::new(5);
     for cache_type in CACHE_TYPES {
         for (head_dim, n_heads, n_sharing, window) in
             [(64, 2, 2, usize::MAX), (80, 1, 3, 50), (24, 3, 1, 70), (128, 1, 4, 1)]
         {
             let shape = CacheShape { n_heads, head_dim, cache_type };
-            // Two sequences, each with tokens before the stretch that is computed.
+            // Two sequences, each with tokens before the rows that are computed.
             let pasts = [(3, 140), (45, 5)].map(|(n_before, n_rows)| {
                 let mut past = KeyValues::new(shape);
                 let n = (n_before + n_rows) * n_heads * head_dim;
@@ -57,7 +57,7 @@ fn attention_is_right_and_the_same() {
             });
             let width = n_sharing * n_heads * head_dim;
             let queries: Vec<f32> = random.floats(145 * width).iter().map(|x| 3.0 * x).collect();
-            let found = agreed(|cpu| {
+            let found = same_on_all(|cpu| {
                 let steps = [0..140, 140..145].into_iter().zip(&pasts);
                 let steps: Vec<_> = steps.map(|(rows, (past, ..))| AttentionStep { rows, past }).collect();
                 let mut mixed = vec![f32::NAN; queries.len()];
@@ -95,15 +95,15 @@ fn attention_is_right_and_the_same() {
 
 #[test]
 fn norms_are_right_and_the_same() {
-    let mut random = Random::new(6);
+    let mut random = SplitMix64::new(6);
     for width in WIDTHS {
         let (x, weight) = (random.floats(40 * width), random.floats(width));
-        let found = agreed(|cpu| {
+        let found = same_on_all(|cpu| {
             let mut y = Activations::default();
             cpu.norm(&x, &weight, 1e-5, false, &mut y);
             rows_of(&y)
         });
-        let heads = agreed(|cpu| {
+        let heads = same_on_all(|cpu| {
             let mut heads = x.clone();
             cpu.rotate(&mut heads, (2 * width, width), Some((&weight, 1e-5)), None);
             heads
@@ -120,11 +120,11 @@ fn norms_are_right_and_the_same() {
 
 #[test]
 fn gates_are_right_and_the_same() {
-    let mut random = Random::new(7);
+    let mut random = SplitMix64::new(7);
     for width in WIDTHS {
         let gate: Vec<f32> = random.floats(20 * width).iter().map(|x| 90.0 * x).collect();
         let up = random.floats(20 * width);
-        let found = agreed(|cpu| {
+        let found = same_on_all(|cpu| {
             let mut y = Activations::default();
             cpu.gate(&gate, &up, width, false, &mut y);
             rows_of(&y)
@@ -136,7 +136,7 @@ fn gates_are_right_and_the_same() {
 
 #[test]
 fn rotations_are_right_and_the_same() {
-    let mut random = Random::new(8);
+    let mut random = SplitMix64::new(8);
     for (pairing, head_dim) in
         [(Pairing::Halves, 64), (Pairing::Neighbours, 64), (Pairing::Halves, 24), (Pairing::Neighbours, 24)]
     {
@@ -145,7 +145,7 @@ fn rotations_are_right_and_the_same() {
         let angles = random.floats(n_rows * head_dim / 2);
         let [cosines, sines] =
             [f32::cos, f32::sin].map(|of| angles.iter().map(|angle| of(3.0 * angle)).collect::<Vec<_>>());
-        let found = agreed(|cpu| {
+        let found = same_on_all(|cpu| {
             let mut rows = x.clone();
             let rotation = Rotation { cosines: &cosines, sines: &sines, pairing };
             cpu.rotate(&mut rows, (n_heads * head_dim, head_dim), None, Some(rotation));
@@ -170,7 +170,7 @@ fn rotations_are_right_and_the_same() {
 
 #[test]
 fn convolutions_are_right_and_the_same() {
-    let mut random = Random::new(9);
+    let mut random = SplitMix64::new(9);
     for (hidden, window) in WIDTHS.into_iter().zip([3, 2, 7, 4]) {
         let lengths = [1, 30, 2];
         let n_rows: usize = lengths.iter().sum();
@@ -178,7 +178,7 @@ fn convolutions_are_right_and_the_same() {
         let (taps, bias) = (random.floats(window * hidden), random.floats(hidden));
         let pasts = lengths.map(|_| random.floats((window - 1) * hidden));
         for bias in [None, Some(bias.as_slice())] {
-            let found = agreed(|cpu| {
+            let found = same_on_all(|cpu| {
                 let (mut pasts, mut end, mut y) = (pasts.clone(), 0, Activations::default());
                 let mut steps = Vec::new();
                 for (past, length) in pasts.iter_mut().zip(lengths) {
@@ -210,8 +210,8 @@ fn convolutions_are_right_and_the_same() {
 }
 
 #[test]
-fn bytes_are_near_and_stay_what_they_are() {
-    let mut random = Random::new(10);
+fn q8_0_is_near_and_stores_again_without_change() {
+    let mut random = SplitMix64::new(10);
     for head_dim in [64, 40] {
         let shape = CacheShape { n_heads: 2, head_dim, cache_type: CacheType::Q8_0 };
         let mut past = KeyValues::new(shape);
@@ -240,7 +240,7 @@ fn bytes_are_near_and_stay_what_they_are() {
 }
 
 #[test]
-fn bytes_of_what_is_no_number_are_numbers() {
+fn q8_0_of_values_that_are_not_finite_is_finite() {
     let shape = CacheShape { n_heads: 1, head_dim: 4, cache_type: CacheType::Q8_0 };
     let mut past = KeyValues::new(shape);
     past.append(&[0.0; 4], &[f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45]);

@@ -1,10 +1,10 @@
-//! AVX2 with FMA and F16C: of all x86-64 processors since about 2015. Sixteen lanes are two registers.
+//! AVX2 with FMA and F16C, which most x86-64 processors since about 2015 have. Sixteen lanes are two registers.
 
 use std::arch::x86_64::*;
 
 use super::{LANES, Simd, Work};
 
-/// Exists only where [`detect`](Self::detect) has found the features below.
+/// Exists only if [`detect`](Self::detect) has found the features.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -30,19 +30,19 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn run<W: Work>(self, work: W) -> W::Output {
-        // SAFETY: the token stands for the features.
+        // SAFETY: `self` proves the features.
         unsafe { run_with(self, work) }
     }
 
     #[inline(always)]
-    fn ask_for<T>(self, at: *const T) {
-        // SAFETY: every x86-64 processor asks memory; nothing is read, and an address that is not there does no harm.
+    fn prefetch<T>(self, at: *const T) {
+        // SAFETY: every x86-64 processor can prefetch; an invalid address is ignored.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
 
     #[inline(always)]
     fn splat(self, x: f32) -> Pair {
-        // SAFETY: the token stands for AVX2, FMA and F16C.
+        // SAFETY: `self` proves AVX2, FMA and F16C.
         unsafe { Pair(_mm256_set1_ps(x), _mm256_set1_ps(x)) }
     }
 

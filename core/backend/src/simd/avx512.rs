@@ -1,19 +1,19 @@
-//! AVX-512 with VNNI, of Intel since Cascade Lake and of AMD since Zen 4.
+//! AVX-512 with VNNI, which Intel's processors since Cascade Lake and AMD's since Zen 4 have.
 
 use std::arch::x86_64::*;
 
 use super::{LANES, Simd, Work};
 
-/// Exists only where [`detect`](Self::detect) has found the features below.
+/// Exists only if [`detect`](Self::detect) has found the features.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512 {
-    /// AMD's Zen 4 wants its memory asked otherwise than the others that were measured: Zen 5, and Intel's.
+    /// AMD's Zen 4 needs other prefetches than the other processors that were measured: Zen 5, and Intel's.
     pub(crate) is_zen_4: bool,
 }
 
 impl Avx512 {
-    /// Bytes that a single row asks for ahead on Zen 4: more would take the few places that the first cache has for what is
-    /// waited for, and a single stream comes faster by itself.
+    /// Prefetch distance for a single row on Zen 4. A larger one would fill the few miss buffers of the first-level cache,
+    /// and the processor's own prefetcher is faster with a single stream.
     pub(crate) const NEAR: usize = 320;
 
     pub(crate) fn detect() -> Option<Self> {
@@ -28,14 +28,14 @@ impl Avx512 {
     }
 }
 
-/// The processor's maker, as it calls itself.
+/// The processor's vendor identification.
 fn vendor() -> [u8; 12] {
     let answer = __cpuid(0);
     let [ebx, edx, ecx] = [answer.ebx, answer.edx, answer.ecx].map(u32::to_le_bytes);
     std::array::from_fn(|at| [ebx, edx, ecx][at / 4][at % 4])
 }
 
-/// What kind of processor it is of its maker's. AMD's 0x19 are Zen 3 and 4, of which the latter has AVX-512.
+/// The processor's family number. AMD's 0x19 is Zen 3 and Zen 4, of which only Zen 4 has AVX-512.
 fn family() -> u32 {
     let answer = __cpuid(1).eax;
     (answer >> 8 & 0xF) + (answer >> 20 & 0xFF)
@@ -52,59 +52,59 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn run<W: Work>(self, work: W) -> W::Output {
-        // SAFETY: the token stands for the features.
+        // SAFETY: `self` proves the features.
         unsafe { run_with(self, work) }
     }
 
     #[inline(always)]
-    fn ahead<const R: usize>(self) -> usize {
+    fn prefetch_distance<const R: usize>(self) -> usize {
         if self.is_zen_4 && R == 1 { Self::NEAR } else { 2048 }
     }
 
     #[inline(always)]
-    fn ask_for<T>(self, at: *const T) {
-        // SAFETY: every x86-64 processor asks memory; nothing is read, and an address that is not there does no harm.
+    fn prefetch<T>(self, at: *const T) {
+        // SAFETY: every x86-64 processor can prefetch; an invalid address is ignored.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
 
-    /// Into the second cache on Zen 4, whose first has few places for what is waited for.
+    /// Prefetches into the second-level cache on Zen 4, whose first-level cache has few miss buffers.
     #[inline(always)]
-    fn ask_for_later<T>(self, at: *const T) {
+    fn prefetch_far<T>(self, at: *const T) {
         if self.is_zen_4 {
             // SAFETY: as above.
             unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
         } else {
-            self.ask_for(at);
+            self.prefetch(at);
         }
     }
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_set1_ps(x) }
     }
 
     #[inline(always)]
     fn load(self, from: &[f32; LANES]) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F; sixteen values are read.
+        // SAFETY: `self` proves AVX-512 F; sixteen values are read.
         unsafe { _mm512_loadu_ps(from.as_ptr()) }
     }
 
     #[inline(always)]
     fn store(self, x: __m512, to: &mut [f32; LANES]) {
-        // SAFETY: the token stands for AVX-512 F; sixteen values are written.
+        // SAFETY: `self` proves AVX-512 F; sixteen values are written.
         unsafe { _mm512_storeu_ps(to.as_mut_ptr(), x) }
     }
 
     #[inline(always)]
     fn load_f16(self, from: &[u16; LANES]) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F; sixteen values are read.
+        // SAFETY: `self` proves AVX-512 F; sixteen values are read.
         unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast())) }
     }
 
     #[inline(always)]
     fn load_bf16(self, from: &[u16; LANES]) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F; sixteen values are read.
+        // SAFETY: `self` proves AVX-512 F; sixteen values are read.
         unsafe {
             let wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.as_ptr().cast()));
             _mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide))
@@ -113,61 +113,61 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn load_i8(self, from: &[i8; LANES]) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F; sixteen values are read.
+        // SAFETY: `self` proves AVX-512 F; sixteen values are read.
         unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
     }
 
     #[inline(always)]
     fn add(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_add_ps(a, b) }
     }
 
     #[inline(always)]
     fn sub(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_sub_ps(a, b) }
     }
 
     #[inline(always)]
     fn mul(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_mul_ps(a, b) }
     }
 
     #[inline(always)]
     fn div(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_div_ps(a, b) }
     }
 
     #[inline(always)]
     fn mul_add(self, a: __m512, b: __m512, c: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_fmadd_ps(a, b, c) }
     }
 
     #[inline(always)]
     fn max(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_max_ps(a, b) }
     }
 
     #[inline(always)]
     fn min(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_min_ps(a, b) }
     }
 
     #[inline(always)]
     fn round(self, x: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(x) }
     }
 
     #[inline(always)]
     fn power_of_two(self, n: __m512) -> __m512 {
-        // SAFETY: the token stands for AVX-512 F.
+        // SAFETY: `self` proves AVX-512 F.
         unsafe {
             let exponent = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
             _mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponent))

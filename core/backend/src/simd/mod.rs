@@ -1,9 +1,9 @@
-//! Sixteen numbers at once, on every processor in the same order.
+//! Vectors of sixteen floats, with the same results on every processor.
 //!
-//! Kernels over floats are written once, over [`Simd`], and compiled for each instruction set. All sets have sixteen
-//! lanes, whatever their registers hold, and fused multiply-add with one rounding, so all give the same bits; `Portable`
-//! is the plain twin that tests compare with. A set is a token that exists only where the processor was found to have it,
-//! which is what makes the safe methods safe.
+//! Kernels over floats are written once, over [`Simd`], and compiled for each instruction set. All sets have sixteen lanes,
+//! whatever the width of their registers, and a multiply-add with one rounding, so all compute the same bits; tests compare
+//! them with `Portable`. A value of an instruction set's type exists only if the processor has these instructions, which is
+//! why the methods are safe.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,7 +18,7 @@ pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
 #[cfg(target_arch = "aarch64")]
-pub(crate) use neon::{Neon, wide};
+pub(crate) use neon::{Neon, widened_halves};
 pub(crate) use portable::{Portable, mul_add, round};
 
 /// Lanes of a vector.
@@ -29,21 +29,22 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen f32.
     type Floats: Copy;
 
-    /// Does work that is compiled for this set, where all of it is inlined. What compilers leave out of line, closures of
-    /// `for_each` above all, is compiled for none, and each operation in it becomes a call: write loops around vectors.
+    /// Runs work that is compiled for this instruction set. All of it must be inlined: compilers build a function that they
+    /// keep separate, most often a closure of `for_each`, without the set, and each vector operation in it becomes a call.
+    /// So write loops around vectors.
     fn run<W: Work>(self, work: W) -> W::Output;
 
-    /// Whether two dozen sums and what is added to them fit into registers; else it is six.
+    /// Whether registers hold two dozen sums and their operands; otherwise they hold six.
     const HAS_MANY_REGISTERS: bool;
 
     fn splat(self, x: f32) -> Self::Floats;
     fn load(self, from: &[f32; LANES]) -> Self::Floats;
     fn store(self, x: Self::Floats, to: &mut [f32; LANES]);
-    /// f16 bits to f32.
+    /// Converts f16 bits to f32.
     fn load_f16(self, from: &[u16; LANES]) -> Self::Floats;
-    /// bf16 bits to f32.
+    /// Converts bf16 bits to f32.
     fn load_bf16(self, from: &[u16; LANES]) -> Self::Floats;
-    /// Whole numbers to f32.
+    /// Converts integers to f32.
     fn load_i8(self, from: &[i8; LANES]) -> Self::Floats;
 
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
@@ -52,34 +53,34 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// `a * b + c`, rounded once.
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
-    /// The larger of each; `b` where either is NaN.
+    /// The larger value of each lane; `b` if either is NaN.
     fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// The smaller of each; `b` where either is NaN.
+    /// The smaller value of each lane; `b` if either is NaN.
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// To the nearest whole number, ties to even.
+    /// Rounds to the nearest integer, ties to even.
     fn round(self, x: Self::Floats) -> Self::Floats;
-    /// 2 to the power of whole numbers from -126 to 127.
+    /// 2 to the power of `n`, an integer from -126 to 127.
     fn power_of_two(self, n: Self::Floats) -> Self::Floats;
 
-    /// How many bytes before `R` rows of activations meet weights memory is asked for them.
+    /// Prefetch distance in bytes, for weights that are multiplied with `R` rows of activations.
     #[inline(always)]
-    fn ahead<const R: usize>(self) -> usize {
+    fn prefetch_distance<const R: usize>(self) -> usize {
         2048
     }
 
-    /// Asks memory for what will be read soon, which changes no result.
+    /// Prefetches what will be read soon. It changes no result.
     #[inline(always)]
-    fn ask_for<T>(self, at: *const T) {
+    fn prefetch<T>(self, at: *const T) {
         let _ = at;
     }
 
-    /// Asks memory for what will be read some thousand bytes later.
+    /// Prefetches what will be read some thousand bytes later.
     #[inline(always)]
-    fn ask_for_later<T>(self, at: *const T) {
-        self.ask_for(at);
+    fn prefetch_far<T>(self, at: *const T) {
+        self.prefetch(at);
     }
 
-    /// The first `n` values, with `rest` behind them.
+    /// Loads up to sixteen values and fills the other lanes with `rest`.
     #[inline(always)]
     fn load_first(self, from: &[f32], rest: f32) -> Self::Floats {
         let mut lanes = [rest; LANES];
@@ -95,7 +96,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         lanes
     }
 
-    /// The sum of all lanes, in halves: lane 0 with 8, then with 4, and so on.
+    /// The sum of all lanes, by halves: lane 0 with 8, then with 4, and so on.
     #[inline(always)]
     fn sum(self, x: Self::Floats) -> f32 {
         let mut lanes = self.to_array(x);
@@ -107,6 +108,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
         lanes[0]
     }
 
+    /// The largest value of all lanes.
     #[inline(always)]
     fn largest(self, x: Self::Floats) -> f32 {
         let mut lanes = self.to_array(x);
@@ -125,7 +127,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn exp(self, x: Self::Floats) -> Self::Floats {
         const LN_2_HIGH: f32 = 355.0 / 512.0;
         const LN_2_LOW: f32 = -2.121_944_4e-4;
-        // Between -88 and -87 it fades out, so that what is hidden with minus infinity is exactly 0.
+        // The result fades to 0 between -87 and -88, so that scores hidden as minus infinity get exactly 0.
         let fade = self.max(self.splat(0.0), self.min(self.splat(1.0), self.add(x, self.splat(88.0))));
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(88.0));
         let n = self.round(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
@@ -139,7 +141,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
-/// Work to be compiled for an instruction set.
+/// Work that can be compiled for any instruction set.
 pub(crate) trait Work {
     type Output;
 

@@ -5,18 +5,18 @@ use std::arch::asm;
 
 use super::{LANES, Simd, Work};
 
-/// Exists where the target has NEON, which is part of aarch64.
+/// Needs no detection, because NEON is part of aarch64.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Neon;
 
-/// Sixteen numbers: four of a register each.
+/// Sixteen floats in four registers.
 pub(crate) type Four = [float32x4_t; 4];
 
-/// Four f16 to f32; the intrinsic wants a type that is not stable yet.
+/// Converts four f16 to f32. The intrinsic needs a type that is not stable yet.
 #[inline(always)]
-pub(crate) fn wide(halves: uint16x4_t) -> float32x4_t {
+pub(crate) fn widened_halves(halves: uint16x4_t) -> float32x4_t {
     let wide;
-    // SAFETY: a conversion of registers, which every aarch64 processor has.
+    // SAFETY: converts registers; every aarch64 processor has the instruction.
     unsafe {
         asm!("fcvtl {wide:v}.4s, {halves:v}.4h", wide = lateout(vreg) wide, halves = in(vreg) halves,
             options(pure, nomem, nostack, preserves_flags));
@@ -24,7 +24,7 @@ pub(crate) fn wide(halves: uint16x4_t) -> float32x4_t {
     wide
 }
 
-/// Does the same with each of the four registers. A macro, since closures are not always compiled into what they serve.
+/// Applies an expression to each of the four registers. It is a macro because closures are not always inlined.
 macro_rules! each {
     (|$($x:ident),*| $value:expr) => {{
         #[allow(unused_unsafe)]
@@ -50,8 +50,8 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn ask_for<T>(self, at: *const T) {
-        // SAFETY: nothing is read, and an address that is not there does no harm. The intrinsic is not stable yet.
+    fn prefetch<T>(self, at: *const T) {
+        // SAFETY: a prefetch ignores invalid addresses. The intrinsic is not stable yet.
         unsafe { asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(readonly, nostack, preserves_flags)) };
     }
 
@@ -85,7 +85,12 @@ impl Simd for Neon {
         let at = from.as_ptr();
         // SAFETY: sixteen values are read.
         unsafe {
-            [wide(vld1_u16(at)), wide(vld1_u16(at.add(4))), wide(vld1_u16(at.add(8))), wide(vld1_u16(at.add(12)))]
+            [
+                widened_halves(vld1_u16(at)),
+                widened_halves(vld1_u16(at.add(4))),
+                widened_halves(vld1_u16(at.add(8))),
+                widened_halves(vld1_u16(at.add(12))),
+            ]
         }
     }
 

@@ -1,5 +1,5 @@
-//! AMX for tests on processors without it: the signal that an unknown instruction raises is answered by doing what the
-//! instruction would have done. Intel's manual (volume 2, "Intel AMX instruction set") says what that is.
+//! Emulates AMX, for tests on processors without it: a handler of the illegal-instruction signal does what the instruction would
+//! have done, as specified in Intel's manual (volume 2, "Intel AMX instruction set").
 
 use std::cell::UnsafeCell;
 use std::ptr;
@@ -7,13 +7,13 @@ use std::sync::Once;
 
 use super::Amx;
 
-/// The processor has AVX-512 at least; the kernels need that beside tiles.
+/// Installs the emulation. The processor must have AVX-512, which the kernels also need.
 pub(crate) fn amx() -> Amx {
     static START: Once = Once::new();
-    // SAFETY: the handler touches nothing but its thread's tiles, and what an instruction's operands name.
+    // SAFETY: the handler only accesses its thread's tiles and the instruction's operands.
     START.call_once(|| unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = answer as *const () as usize;
+        action.sa_sigaction = handle_signal as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
         assert_eq!(libc::sigaction(libc::SIGILL, &action, ptr::null_mut()), 0);
     });
@@ -26,21 +26,21 @@ const ROW_BYTES: usize = 64;
 
 type Tile = [[u8; ROW_BYTES]; MOST_ROWS];
 
-struct Tiles {
+struct EmulatedTiles {
     tiles: [Tile; N_TILES],
-    /// Rows, and bytes of a row.
+    /// Rows, and bytes of a row, of each tile.
     shapes: [(usize, usize); N_TILES],
 }
 
 thread_local! {
-    static TILES: UnsafeCell<Tiles> = const {
-        UnsafeCell::new(Tiles { tiles: [[[0; ROW_BYTES]; MOST_ROWS]; N_TILES], shapes: [(0, 0); N_TILES] })
+    static TILES: UnsafeCell<EmulatedTiles> = const {
+        UnsafeCell::new(EmulatedTiles { tiles: [[[0; ROW_BYTES]; MOST_ROWS]; N_TILES], shapes: [(0, 0); N_TILES] })
     };
 }
 
-/// Does the instruction and goes on behind it. Whatever is not one of AMX ends the process, as it would without a handler.
-extern "C" fn answer(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the system gives the interrupted thread's registers; no one else uses this thread's tiles meanwhile.
+/// Executes the instruction and continues after it. An instruction other than AMX ends the process, as without the handler.
+extern "C" fn handle_signal(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the system passes the interrupted thread's registers; nothing else uses this thread's tiles at this time.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let at = registers[libc::REG_RIP as usize] as *const u8;
@@ -52,19 +52,19 @@ extern "C" fn answer(signal: libc::c_int, _: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// What an instruction's last bytes name in memory: `base + displacement`, and the index register, scaled.
+/// A memory operand: `base + displacement` as the address, the scaled index register as the stride.
 struct Operand {
     address: usize,
     stride: usize,
     n_bytes: usize,
 }
 
-impl Tiles {
-    /// How many bytes the instruction has, if it is one of AMX and its operands fit.
+impl EmulatedTiles {
+    /// Executes an instruction and returns its length in bytes; `None` if it is not a valid AMX instruction.
     unsafe fn execute(&mut self, at: *const u8, registers: &[i64; 23]) -> Option<usize> {
         /// Escape, opcode map and prefix: VEX, 0F 38.
         const PREFIX: usize = 3;
-        // SAFETY: an instruction of this form has these bytes; others are told by the first two.
+        // SAFETY: an instruction of this form has these bytes; the first two identify others.
         let [vex, high_bits, low_bits, opcode, form] = unsafe { at.cast::<[u8; 5]>().read_unaligned() };
         if vex != 0xc4 || high_bits & 0x1f != 2 {
             return None;
@@ -72,9 +72,9 @@ impl Tiles {
         let prefix = low_bits & 3;
         let third = usize::from(!low_bits >> 3 & 7);
         let (register, second) = (usize::from(form >> 3 & 7), usize::from(form & 7));
-        // SAFETY: the operand is read from the instruction's own bytes.
+        // SAFETY: reads the operand from the instruction's own bytes.
         let operand = || unsafe { operand(at.add(PREFIX + 1), high_bits, registers) };
-        // SAFETY: the instruction reads and writes just this memory itself.
+        // SAFETY: the instruction itself would read and write the same memory.
         let n_bytes = unsafe {
             match (opcode, prefix, form >> 6) {
                 // ldtilecfg
@@ -136,7 +136,7 @@ impl Tiles {
         is_valid.then_some(())
     }
 
-    /// That of a tile that was configured.
+    /// The shape of a tile; `None` if it is not configured.
     fn shape(&self, tile: usize) -> Option<(usize, usize)> {
         let shape = self.shapes[tile];
         (shape.0 > 0 && shape.1 > 0).then_some(shape)
@@ -166,7 +166,7 @@ impl Tiles {
 
 /// Decodes ModRM, SIB and displacement.
 unsafe fn operand(at: *const u8, high_bits: u8, registers: &[i64; 23]) -> Option<Operand> {
-    /// In the order of their numbers.
+    /// In the order of the register numbers.
     const REGISTERS: [libc::c_int; 16] = [
         libc::REG_RAX,
         libc::REG_RCX,
@@ -190,12 +190,12 @@ unsafe fn operand(at: *const u8, high_bits: u8, registers: &[i64; 23]) -> Option
         let number = usize::from(low & 7) + if high_bits & high_bit == 0 { 8 } else { 0 };
         registers[REGISTERS[number] as usize] as usize
     };
-    // SAFETY: the form says which bytes the instruction has.
+    // SAFETY: the form byte determines which bytes the instruction has.
     unsafe {
         let form = at.read();
         let (mode, has_index) = (form >> 6, form & 7 == 4);
         let scaled = if has_index { at.add(1).read() } else { form & 7 };
-        // Without a base register: addresses as the tests' assembly does not write them.
+        // No base register: the kernels' assembly does not use such addresses.
         if mode == 0 && scaled & 7 == 5 {
             return None;
         }
@@ -205,7 +205,7 @@ unsafe fn operand(at: *const u8, high_bits: u8, registers: &[i64; 23]) -> Option
             1 => (place.cast::<i8>().read() as isize, 1),
             _ => (place.cast::<i32>().read_unaligned() as isize, 4),
         };
-        // No index is said by the number of the stack pointer.
+        // The stack pointer's number as the index means no index.
         let is_stack_pointer = scaled >> 3 & 7 == 4 && high_bits & 0x40 != 0;
         let stride = if has_index && !is_stack_pointer { register(scaled >> 3, 0x40) << (scaled >> 6) } else { 0 };
         Some(Operand {

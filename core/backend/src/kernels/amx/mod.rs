@@ -1,8 +1,7 @@
-//! AMX: whole-number products of sixteen rows of activations and sixteen of weights in one instruction.
+//! AMX: integer products of sixteen rows of activations and sixteen rows of weights in one instruction.
 //!
-//! A step takes one group of 32 columns, as the order of operations demands: its sums pass through memory into the same
-//! float operations as those of all other kernels. In Rust 1.95 the instructions have no stable intrinsics, hence the
-//! assembly.
+//! A step takes one group of 32 columns, as the order of operations requires. Its sums go through memory to the same float
+//! operations as in all other kernels. It is in assembly because Rust 1.95 has no stable intrinsics for AMX.
 
 #[cfg(test)]
 pub(crate) mod emulated;
@@ -13,23 +12,23 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised};
-use crate::kernels::Outputs;
-use crate::kernels::avx512::layouts::{Layout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
+use crate::kernels::avx512::layouts::{FormatLayout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
+use crate::kernels::outputs::Outputs;
 use crate::matrix::{Format, Matrix, TILE};
 
-/// Rows from which on the tiles pay; fewer would leave most of them empty.
+/// Minimum number of rows for which AMX is faster; fewer would leave most of the tiles empty.
 pub(crate) const FEWEST_ROWS: usize = 12;
 
-/// Steps whose sums are on their way at once.
+/// Steps whose sums are computed at the same time.
 const AT_ONCE: usize = 4;
 
-/// Exists only where [`detect`](Self::detect) has found AMX, and the system lets the process use it.
+/// Exists only if [`detect`](Self::detect) has found AMX and the system has granted it to the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amx(());
 
 impl Amx {
     pub(crate) fn detect() -> Option<Self> {
-        /// arch_prctl's request for a part of the processor's state, and the part: the tiles' data.
+        /// `arch_prctl` request for permission to use a part of the processor's state, and that part: the tiles' data.
         const REQUEST: libc::c_long = 0x1023;
         const TILE_DATA: libc::c_long = 18;
         if __cpuid(0).eax < 7 {
@@ -37,19 +36,19 @@ impl Amx {
         }
         let features = __cpuid_count(7, 0).edx;
         let has_tiles_and_int8 = features >> 24 & 1 == 1 && features >> 25 & 1 == 1;
-        // The processor's word is not enough: the system may refuse.
-        // SAFETY: the call changes nothing but what this process may use.
+        // The system may refuse what the processor has.
+        // SAFETY: the call only changes the permissions of this process.
         let is_granted = has_tiles_and_int8 && unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) } == 0;
         is_granted.then_some(Self(()))
     }
 }
 
-/// What `ldtilecfg` reads: the palette, then bytes of a row and rows of each tile.
+/// The operand of `ldtilecfg`: the palette, then the bytes of a row and the rows of each tile.
 #[repr(C, align(64))]
-struct Shapes([u8; 64]);
+struct TileShapes([u8; 64]);
 
-/// Tiles 0 and 1 are activations, 2 and 3 weights of as many columns, 4 to 7 sums.
-const fn shapes(n_columns: u8) -> Shapes {
+/// Tiles 0 and 1 hold activations, 2 and 3 weights of as many columns, 4 to 7 sums.
+const fn shapes(n_columns: u8) -> TileShapes {
     let mut shapes = [0; 64];
     shapes[0] = 1;
     let mut tile = 0;
@@ -63,52 +62,54 @@ const fn shapes(n_columns: u8) -> Shapes {
         shapes[48 + tile] = rows;
         tile += 1;
     }
-    Shapes(shapes)
+    TileShapes(shapes)
 }
 
-static GROUPS: Shapes = shapes(32);
-static HALF_GROUPS: Shapes = shapes(16);
+static GROUPS: TileShapes = shapes(32);
+static HALF_GROUPS: TileShapes = shapes(16);
 
-/// The thread's tiles; given back at the end, so that the system need not save them.
-struct Tiles;
+/// The thread's configured tiles. Dropping releases them, so that the system does not save them on a thread switch.
+struct ConfiguredTiles;
 
-impl Tiles {
+impl ConfiguredTiles {
     /// # Safety
-    /// AMX must be granted.
-    unsafe fn configure(shapes: &'static Shapes) -> Self {
-        // SAFETY: the shapes are valid. Without `nomem`, they are in memory by then.
+    /// AMX must have been granted.
+    unsafe fn configure(shapes: &'static TileShapes) -> Self {
+        // SAFETY: the shapes are valid. Without `nomem`, they are in memory at this point.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &shapes.0, options(nostack, readonly)) };
         Self
     }
 }
 
-impl Drop for Tiles {
+impl Drop for ConfiguredTiles {
     fn drop(&mut self) {
-        // SAFETY: tiles were configured, so AMX is granted.
+        // SAFETY: tiles were configured, so AMX was granted.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 }
 
-/// Sixteen rows of weights, as tiles and floats want them.
+/// Sixteen rows of weights, unpacked for tiles and float operations.
 #[derive(Default)]
 struct Expanded {
     /// `(groups, 8, 16, 4)`: signed bytes.
     bytes: Vec<Line>,
-    /// `(groups, 2, 16)`: the scales of both halves, negative minima in place of the second where there are some.
+    /// `(groups, 2, 16)`: the scales of both halves; the second are the negative minima in formats with minima.
     factors: Vec<[Line; 2]>,
-    /// Of each step at work, and of that which comes `AT_ONCE` later. Side by side: reading the former while the latter are
-    /// written, no address is 4,096 bytes away from one that is written, which processors take for the same at first.
-    sums: [[Sums; 2]; AT_ONCE],
+    /// The sums of each current step, and of the step `AT_ONCE` later. They are interleaved so that no address that is read is
+    /// 4,096 bytes from one that is written at the same time: processors first take such addresses for the same one.
+    sums: [[BandSums; 2]; AT_ONCE],
 }
 
+/// A cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
 #[repr(C, align(64))]
-struct Sums([i32; BAND * TILE]);
+/// Sums of a band of activations with a tile.
+struct BandSums([i32; BAND * TILE]);
 
-impl Default for Sums {
+impl Default for BandSums {
     fn default() -> Self {
         Self([0; BAND * TILE])
     }
@@ -119,9 +120,9 @@ thread_local! {
 }
 
 pub(super) fn product(_: Amx, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    assert!(x.height == BAND, "activations in bands");
+    assert!(x.height == BAND, "activations must be in bands of {BAND}");
     EXPANDED.with_borrow_mut(|expanded| {
-        // SAFETY: the token stands for AMX, and all processors with AMX have AVX-512.
+        // SAFETY: `Amx` proves AMX, and all processors with AMX have AVX-512.
         unsafe {
             match matrix.format() {
                 Format::Q4_0 => product_of::<Q4_0>(matrix, tiles, x, out, expanded),
@@ -137,27 +138,28 @@ pub(super) fn product(_: Amx, matrix: &Matrix, tiles: Range<usize>, x: &Quantise
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
-unsafe fn product_of<L: Layout>(
+unsafe fn product_of<L: FormatLayout>(
     matrix: &Matrix,
     tiles: Range<usize>,
     x: &Quantised,
     out: &Outputs<'_>,
     expanded: &mut Expanded,
 ) {
-    // SAFETY: the caller has AMX.
-    let _tiles = unsafe { Tiles::configure(if L::BY_HALVES { &HALF_GROUPS } else { &GROUPS }) };
+    // SAFETY: the caller guarantees AMX.
+    let _tiles = unsafe { ConfiguredTiles::configure(if L::BY_HALVES { &HALF_GROUPS } else { &GROUPS }) };
     for tile in tiles {
         expanded.expand::<L>(matrix.tile(tile), x.n_groups);
         for band in 0..x.n_rows.div_ceil(BAND) {
-            // SAFETY: tiles are configured; what is expanded has as many groups as the activations.
+            // SAFETY: tiles are configured; the expanded weights have as many groups as the activations.
             unsafe { band_of::<L>(expanded, x, band, tile, out) };
         }
     }
 }
 
 impl Expanded {
+    /// Unpacks a tile.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
-    fn expand<L: Layout>(&mut self, tile: &[u8], n_groups: usize) {
+    fn expand<L: FormatLayout>(&mut self, tile: &[u8], n_groups: usize) {
         let layout = L::FORMAT.layout();
         let groups_of_block = L::FORMAT.block() / GROUP;
         assert!(tile.len() == n_groups / groups_of_block * layout.tile_bytes());
@@ -182,9 +184,15 @@ impl Expanded {
     }
 }
 
-/// A band of activations times expanded weights.
+/// Multiplies a band of activations with expanded weights.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
-unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize, tile: usize, out: &Outputs<'_>) {
+unsafe fn band_of<L: FormatLayout>(
+    expanded: &mut Expanded,
+    x: &Quantised,
+    band: usize,
+    tile: usize,
+    out: &Outputs<'_>,
+) {
     let steps_of_group = if L::BY_HALVES { 2 } else { 1 };
     let at_once = AT_ONCE / steps_of_group;
     let first = x.at(band * BAND, 0);
@@ -194,12 +202,12 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
     let Expanded { bytes, factors, sums } = expanded;
     let (values, bytes) = (values.as_flattened(), bytes.as_slice());
     assert!(bytes.len() == 8 * x.n_groups && factors.len() == x.n_groups);
-    // What the tiles multiply is read while the sums before are made use of.
-    let multiply = |first: usize, sums: &mut [[Sums; 2]; AT_ONCE]| {
+    // Computes the next sums while the float operations use the current ones.
+    let multiply = |first: usize, sums: &mut [[BandSums; 2]; AT_ONCE]| {
         let which = first / at_once % 2;
         let step = |at: usize| {
             let (group, half) = (first + at / steps_of_group, at % steps_of_group);
-            // SAFETY: within the activations and the weights while the group is one of theirs, as the caller checks.
+            // SAFETY: activations and weights have the group, as the caller checks.
             unsafe {
                 (
                     values.as_ptr().add(group * BAND * GROUP + half * (GROUP / 2)).cast::<u8>(),
@@ -207,10 +215,10 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
                 )
             }
         };
-        // SAFETY: sixteen rows of activations, the lines of weights for as many columns, room for all sums.
+        // SAFETY: the pointers are to sixteen rows of activations, weights for as many columns, and memory for all sums.
         unsafe {
             if first + at_once <= x.n_groups {
-                multiply_all([step(0), step(1), step(2), step(3)], sums.as_mut_ptr().cast::<Sums>().add(which));
+                multiply_all([step(0), step(1), step(2), step(3)], sums.as_mut_ptr().cast::<BandSums>().add(which));
             } else {
                 let n_left = x.n_groups.saturating_sub(first) * steps_of_group;
                 (0..n_left).for_each(|at| multiply_one(step(at), &mut sums[at][which]));
@@ -232,8 +240,9 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
             for row in 0..BAND {
                 let scale = _mm512_set1_ps(scales[row]);
                 // SAFETY: aligned lines of sixteen sums.
-                let sum =
-                    |of: &Sums| unsafe { _mm512_cvtepi32_ps(_mm512_load_si512(of.0[row * TILE..].as_ptr().cast())) };
+                let sum = |of: &BandSums| unsafe {
+                    _mm512_cvtepi32_ps(_mm512_load_si512(of.0[row * TILE..].as_ptr().cast()))
+                };
                 y[row] = _mm512_fmadd_ps(sum(&sums[0][which]), _mm512_mul_ps(first, scale), y[row]);
                 if L::BY_HALVES {
                     y[row] = _mm512_fmadd_ps(sum(&sums[1][which]), _mm512_mul_ps(second, scale), y[row]);
@@ -252,12 +261,12 @@ unsafe fn band_of<L: Layout>(expanded: &mut Expanded, x: &Quantised, band: usize
     }
 }
 
-/// Exact products of sixteen rows of activations, `GROUP` bytes apart, and sixteen rows of weights; sums go to every other
-/// place. Four at once: a product takes some fifty cycles, and another can begin after sixteen.
+/// Exact products of sixteen rows of activations, `GROUP` bytes apart, and sixteen rows of weights; writes to every other
+/// element of `sums`. It computes four steps at once: a product takes some fifty cycles, and the next can start after sixteen.
 #[inline(always)]
-unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: *mut Sums) {
+unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: *mut BandSums) {
     let [(x0, w0), (x1, w1), (x2, w2), (x3, w3)] = steps;
-    // SAFETY: the caller's pointers, and tiles of these shapes.
+    // SAFETY: the caller guarantees the pointers and configured tiles.
     unsafe {
         asm!(
             "tilezero tmm4",
@@ -290,10 +299,10 @@ unsafe fn multiply_all(steps: [(*const u8, *const u8); AT_ONCE], sums: *mut Sums
     }
 }
 
-/// One of them.
+/// One step of [`multiply_all`].
 #[inline(always)]
-unsafe fn multiply_one((x, w): (*const u8, *const u8), sums: &mut Sums) {
-    // SAFETY: the caller's pointers, and tiles of these shapes.
+unsafe fn multiply_one((x, w): (*const u8, *const u8), sums: &mut BandSums) {
+    // SAFETY: the caller guarantees the pointers and configured tiles.
     unsafe {
         asm!(
             "tilezero tmm4",

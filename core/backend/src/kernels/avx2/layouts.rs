@@ -1,41 +1,45 @@
-//! How each format's groups become bytes.
+//! Unpacks the groups of each format to bytes.
 
 use std::arch::x86_64::*;
 
 use crate::matrix::{Format, GROUPS, HALVES, NIBBLES, TILE, VECTOR};
 
-/// What products need to know of a format. A tile's sixteen rows are taken by halves, eight rows each.
-pub(super) trait Layout {
+/// The layout of a format. Methods take half of a tile's sixteen rows at a time.
+pub(super) trait FormatLayout {
     const FORMAT: Format;
-    /// What is subtracted from the unsigned bytes.
+    /// Offset to subtract from the unsigned bytes.
     const OFFSET: i32;
-    /// Vectors whose pairs of products can be added in 16 bits: with activations up to 127, bytes up to 15 allow for
-    /// eight, up to 31 for four, up to 63 for two.
+    /// Number of vectors whose pairs of products can be added in 16 bits. With activations up to 127, it is eight for bytes
+    /// up to 15, four up to 31, two up to 63.
     const RUN: usize;
-    /// Whether bytes are signed.
+    /// Whether the bytes are signed.
     const IS_SIGNED: bool = false;
-    /// Whether each half of a group has a scale of its own.
+    /// Whether each half of a group has its own scale.
     const BY_HALVES: bool = false;
     const HAS_MINIMA: bool = false;
 
     /// The bytes of a group: vector `g` holds columns `4g..` of each row.
     ///
     /// # Safety
-    /// For all three: `block` is a block of this format in a tile, and the processor has AVX2.
+    /// All three methods: `block` must be a block of this format in a tile, and the processor must have AVX2.
     unsafe fn bytes(block: *const u8, group: usize, half: usize) -> [__m256i; 8];
 
-    /// The scales of both halves of a group.
-    unsafe fn scales(block: *const u8, group: usize, half: usize) -> [__m256; 2];
+    /// The scales of both halves of a group; by default each row has one for the whole block.
+    #[inline(always)]
+    unsafe fn scales(block: *const u8, _: usize, half: usize) -> [__m256; 2] {
+        // SAFETY: the caller guarantees the block.
+        [unsafe { halves(block, half) }; 2]
+    }
 
-    /// The minima of a group, negative.
+    /// The negative minima of a group; 0 by default.
     #[inline(always)]
     unsafe fn minima(_: *const u8, _: usize, _: usize) -> __m256 {
-        // SAFETY: the caller has AVX2.
+        // SAFETY: the caller guarantees AVX2.
         unsafe { _mm256_setzero_ps() }
     }
 }
 
-/// Where half of a group of a block lies.
+/// Address of half of a group of a block.
 #[inline(always)]
 fn group_of(format: Format, block: *const u8, group: usize, half: usize) -> *const u8 {
     let layout = format.layout();
@@ -74,27 +78,21 @@ unsafe fn nibbles(group: *const u8) -> [__m256i; 8] {
 
 pub(super) struct Q4_0;
 
-impl Layout for Q4_0 {
+impl FormatLayout for Q4_0 {
     const FORMAT: Format = Format::Q4_0;
     const OFFSET: i32 = 8;
     const RUN: usize = 8;
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, _: usize, half: usize) -> [__m256i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { nibbles(group_of(Self::FORMAT, block, 0, half)) }
-    }
-
-    #[inline(always)]
-    unsafe fn scales(block: *const u8, _: usize, half: usize) -> [__m256; 2] {
-        // SAFETY: the caller's block.
-        [unsafe { halves(block, half) }; 2]
     }
 }
 
 pub(super) struct Q8_0;
 
-impl Layout for Q8_0 {
+impl FormatLayout for Q8_0 {
     const FORMAT: Format = Format::Q8_0;
     const OFFSET: i32 = 0;
     const RUN: usize = 1;
@@ -102,22 +100,16 @@ impl Layout for Q8_0 {
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, _: usize, half: usize) -> [__m256i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe {
             let at = group_of(Self::FORMAT, block, 0, half);
             let v = |index: usize| vector(at, index);
             [v(0), v(1), v(2), v(3), v(4), v(5), v(6), v(7)]
         }
     }
-
-    #[inline(always)]
-    unsafe fn scales(block: *const u8, _: usize, half: usize) -> [__m256; 2] {
-        // SAFETY: the caller's block.
-        [unsafe { halves(block, half) }; 2]
-    }
 }
 
-/// Nibbles, and their fifth bits behind them.
+/// Nibbles, followed by their fifth bits.
 #[inline(always)]
 unsafe fn five_bits(group: *const u8) -> [__m256i; 8] {
     // SAFETY: the caller points at a group of this form.
@@ -138,7 +130,7 @@ unsafe fn five_bits(group: *const u8) -> [__m256i; 8] {
 
 pub(super) struct Q5_1;
 
-impl Layout for Q5_1 {
+impl FormatLayout for Q5_1 {
     const FORMAT: Format = Format::Q5_1;
     const OFFSET: i32 = 0;
     const RUN: usize = 4;
@@ -146,19 +138,13 @@ impl Layout for Q5_1 {
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, _: usize, half: usize) -> [__m256i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { five_bits(group_of(Self::FORMAT, block, 0, half)) }
     }
 
     #[inline(always)]
-    unsafe fn scales(block: *const u8, _: usize, half: usize) -> [__m256; 2] {
-        // SAFETY: the caller's block.
-        [unsafe { halves(block, half) }; 2]
-    }
-
-    #[inline(always)]
     unsafe fn minima(block: *const u8, _: usize, half: usize) -> __m256 {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { halves(block.add(HALVES), half) }
     }
 }
@@ -166,7 +152,7 @@ impl Layout for Q5_1 {
 /// The scales of a group of Q4_K or Q5_K, or its minima.
 #[inline(always)]
 unsafe fn k_scales(block: *const u8, of_all: usize, group: usize, half: usize) -> __m256 {
-    // SAFETY: the caller's block has a head of this form.
+    // SAFETY: the caller guarantees a block with a head of this form.
     unsafe {
         let bytes = _mm256_cvtepu8_epi32(eight(block.add(2 * HALVES + group * TILE), half));
         _mm256_mul_ps(halves(block.add(of_all * HALVES), half), _mm256_cvtepi32_ps(bytes))
@@ -181,7 +167,7 @@ unsafe fn k_minima(block: *const u8, group: usize, half: usize) -> __m256 {
 
 pub(super) struct Q4K;
 
-impl Layout for Q4K {
+impl FormatLayout for Q4K {
     const FORMAT: Format = Format::Q4K;
     const OFFSET: i32 = 0;
     const RUN: usize = 8;
@@ -189,26 +175,26 @@ impl Layout for Q4K {
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize, half: usize) -> [__m256i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { nibbles(group_of(Self::FORMAT, block, group, half)) }
     }
 
     #[inline(always)]
     unsafe fn scales(block: *const u8, group: usize, half: usize) -> [__m256; 2] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         [unsafe { k_scales(block, 0, group, half) }; 2]
     }
 
     #[inline(always)]
     unsafe fn minima(block: *const u8, group: usize, half: usize) -> __m256 {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { k_minima(block, group, half) }
     }
 }
 
 pub(super) struct Q5K;
 
-impl Layout for Q5K {
+impl FormatLayout for Q5K {
     const FORMAT: Format = Format::Q5K;
     const OFFSET: i32 = 0;
     const RUN: usize = 4;
@@ -216,26 +202,26 @@ impl Layout for Q5K {
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize, half: usize) -> [__m256i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { five_bits(group_of(Self::FORMAT, block, group, half)) }
     }
 
     #[inline(always)]
     unsafe fn scales(block: *const u8, group: usize, half: usize) -> [__m256; 2] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         [unsafe { k_scales(block, 0, group, half) }; 2]
     }
 
     #[inline(always)]
     unsafe fn minima(block: *const u8, group: usize, half: usize) -> __m256 {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { k_minima(block, group, half) }
     }
 }
 
 pub(super) struct Q6K;
 
-impl Layout for Q6K {
+impl FormatLayout for Q6K {
     const FORMAT: Format = Format::Q6K;
     const OFFSET: i32 = 32;
     const RUN: usize = 2;
@@ -243,7 +229,7 @@ impl Layout for Q6K {
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize, half: usize) -> [__m256i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe {
             let group = group_of(Self::FORMAT, block, group, half);
             let (mut bytes, bits) = (nibbles(group), _mm256_set1_epi8(0x30));
@@ -260,7 +246,7 @@ impl Layout for Q6K {
 
     #[inline(always)]
     unsafe fn scales(block: *const u8, group: usize, half: usize) -> [__m256; 2] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe {
             let all = halves(block, half);
             let scales = |part: usize| {

@@ -1,60 +1,60 @@
-//! Many rows of activations: weights are unpacked for all of them.
+//! Products of many rows of activations: weights are unpacked once for all of them.
 
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::avx2::layouts::Layout;
-use crate::kernels::avx2::multiply::{Group, Multiply};
-use crate::kernels::avx2::{AHEAD, add, ask_ahead, put};
-use crate::kernels::{Outputs, ahead_of};
+use crate::kernels::avx2::layouts::FormatLayout;
+use crate::kernels::avx2::multiply::{Multiply, UnpackedGroup};
+use crate::kernels::avx2::{PREFETCH_DISTANCE, add, prefetch, put};
+use crate::kernels::outputs::{Outputs, prefetch_offset};
 use crate::matrix::Matrix;
 
-/// Tiles, and rows of activations, that meet at a time: what the nearest cache holds are their sums and a group of each tile.
+/// Tiles, and rows of activations, that are computed together: the first-level cache holds their sums and a group of each tile.
 pub(super) const TILES: usize = 4;
 pub(super) const ROWS: usize = 64;
 
-/// Four rows of activations times both halves of a tile.
-type Sums = [[__m256; 2]; 4];
+/// Sums of four rows of activations with both halves of a tile.
+type FourRowSums = [[__m256; 2]; 4];
 
-/// Writes the products of up to `ROWS` rows of activations, from a multiple of four on, and up to `TILES` tiles.
+/// Writes the products of up to `ROWS` rows of activations, starting at a multiple of four, and up to `TILES` tiles.
 ///
 /// # Safety
-/// The matrix has the layout's format and a group for each of the activations; the rows are there, in bands of sixteen; the
-/// processor has AVX2 and the instructions of `M`; no other thread writes these tiles' outputs meanwhile.
+/// The matrix must have the layout's format and a group for each group of the activations; the rows must exist, in bands of
+/// sixteen; the processor must have AVX2 and the instructions of `M`; no other thread may write the outputs of these tiles.
 #[inline(always)]
-pub(super) unsafe fn rows<L: Layout, M: Multiply>(
+pub(super) unsafe fn rows<L: FormatLayout, M: Multiply>(
     (matrix, tiles): (&Matrix, Range<usize>),
     (x, rows): (&Quantised, Range<usize>),
     out: &Outputs<'_>,
 ) {
     let (layout, n_groups) = (L::FORMAT.layout(), L::FORMAT.block() / GROUP);
-    // The last four may be fewer: a band has sixteen, whatever those behind the last one are.
+    // The last four may be incomplete: a band always has memory for sixteen rows.
     let n_fours = rows.len().div_ceil(4);
-    // Zeros where they are needed: few rows would be done before all of them were written.
-    let mut sums = [const { MaybeUninit::<[Sums; TILES]>::uninit() }; ROWS / 4];
-    // SAFETY: the caller has AVX2.
+    // Zeroes only what is needed: for few rows, zeroing everything would take longer than the products.
+    let mut sums = [const { MaybeUninit::<[FourRowSums; TILES]>::uninit() }; ROWS / 4];
+    // SAFETY: the caller guarantees AVX2.
     let zeros = [[[unsafe { _mm256_setzero_ps() }; 2]; 4]; TILES];
     sums[..n_fours].iter_mut().for_each(|sums| _ = sums.write(zeros));
-    // SAFETY: so many were written.
+    // SAFETY: the first `n_fours` were written.
     let sums = unsafe { sums[..n_fours].assume_init_mut() };
-    let mut unpacked = [const { MaybeUninit::<Group>::uninit() }; TILES];
+    let mut unpacked = [const { MaybeUninit::<UnpackedGroup>::uninit() }; TILES];
     let tile_bytes = L::FORMAT.tile_bytes(matrix.n_columns());
     for group in 0..x.n_groups {
-        let ahead = ahead_of(group * layout.group_share(), AHEAD, (TILES, tile_bytes));
+        let distance = prefetch_offset(group * layout.group_share(), PREFETCH_DISTANCE, (TILES, tile_bytes));
         for (to, tile) in unpacked.iter_mut().zip(tiles.clone()) {
-            // SAFETY: the caller's tiles have the group.
+            // SAFETY: the caller guarantees that the tiles have the group.
             unsafe {
                 let block = matrix.tile(tile).as_ptr().add(group / n_groups * layout.tile_bytes());
-                unpack::<L, M>(to, (block, group % n_groups), ahead);
+                unpack::<L, M>(to, (block, group % n_groups), distance);
             }
         }
         for (at, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: four rows of a band lie side by side; so many tiles' groups are unpacked.
+            // SAFETY: four rows of a band are contiguous; the groups of `tiles.len()` tiles are unpacked.
             unsafe {
                 let place = x.at(rows.start + 4 * at, group);
-                let values = M::ready::<L>(&*x.values.as_ptr().add(place).cast());
+                let values = M::prepare::<L>(&*x.values.as_ptr().add(place).cast());
                 for (sums, weights) in sums.iter_mut().zip(&unpacked[..tiles.len()]) {
                     add_group::<L, M>(weights.as_ptr(), &values, (x, place), sums);
                 }
@@ -64,7 +64,7 @@ pub(super) unsafe fn rows<L: Layout, M: Multiply>(
     for (four, sums) in sums.iter().enumerate() {
         for (tile, sums) in tiles.clone().zip(sums) {
             for (row, sums) in rows.clone().skip(4 * four).zip(sums) {
-                // SAFETY: the caller has AVX2.
+                // SAFETY: the caller guarantees AVX2.
                 unsafe { put(out, row, tile, sums) };
             }
         }
@@ -72,15 +72,15 @@ pub(super) unsafe fn rows<L: Layout, M: Multiply>(
 }
 
 #[inline(always)]
-unsafe fn unpack<L: Layout, M: Multiply>(
-    to: &mut MaybeUninit<Group>,
+unsafe fn unpack<L: FormatLayout, M: Multiply>(
+    to: &mut MaybeUninit<UnpackedGroup>,
     (block, group): (*const u8, usize),
-    ahead: usize,
+    distance: usize,
 ) {
     let to = to.as_mut_ptr();
-    // SAFETY: the caller's block has the group; all that the layout's products read is written.
+    // SAFETY: the caller guarantees that the block has the group; everything that the layout's products read is written.
     unsafe {
-        ask_ahead::<L>(block, group, ahead);
+        prefetch::<L>(block, group, distance);
         for half in 0..2 {
             let bytes = L::bytes(block, group, half);
             for (at, bytes) in bytes.into_iter().enumerate() {
@@ -98,14 +98,14 @@ unsafe fn unpack<L: Layout, M: Multiply>(
     }
 }
 
-/// Adds what a group of a tile gives to the sums of four rows of activations, whose groups, made ready as `values`, lie side by
-/// side from `place` on.
+/// Adds the products of a group of a tile to the sums of four rows of activations. `values` are their prepared groups, which are
+/// contiguous from `place` on.
 #[inline(always)]
-unsafe fn add_group<L: Layout, M: Multiply>(
-    weights: *const Group,
-    values: &M::Values,
+unsafe fn add_group<L: FormatLayout, M: Multiply>(
+    weights: *const UnpackedGroup,
+    values: &M::PreparedValues,
     (x, place): (&Quantised, usize),
-    sums: &mut Sums,
+    sums: &mut FourRowSums,
 ) {
     // SAFETY: the group is unpacked, and the activations have the places.
     unsafe {

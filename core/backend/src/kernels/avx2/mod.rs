@@ -1,5 +1,5 @@
-//! AVX2: unsigned bytes of eight rows of weights meet signed bytes of activations, in pairs that fit 16 bits, or four to a
-//! lane where the processor has AVX-VNNI.
+//! AVX2: multiplies unsigned bytes of eight rows of weights with signed bytes of activations, in pairs whose sums fit 16 bits,
+//! or with AVX-VNNI four to a lane of 32 bits.
 
 mod layouts;
 mod many;
@@ -10,23 +10,24 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::activations::{BAND, GROUP, Quantised, QuantisedBand, QuantisedGroup, inverse};
-use crate::kernels::Outputs;
-use crate::kernels::avx2::layouts::{Layout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
+use crate::kernels::avx2::layouts::{FormatLayout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
 use crate::kernels::avx2::many::{ROWS, TILES};
 use crate::kernels::avx2::multiply::{Fours, Multiply, Pairs};
+use crate::kernels::outputs::Outputs;
 use crate::matrix::{Format, Matrix, TILE, VECTOR};
 use crate::simd::Avx2;
 
-/// What a processor has for bytes.
+/// The processor's instructions for products of bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bytes {
+pub(crate) enum ByteProducts {
+    /// AVX2.
     Pairs,
     /// AVX-VNNI.
     Fours,
 }
 
-impl Bytes {
-    /// All that this processor has beside AVX2, the fastest last.
+impl ByteProducts {
+    /// All that this processor has, the fastest last.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let has_fours = is_x86_feature_detected!("avxvnni");
         let known = [(true, Self::Pairs), (has_fours, Self::Fours)];
@@ -34,17 +35,17 @@ impl Bytes {
     }
 }
 
-/// Rows of activations from which on weights are unpacked for four of them at a time, which lie in bands of sixteen then.
+/// Minimum number of rows of activations for which weights are unpacked for four rows at a time, from bands of sixteen.
 pub(super) const FEWEST_ROWS: usize = 3;
 
 pub(super) fn quantise(_: Avx2, x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
-    // SAFETY: the token stands for the features.
+    // SAFETY: `Avx2` proves the features.
     unsafe { quantise_row(x, to, row) }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
-    to.put(row, x, |x| {
+    to.set_row(row, x, |x| {
         let largest = x.iter().map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or_default();
         let largest = f32::from_bits(largest);
         let inverse = _mm256_set1_ps(inverse(largest));
@@ -52,7 +53,7 @@ fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
         for (at, x) in x.as_chunks::<8>().0.iter().enumerate() {
             // SAFETY: eight values are read.
             let scaled = unsafe { _mm256_mul_ps(_mm256_loadu_ps(x.as_ptr()), inverse) };
-            // Infinity times 0 is no number, and counts as 0: the scale tells of it.
+            // Infinity times 0 is NaN and becomes 0; the scale is not finite in this case.
             let is_number = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_ORD_Q>(scaled, scaled));
             let whole = _mm256_and_si256(_mm256_cvtps_epi32(scaled), is_number);
             let mut eight = [0i32; 8];
@@ -65,20 +66,27 @@ fn quantise_row(x: &[f32], to: &mut QuantisedBand<'_>, row: usize) {
     });
 }
 
-pub(super) fn product(_: Avx2, bytes: Bytes, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    // SAFETY: the token stands for AVX2, FMA and F16C, and the processor has what `bytes` says.
+pub(super) fn product(
+    _: Avx2,
+    bytes: ByteProducts,
+    matrix: &Matrix,
+    tiles: Range<usize>,
+    x: &Quantised,
+    out: &Outputs<'_>,
+) {
+    // SAFETY: `Avx2` proves AVX2, FMA and F16C; the processor has the instructions of `bytes`.
     unsafe {
         match bytes {
-            Bytes::Pairs => product_with::<Pairs>(matrix, tiles, x, out),
-            Bytes::Fours => product_with::<Fours>(matrix, tiles, x, out),
+            ByteProducts::Pairs => product_with::<Pairs>(matrix, tiles, x, out),
+            ByteProducts::Fours => product_with::<Fours>(matrix, tiles, x, out),
         }
     }
 }
 
 /// # Safety
-/// The processor has AVX2, FMA and F16C, and the instructions of `M`.
+/// The processor must have AVX2, FMA and F16C, and the instructions of `M`.
 unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    // SAFETY: the caller has the features; the matrix has the format of the layout.
+    // SAFETY: the caller guarantees the features; the matrix has the layout's format.
     unsafe {
         match matrix.format() {
             Format::Q4_0 => product_of::<Q4_0, M>(matrix, tiles, x, out),
@@ -93,11 +101,16 @@ unsafe fn product_with<M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Qu
 }
 
 /// # Safety
-/// The matrix has the format of the layout, and the processor the instructions of `M`.
+/// The matrix must have the layout's format, and the processor the instructions of `M`.
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+unsafe fn product_of<L: FormatLayout, M: Multiply>(
+    matrix: &Matrix,
+    tiles: Range<usize>,
+    x: &Quantised,
+    out: &Outputs<'_>,
+) {
     assert!(matrix.n_columns() == x.n_groups * GROUP);
-    // A single row behind the others is quicker alone, two or three are not.
+    // A single last row is faster alone; two or three are not.
     let n_in_fours = match x.n_rows % 4 {
         _ if x.height < BAND => 0,
         1 => x.n_rows - 1,
@@ -106,7 +119,7 @@ unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize
     for first_tile in tiles.clone().step_by(TILES) {
         let tiles = first_tile..tiles.end.min(first_tile + TILES);
         for first_row in (0..n_in_fours).step_by(ROWS) {
-            // SAFETY: the rows are there, in bands of sixteen; the caller's matrix and instructions.
+            // SAFETY: the rows exist, in bands of sixteen; the caller guarantees matrix and instructions.
             unsafe {
                 many::rows::<L, M>((matrix, tiles.clone()), (x, first_row..n_in_fours.min(first_row + ROWS)), out)
             };
@@ -132,31 +145,32 @@ fn put(out: &Outputs<'_>, row: usize, tile: usize, sums: &[__m256; 2]) {
     out.put(row, tile, &y);
 }
 
-/// Bytes that memory is asked for in advance.
-const AHEAD: usize = 2048;
+/// Prefetch distance in bytes.
+const PREFETCH_DISTANCE: usize = 2048;
 
-/// Asks memory for what lies so many bytes behind a group of a block, and for a part of a later head.
+/// Prefetches what is `distance` bytes after a group of a block, and the group's share of the head there.
 #[inline(always)]
-unsafe fn ask_ahead<L: Layout>(block: *const u8, group: usize, ahead: usize) {
+unsafe fn prefetch<L: FormatLayout>(block: *const u8, group: usize, distance: usize) {
     let share = L::FORMAT.layout().group_share();
-    let start = block.wrapping_add(group * share + ahead);
+    let start = block.wrapping_add(group * share + distance);
     for line in (0..share).step_by(VECTOR) {
-        // SAFETY: the caller has AVX2; an address that is not there does no harm.
+        // SAFETY: the caller guarantees AVX2; an invalid address is ignored.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line).cast()) };
     }
 }
 
-/// Adds what a group gives to the sum of a row of activations and eight rows of weights: the exact sums of each half of the
-/// group (where both share a scale, the first one's is that of the whole), in the order of [`portable`](super::portable).
+/// Adds the products of a group to the sums of a row of activations and eight rows of weights, in the order of
+/// [`portable`](super::portable). `exact` are the integer sums of each half of the group; if both halves share a scale, the
+/// first is the sum of the whole group.
 #[inline(always)]
-unsafe fn add<L: Layout>(
+unsafe fn add<L: FormatLayout>(
     exact: [__m256i; 2],
     scales: [__m256; 2],
     minima: __m256,
     (x, place): (&Quantised, usize),
     mut sum: __m256,
 ) -> __m256 {
-    // SAFETY: the caller has AVX2, and the activations the place.
+    // SAFETY: the caller guarantees AVX2, and that the activations have the place.
     unsafe {
         let scale = _mm256_set1_ps(*x.scales.get_unchecked(place));
         let n_parts = if L::BY_HALVES { 2 } else { 1 };

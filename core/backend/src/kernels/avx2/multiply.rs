@@ -1,84 +1,87 @@
-//! Products of bytes, added up without rounding.
+//! Exact sums of products of bytes.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 
 use crate::activations::GROUP;
-use crate::kernels::avx2::layouts::Layout;
+use crate::kernels::avx2::layouts::FormatLayout;
 
-/// An unpacked group of a tile, both halves of it side by side.
+/// An unpacked group of a tile, with both halves of the tile interleaved.
 #[derive(Clone, Copy)]
-pub(super) struct Group {
-    /// Unsigned bytes, or signed words; the vector `g` of either holds the four or two columns that follow those of `g - 1`.
+pub(super) struct UnpackedGroup {
+    /// Unsigned bytes, with four columns in each vector, or signed words, with two columns in each vector.
     weights: [[__m256i; 2]; 16],
     pub(super) scales: [__m256; 2],
-    /// Where halves of the group have scales of their own.
+    /// Set if each half of the group has its own scale.
     pub(super) scales_of_second_half: [__m256; 2],
-    /// Where the format has them.
+    /// Set if the format has minima.
     pub(super) minima: [__m256; 2],
 }
 
-/// 128 more than signed bytes.
+/// Converts signed bytes to unsigned ones that are larger by 128.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn unsigned(bytes: __m256i) -> __m256i {
     _mm256_xor_si256(bytes, _mm256_set1_epi8(-128))
 }
 
-/// What is subtracted from a format's bytes once they are unsigned.
-const fn offset_of_unsigned<L: Layout>() -> i32 {
+/// The offset of a format's bytes after conversion to unsigned ones.
+const fn offset_of_unsigned<L: FormatLayout>() -> i32 {
     if L::IS_SIGNED { 128 } else { L::OFFSET }
 }
 
-/// How bytes are multiplied. Sums are exact: those of each half of a group, or that of the whole, and zero.
+/// A way to multiply bytes. It returns exact sums: one for each half of a group, or the sum of the whole group and zero.
 pub(super) trait Multiply {
-    /// What is subtracted from the weights that are kept.
-    fn offset<L: Layout>() -> i32;
+    /// The offset of the weights that `keep` stores.
+    fn offset<L: FormatLayout>() -> i32;
 
-    /// Keeps a vector of a layout's bytes for `four_rows`.
+    /// Stores a vector of a layout's bytes for `four_rows`.
     ///
     /// # Safety
-    /// `to` may be written; the processor has AVX2.
-    unsafe fn keep<L: Layout>(to: *mut Group, vector: usize, half: usize, bytes: __m256i);
+    /// `to` must be writable, and the processor must have AVX2.
+    unsafe fn keep<L: FormatLayout>(to: *mut UnpackedGroup, vector: usize, half: usize, bytes: __m256i);
 
-    /// Four rows of activations as `four_rows` wants them.
-    type Values;
+    /// Four rows of activations, prepared for `four_rows`.
+    type PreparedValues;
 
-    /// Makes them ready.
+    /// Prepares four rows of activations.
     ///
     /// # Safety
-    /// The processor has AVX2.
-    unsafe fn ready<L: Layout>(values: &[[i8; GROUP]; 4]) -> Self::Values;
+    /// The processor must have AVX2.
+    unsafe fn prepare<L: FormatLayout>(values: &[[i8; GROUP]; 4]) -> Self::PreparedValues;
 
-    /// Four rows of activations times the kept weights of both halves of a tile.
+    /// Multiplies four rows of activations with the stored weights of both halves of a tile.
     ///
     /// # Safety
-    /// All vectors of the group are kept, what was made ready is still there, and the processor has the instructions, AVX2,
-    /// FMA and F16C among them.
-    unsafe fn four_rows<L: Layout>(group: *const Group, values: &Self::Values) -> [[[__m256i; 2]; 4]; 2];
+    /// All vectors of the group must be stored, the rows passed to `prepare` must still exist, and the processor must have
+    /// AVX2, FMA, F16C and the instructions of this type.
+    unsafe fn four_rows<L: FormatLayout>(
+        group: *const UnpackedGroup,
+        values: &Self::PreparedValues,
+    ) -> [[[__m256i; 2]; 4]; 2];
 
-    /// A row of activations, whose halves have these sums, times the weights of half of a tile.
+    /// Multiplies a row of activations with the weights of half of a tile. `sums` are the sums of the row's halves.
     ///
     /// # Safety
-    /// The processor has the instructions, AVX2, FMA and F16C among them.
-    unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2];
+    /// The processor must have AVX2, FMA, F16C and the instructions of this type.
+    unsafe fn one_row<L: FormatLayout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2];
 }
 
-/// In pairs whose products fit 16 bits, or as words where they would not: AVX2.
+/// AVX2: multiplies bytes in pairs whose sums fit 16 bits, or words if they would not.
 pub(super) struct Pairs;
 
-/// Four rows' values where they stand, or, for layouts with signed bytes, widened to words.
+/// A pointer to the values of four rows or, for layouts with signed bytes, the values widened to words.
 pub(super) union BytesOrWords {
     bytes: *const i8,
     words: [[__m256i; 2]; 4],
 }
 
-/// Four to a lane: AVX-VNNI.
+/// AVX-VNNI: multiplies four bytes of a lane at once.
 pub(super) struct Fours;
 
-/// Products of vectors of weights, both halves of a tile, with four rows of activations that lie `$stride` bytes apart, added
-/// up. In assembly, because compilers keep all those weights in registers, of which there are too few. Two products stand before
-/// two sums: in turns they took a tenth longer, on AMD's Zen 3.
+/// Sums of products of vectors of weights, for both halves of a tile, with four rows of activations that are `$stride` bytes
+/// apart. It is in assembly because compilers keep all weights in registers, of which there are too few. Two products come
+/// before two additions: alternating them took a tenth longer on AMD's Zen 3.
 macro_rules! run {
     ($products:ident, $weights:expr, $values:expr, $stride:literal, $($at:tt)*) => {{
         let [[mut p0, mut q0], [mut p1, mut q1], [mut p2, mut q2], [mut p3, mut q3]] = [[_mm256_undefined_si256(); 2]; 4];
@@ -91,7 +94,7 @@ macro_rules! run {
                 run!(@$products $at "{p2}" "{q2}" 2 $stride),
                 run!(@$products $at "{p3}" "{q3}" 3 $stride),
             )*
-            // Fours need no `y`, and every operand must be named.
+            // `fours` does not use `y`, and every operand must be named.
             "/* {y} */",
             w = in(reg) $weights, values = in(reg) $values,
             p0 = out(ymm_reg) p0, p1 = out(ymm_reg) p1, p2 = out(ymm_reg) p2, p3 = out(ymm_reg) p3,
@@ -101,9 +104,9 @@ macro_rules! run {
         );
         [[p0, q0], [p1, q1], [p2, q2], [p3, q3]]
     }};
-    // Bytes, in 16 bits.
+    // Bytes, with sums of 16 bits.
     (@bytes $at:tt $p:tt $q:tt $row:tt $stride:tt) => { run!(@pairs "vpmaddubsw" "vpaddw" $at $p $q $row $stride) };
-    // Words, in 32 bits.
+    // Words, with sums of 32 bits.
     (@words $at:tt $p:tt $q:tt $row:tt $stride:tt) => { run!(@pairs "vpmaddwd" "vpaddd" $at $p $q $row $stride) };
     (@pairs $multiply:tt $add:tt 0 $p:tt $q:tt $row:tt $stride:tt) => {
         concat!(
@@ -121,7 +124,7 @@ macro_rules! run {
             $add, " ", $q, ", ", $q, ", {x}"
         )
     };
-    // Bytes, four to a lane of 32 bits.
+    // Bytes, four of them to a sum of 32 bits.
     (@fours 0 $p:tt $q:tt $row:tt $stride:tt) => {
         concat!("vpxor ", $p, ", ", $p, ", ", $p, "\n", "vpxor ", $q, ", ", $q, ", ", $q, "\n", run!(@four 0 $p $q $row $stride))
     };
@@ -136,20 +139,20 @@ macro_rules! run {
 }
 
 impl Multiply for Pairs {
-    fn offset<L: Layout>() -> i32 {
+    fn offset<L: FormatLayout>() -> i32 {
         L::OFFSET
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn keep<L: Layout>(to: *mut Group, vector: usize, half: usize, bytes: __m256i) {
-        // SAFETY: the caller's.
+    unsafe fn keep<L: FormatLayout>(to: *mut UnpackedGroup, vector: usize, half: usize, bytes: __m256i) {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if !L::IS_SIGNED {
                 (*to).weights[vector][half] = bytes;
                 return;
             }
-            // Two bytes of each four become the upper ones of words, and then the lower.
+            // Moves two of each four bytes to the upper halves of words, then shifts them down.
             let word = |at: i32| {
                 let places = _mm_set_epi32(0x0d800c80, 0x09800880, 0x05800480, 0x01800080);
                 let places = _mm_add_epi8(places, _mm_set1_epi32(at * 0x0200_0200));
@@ -160,11 +163,11 @@ impl Multiply for Pairs {
         }
     }
 
-    type Values = BytesOrWords;
+    type PreparedValues = BytesOrWords;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn ready<L: Layout>(values: &[[i8; GROUP]; 4]) -> BytesOrWords {
+    unsafe fn prepare<L: FormatLayout>(values: &[[i8; GROUP]; 4]) -> BytesOrWords {
         if !L::IS_SIGNED {
             return BytesOrWords { bytes: values.as_flattened().as_ptr() };
         }
@@ -174,8 +177,8 @@ impl Multiply for Pairs {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn four_rows<L: Layout>(group: *const Group, values: &BytesOrWords) -> [[[__m256i; 2]; 4]; 2] {
-        // SAFETY: the caller's; values that were made ready for signed bytes are words.
+    unsafe fn four_rows<L: FormatLayout>(group: *const UnpackedGroup, values: &BytesOrWords) -> [[[__m256i; 2]; 4]; 2] {
+        // SAFETY: guaranteed by the caller; values prepared for signed bytes are words.
         unsafe {
             let weights = (*group).weights.as_ptr();
             if L::IS_SIGNED {
@@ -205,14 +208,14 @@ impl Multiply for Pairs {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
+    unsafe fn one_row<L: FormatLayout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
         let ones = _mm256_set1_epi16(1);
         let mut exact = starts::<L>(L::OFFSET, sums);
         let mut pairs = _mm256_setzero_si256();
         for (at, four) in values.as_chunks::<4>().0.iter().enumerate() {
             let four = _mm256_set1_epi32(i32::from_le_bytes(four.map(|x| x as u8)));
             let products = if L::IS_SIGNED {
-                // Without their sign, which moves to the activations, pairs of products are at most 32,512.
+                // The weights' sign moves to the activations, so that pairs of products are at most 32,512.
                 _mm256_maddubs_epi16(_mm256_abs_epi8(weights[at]), _mm256_sign_epi8(four, weights[at]))
             } else {
                 _mm256_maddubs_epi16(weights[at], four)
@@ -228,29 +231,29 @@ impl Multiply for Pairs {
 }
 
 impl Multiply for Fours {
-    fn offset<L: Layout>() -> i32 {
+    fn offset<L: FormatLayout>() -> i32 {
         offset_of_unsigned::<L>()
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn keep<L: Layout>(to: *mut Group, vector: usize, half: usize, bytes: __m256i) {
-        // SAFETY: the caller's.
+    unsafe fn keep<L: FormatLayout>(to: *mut UnpackedGroup, vector: usize, half: usize, bytes: __m256i) {
+        // SAFETY: guaranteed by the caller.
         unsafe { (*to).weights[vector][half] = if L::IS_SIGNED { unsigned(bytes) } else { bytes } };
     }
 
-    type Values = *const i8;
+    type PreparedValues = *const i8;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn ready<L: Layout>(values: &[[i8; GROUP]; 4]) -> *const i8 {
+    unsafe fn prepare<L: FormatLayout>(values: &[[i8; GROUP]; 4]) -> *const i8 {
         values.as_flattened().as_ptr()
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn four_rows<L: Layout>(group: *const Group, values: &*const i8) -> [[[__m256i; 2]; 4]; 2] {
-        // SAFETY: the caller's.
+    unsafe fn four_rows<L: FormatLayout>(group: *const UnpackedGroup, values: &*const i8) -> [[[__m256i; 2]; 4]; 2] {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (weights, bytes) = ((*group).weights.as_ptr(), *values);
             match L::BY_HALVES {
@@ -264,9 +267,9 @@ impl Multiply for Fours {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn one_row<L: Layout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
-        // SAFETY: the caller has AVX2 and AVX-VNNI. Its intrinsic is no function that can become a part of this one, which
-        // is compiled for AVX2.
+    unsafe fn one_row<L: FormatLayout>(weights: [__m256i; 8], values: &[i8; GROUP], sums: [i32; 2]) -> [__m256i; 2] {
+        // SAFETY: the caller guarantees AVX2 and AVX-VNNI. The intrinsic could not be inlined into this function, which is
+        // compiled for AVX2.
         unsafe {
             let mut exact = starts::<L>(offset_of_unsigned::<L>(), sums);
             for (at, four) in values.as_chunks::<4>().0.iter().enumerate() {
@@ -281,22 +284,22 @@ impl Multiply for Fours {
     }
 }
 
-/// Where exact sums begin, with what the weights' offset amounts to paid.
+/// Initial values of exact sums: minus the weights' offset times the sum of the activations.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn starts<L: Layout>(offset: i32, [first, second]: [i32; 2]) -> [__m256i; 2] {
+fn starts<L: FormatLayout>(offset: i32, [first, second]: [i32; 2]) -> [__m256i; 2] {
     match L::BY_HALVES {
         true => [_mm256_set1_epi32(-offset * first), _mm256_set1_epi32(-offset * second)],
         false => [_mm256_set1_epi32(-offset * (first + second)), _mm256_setzero_si256()],
     }
 }
 
-/// The sum that a vector of weights belongs to.
-const fn part_of<L: Layout>(vector: usize) -> usize {
+/// Index of the sum that a vector of weights adds to.
+const fn part_of<L: FormatLayout>(vector: usize) -> usize {
     if L::BY_HALVES { vector / 4 } else { 0 }
 }
 
-/// Sums of 16 bits in pairs.
+/// Adds sums of 16 bits in pairs, to sums of 32 bits.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn widened(mut sums: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
@@ -306,7 +309,7 @@ fn widened(mut sums: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
     sums
 }
 
-/// Adds sums of 16 bits, in pairs, to those of 32.
+/// Adds sums of 16 bits, in pairs, to existing sums of 32 bits.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn added(mut sums: [[__m256i; 2]; 4], more: [[__m256i; 2]; 4]) -> [[__m256i; 2]; 4] {
@@ -319,7 +322,7 @@ fn added(mut sums: [[__m256i; 2]; 4], more: [[__m256i; 2]; 4]) -> [[__m256i; 2];
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn words(bytes: &[i8; GROUP]) -> [__m256i; 2] {
-    // SAFETY: sixteen bytes are read each.
+    // SAFETY: each half reads sixteen bytes.
     unsafe {
         let half = |at: usize| _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().add(at).cast()));
         [half(0), half(16)]

@@ -1,36 +1,40 @@
-//! How each format's groups become bytes.
+//! Unpacks the groups of each format to bytes.
 
 use std::arch::x86_64::*;
 
 use crate::matrix::{Format, GROUPS, HALVES, NIBBLES, TILE, VECTOR};
 
-/// What products need to know of a format.
-pub(in crate::kernels) trait Layout {
+/// The layout of a format.
+pub(in crate::kernels) trait FormatLayout {
     const FORMAT: Format;
-    /// What is subtracted from the unsigned bytes.
+    /// Offset to subtract from the unsigned bytes.
     const OFFSET: i32;
-    /// Whether each half of a group has a scale of its own.
+    /// Whether each half of a group has its own scale.
     const BY_HALVES: bool = false;
     const HAS_MINIMA: bool = false;
 
     /// The bytes of a group: vector `g` holds columns `4g..` of each row.
     ///
     /// # Safety
-    /// For all three: `block` is a block of this format in a tile, and the processor has AVX-512.
+    /// All three methods: `block` must be a block of this format in a tile, and the processor must have AVX-512.
     unsafe fn bytes(block: *const u8, group: usize) -> [__m512i; 8];
 
-    /// The scales of both halves of a group.
-    unsafe fn scales(block: *const u8, group: usize) -> [__m512; 2];
+    /// The scales of both halves of a group; by default each row has one for the whole block.
+    #[inline(always)]
+    unsafe fn scales(block: *const u8, _: usize) -> [__m512; 2] {
+        // SAFETY: the caller guarantees the block.
+        [unsafe { halves(block) }; 2]
+    }
 
-    /// The minima of a group, negative.
+    /// The negative minima of a group; 0 by default.
     #[inline(always)]
     unsafe fn minima(_: *const u8, _: usize) -> __m512 {
-        // SAFETY: the caller has AVX-512.
+        // SAFETY: the caller guarantees AVX-512.
         unsafe { _mm512_setzero_ps() }
     }
 }
 
-/// Where a group of a block lies.
+/// Address of a group of a block.
 #[inline(always)]
 fn group_of(format: Format, block: *const u8, group: usize) -> *const u8 {
     let layout = format.layout();
@@ -63,46 +67,34 @@ unsafe fn nibbles(group: *const u8) -> [__m512i; 8] {
 
 pub(in crate::kernels) struct Q4_0;
 
-impl Layout for Q4_0 {
+impl FormatLayout for Q4_0 {
     const FORMAT: Format = Format::Q4_0;
     const OFFSET: i32 = 8;
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, _: usize) -> [__m512i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { nibbles(group_of(Self::FORMAT, block, 0)) }
-    }
-
-    #[inline(always)]
-    unsafe fn scales(block: *const u8, _: usize) -> [__m512; 2] {
-        // SAFETY: the caller's block.
-        [unsafe { halves(block) }; 2]
     }
 }
 
 pub(in crate::kernels) struct Q8_0;
 
-impl Layout for Q8_0 {
+impl FormatLayout for Q8_0 {
     const FORMAT: Format = Format::Q8_0;
     const OFFSET: i32 = 128;
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, _: usize) -> [__m512i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe {
             let (group, sign) = (group_of(Self::FORMAT, block, 0), _mm512_set1_epi8(-128));
             std::array::from_fn(|at| _mm512_xor_si512(vector(group, at), sign))
         }
     }
-
-    #[inline(always)]
-    unsafe fn scales(block: *const u8, _: usize) -> [__m512; 2] {
-        // SAFETY: the caller's block.
-        [unsafe { halves(block) }; 2]
-    }
 }
 
-/// Nibbles, and their fifth bits behind them.
+/// Nibbles, followed by their fifth bits.
 #[inline(always)]
 unsafe fn five_bits(group: *const u8) -> [__m512i; 8] {
     // SAFETY: the caller points at a group of this form.
@@ -123,26 +115,20 @@ unsafe fn five_bits(group: *const u8) -> [__m512i; 8] {
 
 pub(in crate::kernels) struct Q5_1;
 
-impl Layout for Q5_1 {
+impl FormatLayout for Q5_1 {
     const FORMAT: Format = Format::Q5_1;
     const OFFSET: i32 = 0;
     const HAS_MINIMA: bool = true;
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, _: usize) -> [__m512i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { five_bits(group_of(Self::FORMAT, block, 0)) }
     }
 
     #[inline(always)]
-    unsafe fn scales(block: *const u8, _: usize) -> [__m512; 2] {
-        // SAFETY: the caller's block.
-        [unsafe { halves(block) }; 2]
-    }
-
-    #[inline(always)]
     unsafe fn minima(block: *const u8, _: usize) -> __m512 {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { halves(block.add(HALVES)) }
     }
 }
@@ -150,7 +136,7 @@ impl Layout for Q5_1 {
 /// The scales of a group of Q4_K or Q5_K, or its minima.
 #[inline(always)]
 unsafe fn k_scales(block: *const u8, of_all: usize, group: usize) -> __m512 {
-    // SAFETY: the caller's block has a head of this form.
+    // SAFETY: the caller guarantees a block with a head of this form.
     unsafe {
         let bytes = _mm_loadu_si128(block.add(2 * HALVES + group * TILE).cast());
         _mm512_mul_ps(halves(block.add(of_all * HALVES)), _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)))
@@ -165,59 +151,59 @@ unsafe fn k_minima(block: *const u8, group: usize) -> __m512 {
 
 pub(in crate::kernels) struct Q4K;
 
-impl Layout for Q4K {
+impl FormatLayout for Q4K {
     const FORMAT: Format = Format::Q4K;
     const OFFSET: i32 = 0;
     const HAS_MINIMA: bool = true;
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize) -> [__m512i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { nibbles(group_of(Self::FORMAT, block, group)) }
     }
 
     #[inline(always)]
     unsafe fn scales(block: *const u8, group: usize) -> [__m512; 2] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         [unsafe { k_scales(block, 0, group) }; 2]
     }
 
     #[inline(always)]
     unsafe fn minima(block: *const u8, group: usize) -> __m512 {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { k_minima(block, group) }
     }
 }
 
 pub(in crate::kernels) struct Q5K;
 
-impl Layout for Q5K {
+impl FormatLayout for Q5K {
     const FORMAT: Format = Format::Q5K;
     const OFFSET: i32 = 0;
     const HAS_MINIMA: bool = true;
 
     #[inline(always)]
     unsafe fn bytes(block: *const u8, group: usize) -> [__m512i; 8] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { five_bits(group_of(Self::FORMAT, block, group)) }
     }
 
     #[inline(always)]
     unsafe fn scales(block: *const u8, group: usize) -> [__m512; 2] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         [unsafe { k_scales(block, 0, group) }; 2]
     }
 
     #[inline(always)]
     unsafe fn minima(block: *const u8, group: usize) -> __m512 {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe { k_minima(block, group) }
     }
 }
 
 pub(in crate::kernels) struct Q6K;
 
-impl Layout for Q6K {
+impl FormatLayout for Q6K {
     const FORMAT: Format = Format::Q6K;
     const OFFSET: i32 = 32;
     const BY_HALVES: bool = true;
@@ -226,7 +212,7 @@ impl Layout for Q6K {
     unsafe fn bytes(block: *const u8, group: usize) -> [__m512i; 8] {
         /// (a & b) | c
         const MERGE: i32 = 0xEA;
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe {
             let group = group_of(Self::FORMAT, block, group);
             let (low, high) = (_mm512_set1_epi8(15), _mm512_set1_epi8(0x30));
@@ -250,7 +236,7 @@ impl Layout for Q6K {
 
     #[inline(always)]
     unsafe fn scales(block: *const u8, group: usize) -> [__m512; 2] {
-        // SAFETY: the caller's block.
+        // SAFETY: the caller guarantees the block.
         unsafe {
             let all = halves(block);
             let scales = |half: usize| {

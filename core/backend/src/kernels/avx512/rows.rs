@@ -1,21 +1,21 @@
-//! Rows of activations times a tile, whose weights are used as they are unpacked: all sums are in registers.
+//! Products of rows of activations and a tile. Weights are multiplied as they are unpacked, and all sums are in registers.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::avx512::layouts::Layout;
-use crate::kernels::avx512::{add_minima, add_scaled, ask_ahead};
+use crate::kernels::avx512::layouts::FormatLayout;
+use crate::kernels::avx512::{add_minima, add_scaled, prefetch};
 use crate::simd::Avx512;
 
-/// `R` rows of activations, from the given one on, times a tile.
+/// Multiplies `R` rows of activations, from `row` on, with a tile.
 ///
 /// # Safety
-/// The tile is of the layout's format and has a group for each of the activations; the rows are there, no more than
-/// sixteen, and one or in one band of sixteen; the processor has AVX-512 VNNI.
+/// The tile must have the layout's format and a group for each group of the activations; the rows must exist and be one row or
+/// up to sixteen in one band; the processor must have AVX-512 VNNI.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c")]
-pub(super) unsafe fn rows<L: Layout, const R: usize>(
+pub(super) unsafe fn rows<L: FormatLayout, const R: usize>(
     simd: Avx512,
     tile: &[u8],
     x: &Quantised,
@@ -23,17 +23,17 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(
 ) -> [__m512; R] {
     let layout = L::FORMAT.layout();
     let n_groups = L::FORMAT.block() / GROUP;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [_mm512_setzero_ps(); R];
         let mut block = tile.as_ptr();
         for first in (0..x.n_groups).step_by(n_groups) {
             for group in 0..n_groups {
-                ask_ahead::<L, R>(simd, block, group);
+                prefetch::<L, R>(simd, block, group);
                 let weights = L::bytes(block, group);
                 let (scales, minima) = (L::scales(block, group), L::minima(block, group));
                 let place = x.at(row, first + group);
-                // Written out, so that sums stay in registers: compilers keep a loop of this size.
+                // Unrolled by a macro, so that sums stay in registers: compilers do not unroll a loop of this size.
                 macro_rules! add_rows {
                     ($($at:literal)*) => {
                         $(if $at < R {
@@ -59,18 +59,19 @@ pub(super) unsafe fn rows<L: Layout, const R: usize>(
     }
 }
 
-/// What both halves of a group give to the row that is so many after that of the place. In assembly, because compilers do many
-/// rows' products before they add up the first's, for which there are too few registers.
+/// The exact sums of both halves of a group, for the row that is `AFTER` rows after the one of `place`. It is in assembly
+/// because compilers compute the products of many rows before they add those of the first, for which there are too few
+/// registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
-unsafe fn exact_sums<L: Layout, const AFTER: usize>(
+unsafe fn exact_sums<L: FormatLayout, const AFTER: usize>(
     weights: &[__m512i; 8],
     (x, place): (&Quantised, usize),
 ) -> [__m512i; 2] {
-    // SAFETY: the caller has AVX-512 VNNI, and the activations the place.
+    // SAFETY: the caller guarantees AVX-512 VNNI, and that the activations have the place.
     unsafe {
         let [first, second] = *x.sums.get_unchecked(place + AFTER);
-        // Whole numbers, of which the caller may want the sum alone.
+        // The caller adds both sums if the halves share a scale.
         let starts = if L::BY_HALVES { [first, second] } else { [first + second, 0] };
         let [mut first, mut second] = starts.map(|start| _mm512_set1_epi32(-L::OFFSET * start));
         asm!(

@@ -1,5 +1,5 @@
-//! NEON: signed bytes of four rows of weights meet the same four activations, in one instruction where the processor has
-//! dot products, in four where not; with products of byte matrices, two rows of each meet.
+//! NEON: multiplies signed bytes of four rows of weights with the same four activations. That takes one instruction with dot
+//! products (`dotprod`) and four without; byte matrix products (`i8mm`) take two rows of weights and two of activations.
 
 mod layouts;
 
@@ -8,19 +8,19 @@ use std::arch::asm;
 use std::ops::Range;
 
 use crate::activations::{GROUP, Quantised};
-use crate::kernels::Outputs;
-use crate::kernels::neon::layouts::{Layout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
+use crate::kernels::neon::layouts::{FormatLayout, Q4_0, Q4K, Q5_1, Q5K, Q6K, Q8_0};
+use crate::kernels::outputs::Outputs;
 use crate::matrix::{Format, Matrix, TILE};
 
-/// What a processor has for bytes.
+/// The processor's instructions for products of bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bytes {
+pub(crate) enum ByteProducts {
     Plain,
     Dots,
     Matrices,
 }
 
-impl Bytes {
+impl ByteProducts {
     /// All that this processor has, the fastest last.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let has_dots = std::arch::is_aarch64_feature_detected!("dotprod");
@@ -30,23 +30,26 @@ impl Bytes {
     }
 }
 
-/// Sixteen bytes of each of a tile's four quarters: four columns of four rows.
-type Columns = [int8x16_t; 4];
-/// A number of each of a tile's rows.
-type Row = [float32x4_t; 4];
-type Sums = [int32x4_t; 4];
+/// Four columns of a tile's sixteen rows: one register for each four rows.
+type FourColumns = [int8x16_t; 4];
+/// A float for each of a tile's rows.
+type RowFloats = [float32x4_t; 4];
+/// An integer sum for each of a tile's rows.
+type RowSums = [int32x4_t; 4];
 
-/// How bytes are multiplied. The exact sums of four rows of activations and the columns `4 * first..4 * (first + n)` of a
-/// group of a tile.
+/// A way to multiply bytes.
 trait Multiply {
+    /// Returns the exact sums of products of `R` rows of activations with columns of a group of a tile; `columns` counts them in
+    /// fours.
+    ///
     /// # Safety
-    /// The group is there, 32 values stand at each of the pointers, and the processor has the instructions.
-    unsafe fn sums<L: Layout, const R: usize>(
+    /// The group must exist, each pointer must point at 32 values, and the processor must have the instructions.
+    unsafe fn sums<L: FormatLayout, const R: usize>(
         block: *const u8,
         group: usize,
         columns: Range<usize>,
         values: [*const i8; R],
-    ) -> [Sums; R];
+    ) -> [RowSums; R];
 }
 
 struct Plain;
@@ -72,7 +75,7 @@ impl Dot for Plain {
 impl Dot for Dots {
     #[inline(always)]
     unsafe fn add(mut sums: int32x4_t, weights: int8x16_t, values: int8x16_t) -> int32x4_t {
-        // SAFETY: the caller has dot products; the intrinsic is not stable yet.
+        // SAFETY: the caller guarantees dot products; the intrinsic is not stable yet.
         unsafe {
             asm!("sdot {sums:v}.4s, {weights:v}.16b, {values:v}.16b", sums = inout(vreg) sums,
                 weights = in(vreg) weights, values = in(vreg) values, options(pure, nomem, nostack, preserves_flags));
@@ -83,13 +86,13 @@ impl Dot for Dots {
 
 impl<D: Dot> Multiply for D {
     #[inline(always)]
-    unsafe fn sums<L: Layout, const R: usize>(
+    unsafe fn sums<L: FormatLayout, const R: usize>(
         block: *const u8,
         group: usize,
         columns: Range<usize>,
         values: [*const i8; R],
-    ) -> [Sums; R] {
-        // SAFETY: the caller's.
+    ) -> [RowSums; R] {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut sums = [[vdupq_n_s32(0); 4]; R];
             for index in columns {
@@ -108,19 +111,19 @@ impl<D: Dot> Multiply for D {
 
 impl Multiply for Matrices {
     #[inline(always)]
-    unsafe fn sums<L: Layout, const R: usize>(
+    unsafe fn sums<L: FormatLayout, const R: usize>(
         block: *const u8,
         group: usize,
         columns: Range<usize>,
         values: [*const i8; R],
-    ) -> [Sums; R] {
-        // SAFETY: the caller's.
+    ) -> [RowSums; R] {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if R < 2 {
                 return Dots::sums::<L, R>(block, group, columns, values);
             }
-            // Of each pair of rows of activations and each quarter: the products of its first two rows of weights with
-            // both, then those of its last two.
+            // For each pair of rows of activations and each quarter of the tile: the products of both rows with the
+            // quarter's first two rows of weights, then with its last two.
             let mut products = [[[vdupq_n_s32(0); 2]; 4]; R];
             for index in columns.step_by(2) {
                 let (first, second) = (L::columns(block, group, index), L::columns(block, group, index + 1));
@@ -155,7 +158,7 @@ impl Multiply for Matrices {
     }
 }
 
-pub(super) fn product(bytes: Bytes, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+pub(super) fn product(bytes: ByteProducts, matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
     macro_rules! of_format {
         ($product:ident) => {
             match matrix.format() {
@@ -169,39 +172,44 @@ pub(super) fn product(bytes: Bytes, matrix: &Matrix, tiles: Range<usize>, x: &Qu
             }
         };
     }
-    // SAFETY: the kind stands for the features; the matrix has the format of the layout.
+    // SAFETY: `bytes` proves the features; the matrix has the layout's format.
     unsafe {
         match bytes {
-            Bytes::Plain => of_format!(plain),
-            Bytes::Dots => of_format!(dots),
-            Bytes::Matrices => of_format!(matrices),
+            ByteProducts::Plain => of_format!(plain),
+            ByteProducts::Dots => of_format!(dots),
+            ByteProducts::Matrices => of_format!(matrices),
         }
     }
 }
 
-unsafe fn plain<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    // SAFETY: the caller's.
+unsafe fn plain<L: FormatLayout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: guaranteed by the caller.
     unsafe { product_of::<L, Plain>(matrix, tiles, x, out) }
 }
 
 #[target_feature(enable = "dotprod")]
-unsafe fn dots<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    // SAFETY: the caller's.
+unsafe fn dots<L: FormatLayout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: guaranteed by the caller.
     unsafe { product_of::<L, Dots>(matrix, tiles, x, out) }
 }
 
 #[target_feature(enable = "dotprod,i8mm")]
-unsafe fn matrices<L: Layout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
-    // SAFETY: the caller's.
+unsafe fn matrices<L: FormatLayout>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+    // SAFETY: guaranteed by the caller.
     unsafe { product_of::<L, Matrices>(matrix, tiles, x, out) }
 }
 
 #[inline(always)]
-unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize>, x: &Quantised, out: &Outputs<'_>) {
+unsafe fn product_of<L: FormatLayout, M: Multiply>(
+    matrix: &Matrix,
+    tiles: Range<usize>,
+    x: &Quantised,
+    out: &Outputs<'_>,
+) {
     for tile in tiles {
         let mut row = 0;
         while row < x.n_rows {
-            // SAFETY: the caller's matrix; so many rows are left.
+            // SAFETY: the caller guarantees the matrix; at least as many rows are left.
             row += unsafe {
                 match x.n_rows - row {
                     4.. => rows::<L, M, 4>(matrix, tile, x, row, out),
@@ -213,9 +221,9 @@ unsafe fn product_of<L: Layout, M: Multiply>(matrix: &Matrix, tiles: Range<usize
     }
 }
 
-/// `R` rows of activations times a tile; returns the rows.
+/// Multiplies `R` rows of activations with a tile; returns `R`.
 #[inline(always)]
-unsafe fn rows<L: Layout, M: Multiply, const R: usize>(
+unsafe fn rows<L: FormatLayout, M: Multiply, const R: usize>(
     matrix: &Matrix,
     tile: usize,
     x: &Quantised,
@@ -226,9 +234,9 @@ unsafe fn rows<L: Layout, M: Multiply, const R: usize>(
     let n_groups = L::FORMAT.block() / GROUP;
     let bytes = matrix.tile(tile);
     assert!(row + R <= x.n_rows && bytes.len() == x.n_groups / n_groups * layout.tile_bytes());
-    // Of each half of a group, or of the whole.
+    // Sums of each half of a group, or of the whole.
     let n_parts = if L::BY_HALVES { 2 } else { 1 };
-    // SAFETY: the tile has this many blocks, as checked, and the activations as many groups of these rows.
+    // SAFETY: the tile has this many blocks, as checked, and the activations have as many groups of these rows.
     unsafe {
         let mut y = [[vdupq_n_f32(0.0); 4]; R];
         let mut block = bytes.as_ptr();
