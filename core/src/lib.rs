@@ -21,6 +21,8 @@
 //! The order of the `mod` lines below is the order of dependence: a module uses only modules above it.
 #![forbid(unsafe_code)]
 
+// Below the vocabulary: stacks for what recurses.
+mod deep_stack;
 // Plain data: the types of the public API.
 mod error;
 mod function;

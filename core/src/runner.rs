@@ -11,8 +11,8 @@ use std::thread::{self, Thread};
 use jiff::Zoned;
 
 use crate::engine::{
-    Engine, EventSender, Listener, LoadedModel, Owner, PrefixCache, Prepare, Prepared, ReplyConstraint, Request,
-    ResponseStream,
+    Engine, EventSender, Listener, LoadedModel, Owner, PrefixCache, Prepare, Prepared, PromptJob, ReplyConstraint,
+    Request, ResponseStream,
 };
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
@@ -50,7 +50,7 @@ pub struct ModelRunner {
 
 struct Inner {
     engine: Engine,
-    control: ControlTokens,
+    control: Arc<ControlTokens>,
     defaults: SamplingDefaults,
     /// The seed of the next reply without a seed of its own, if the load options have one.
     next_seed: Option<AtomicU64>,
@@ -176,7 +176,7 @@ impl ModelRunner {
         loaded.looks_ahead = options.look_ahead;
         let inner = Inner {
             function_names: options.function_names,
-            control: loaded.tokenizer.control_tokens()?,
+            control: Arc::new(loaded.tokenizer.control_tokens()?),
             context_size: loaded.context_size,
             engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, options.cache_entries))?,
             defaults: options.generation_defaults,
@@ -202,29 +202,29 @@ impl ModelRunner {
     pub fn complete(&self, prompt: impl Into<Prompt>, options: GenerationOptions) -> ResponseStream {
         let (runner, prompt) = (self.clone(), prompt.into());
         ResponseStream::new(move |sender| {
-            let tokens = match prompt {
-                Prompt::Text(text) => {
-                    runner.loaded()?.check_length(text.len())?;
-                    runner.tokenize(&text)?
-                }
-                Prompt::Tokens(tokens) => tokens,
-            };
-            let (mut tokens, asked) = (Some(tokens), options.clone());
-            let prepare: Prepare = Box::new(move |loaded| {
-                let tokens = tokens.take()?;
-                Some(loaded.check_prompt(&tokens).and_then(|()| {
-                    let constraint = ReplyConstraint::new(loaded, &asked, &[], false)?;
-                    Ok(Prepared {
-                        in_reasoning: false,
-                        continues_text: loaded.tokenizer.ends_in_text(&tokens),
-                        owner: Owner::default(),
-                        functions: Vec::new(),
-                        constraint,
-                        report: PromptReport::default(),
-                        tokens,
-                    })
-                }))
+            let (control, asked) = (Arc::clone(&runner.inner.control), options.clone());
+            let job: PromptJob = Box::new(move |loaded| {
+                let tokens = match prompt {
+                    Prompt::Text(text) => {
+                        loaded.check_length(text.len())?;
+                        loaded.tokenizer.encode_with_bos(&control.split(&text))?
+                    }
+                    Prompt::Tokens(tokens) => tokens,
+                };
+                loaded.check_prompt(&tokens)?;
+                Ok(Prepared {
+                    commit: Box::new(|| {}),
+                    in_reasoning: false,
+                    continues_text: loaded.tokenizer.ends_in_text(&tokens),
+                    owner: Owner::default(),
+                    functions: Vec::new(),
+                    constraint: ReplyConstraint::new(loaded, &asked, &[], false)?,
+                    report: PromptReport::default(),
+                    tokens,
+                })
             });
+            let mut job = Some(job);
+            let prepare: Prepare = Box::new(move || job.take());
             runner.submit(prepare, options, Box::new(|_| {}), sender)
         })
     }

@@ -1,8 +1,7 @@
 //! Creates the constraints of one model, and caches the compiled grammars.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::InferenceCapabilities;
@@ -10,6 +9,7 @@ use llguidance::{Matcher, ParserFactory};
 
 use crate::constrain::vocabulary::{Vocabulary, environment};
 use crate::constrain::{Constraint, Grammar, GrammarFault};
+use crate::deep_stack::{self, DeepStackError};
 
 /// Number of cached grammars. An app has a few sets of functions, a server those of its clients.
 const MOST_PREPARED: usize = 16;
@@ -17,9 +17,6 @@ const MOST_PREPARED: usize = 16;
 const LARGEST_GRAMMAR: usize = 1 << 20;
 /// Limit of lexer states, of one or two kilobytes each. Real sets of functions need some hundred.
 const MOST_LEXER_STATES: usize = 20_000;
-
-/// Stack size for compiling, in bytes. A page takes memory only once it is used.
-const STACK: usize = 256 << 20;
 
 /// Creates constraints for one model. The trie of its tokens is built with the first constraint.
 pub(crate) struct Constrainer {
@@ -39,26 +36,37 @@ impl Constrainer {
     /// # Errors
     /// A [`GrammarFault`] for a grammar that exceeds the limits, or that llguidance does not support.
     pub(crate) fn constraint(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = prepared.iter().position(|(known, _)| *known == grammar).map(|at| prepared.remove(at));
-        let entry = match known {
-            Some(entry) => entry,
-            None => (grammar.clone(), self.compile(grammar)?),
-        };
-        let constraint = entry.1.clone();
-        prepared.push(entry);
+        if let Some(constraint) = self.cached(&grammar) {
+            return Ok(constraint);
+        }
+        // Without the lock, so that a cached grammar need not wait. Two replies may compile the same grammar.
+        let constraint = self.compile(grammar.clone())?;
+        let mut prepared = self.prepared();
+        prepared.retain(|(cached, _)| *cached != grammar);
+        prepared.push((grammar, constraint.clone()));
         let n_beyond = prepared.len().saturating_sub(MOST_PREPARED);
         prepared.drain(..n_beyond);
         Ok(constraint)
     }
 
+    fn cached(&self, grammar: &Grammar) -> Option<Constraint> {
+        let mut prepared = self.prepared();
+        let at = prepared.iter().position(|(cached, _)| cached == grammar)?;
+        let entry = prepared.remove(at);
+        let constraint = entry.1.clone();
+        prepared.push(entry);
+        Some(constraint)
+    }
+
+    fn prepared(&self) -> MutexGuard<'_, Vec<(Grammar, Constraint)>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Compiles on a stack that is large enough for nested schemas and functions.
     fn compile(&self, grammar: Grammar) -> Result<Constraint, GrammarFault> {
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().name("causerie-grammar".to_owned()).stack_size(STACK);
-            let compiled = thread.spawn_scoped(scope, || self.compile_here(grammar));
-            let compiled = compiled.map_err(|_| GrammarFault::new("no thread could be started"))?;
-            compiled.join().unwrap_or_else(|_| Err(GrammarFault::new("the grammar engine failed")))
+        deep_stack::run(|| self.compile_here(grammar)).unwrap_or_else(|err| match err {
+            DeepStackError::Spawn(_) => Err(GrammarFault::new("no thread could be started")),
+            DeepStackError::Panic => Err(GrammarFault::new("the grammar engine failed")),
         })
     }
 

@@ -62,7 +62,16 @@ impl ContextWindow {
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
         let constraint = ReplyConstraint::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
         let (RenderedPrompt { tokens, in_reasoning }, owner) = (prompt, self.owner);
-        Ok(Prepared { tokens, in_reasoning, continues_text: false, owner, functions, constraint, report })
+        Ok(Prepared {
+            commit: Box::new(|| {}),
+            tokens,
+            in_reasoning,
+            continues_text: false,
+            owner,
+            functions,
+            constraint,
+            report,
+        })
     }
 
     /// The token ids of messages and of the generation prompt.

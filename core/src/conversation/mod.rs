@@ -12,7 +12,7 @@ use std::thread::Thread;
 
 use jiff::Zoned;
 
-use crate::engine::{EventSender, Owner, Prepare, ReplyNews, ResponseStream};
+use crate::engine::{EventSender, LoadedModel, Owner, Prepare, Prepared, ReplyNews, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
@@ -328,7 +328,7 @@ impl Conversation {
     }
 
     /// Sends a message and streams the reply. The message joins the history when the stream is first pulled and its turn
-    /// has come; prompts are rendered and tokenised on the model's own thread.
+    /// has come and its prompt is ready; prompts are rendered and tokenised on threads of the model.
     ///
     /// A message with the tool role gives the result of a call. A user message with empty text directly after a tool
     /// message adds no turn: the reply goes on from the result.
@@ -411,21 +411,20 @@ impl Conversation {
         self.runner.engine().thread().unpark();
     }
 
-    /// Makes the prompt when the turn has come, and adds the message to the history once all is well.
+    /// Makes the prompt when the turn has come; the message joins the history once the prompt is ready.
     fn prepare(&self, id: u64, message: Option<ChatMessage>, options: &GenerationOptions) -> Prepare {
-        let (turns, window) = (Arc::clone(&self.turns), self.window(options));
-        Box::new(move |loaded| {
+        let (turns, window) = (Arc::clone(&self.turns), Arc::new(self.window(options)));
+        Box::new(move || {
             let mut history = turns.begin(id)?;
-            let n_before = history.len();
-            let prepared =
-                message.clone().map(|message| turn(message, history.last())).transpose().and_then(|message| {
-                    history.extend(message.flatten());
-                    window.prepare(loaded, &history)
-                });
-            if prepared.is_ok() {
-                turns.commit(id, history.drain(n_before..));
-            }
-            Some(prepared)
+            let (turns, window, message) = (Arc::clone(&turns), Arc::clone(&window), message.clone());
+            Some(Box::new(move |loaded: &LoadedModel| {
+                let n_before = history.len();
+                let message = message.map(|message| turn(message, history.last())).transpose()?;
+                history.extend(message.flatten());
+                let prepared = window.prepare(loaded, &history)?;
+                let commit = Box::new(move || turns.commit(id, history.drain(n_before..)));
+                Ok(Prepared { commit, ..prepared })
+            }))
         })
     }
 

@@ -24,6 +24,7 @@ impl Generation {
 
     /// Ends the reply as complete, with what was generated so far.
     pub(super) fn end(&mut self, reason: FinishReason) {
+        self.pending_prompt = None; // a prompt that is being made is dropped with it
         let is_interrupted = reason == FinishReason::Interrupted;
         let is_cut = is_interrupted || reason == FinishReason::Constraint;
         self.transcript.finish(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
@@ -49,6 +50,7 @@ impl Generation {
 
     /// Ends the reply with an error. Events that were parsed before it are still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
+        self.pending_prompt = None;
         self.state = None; // it may hold half a step
         // Set first, so that the reply has its end even if the rest panics.
         self.ending.terminal = Some(Err(err));

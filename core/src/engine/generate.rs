@@ -7,7 +7,9 @@ use crate::engine::cache::{Owner, PrefixCache};
 use crate::engine::constraint::ReplyConstraint;
 use crate::engine::finish::Ending;
 use crate::engine::loaded::LoadedModel;
-use crate::engine::request::{Listener, Prepare, Prepared, ReplyNews, Request};
+use crate::engine::pending_prompt::PendingPrompt;
+use crate::engine::pool::PreparationPool;
+use crate::engine::request::{Listener, Prepared, ReplyNews, Request};
 use crate::engine::speculative::Drafter;
 use crate::engine::step_plan::StepPlan;
 use crate::engine::stream::EventSender;
@@ -22,12 +24,12 @@ use crate::tokenizer::ModelTokenizer;
 
 /// The outcome of one attempt to advance a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StepOutcome {
+pub(crate) enum ReplyProgress {
     /// The reply advanced; it may advance again at once.
     Worked,
     /// The model is to compute its next step, in one pass with the steps of other replies.
     Planned,
-    /// Something else must happen first: the reader must pull, or an earlier reply must end.
+    /// Something else must happen first: the reader must pull, an earlier reply must end, or the prompt must be ready.
     Waiting,
     /// The last event is sent.
     Finished,
@@ -35,8 +37,8 @@ pub(crate) enum StepOutcome {
 
 /// A reply that is being generated.
 pub(crate) struct Generation {
-    /// Makes the prompt; `None` once it has.
-    prepare: Option<Prepare>,
+    /// `None` once the prompt is ready, and after the end.
+    pub(super) pending_prompt: Option<PendingPrompt>,
     pub(super) prompt_report: PromptReport,
     /// The tokens of the prompt, then those of the reply.
     pub(super) tokens: Vec<u32>,
@@ -69,7 +71,7 @@ impl Generation {
         let options = request.options;
         let seed = options.seed.unwrap_or_else(random_seed);
         Self {
-            prepare: Some(request.prepare),
+            pending_prompt: Some(PendingPrompt::Waiting(request.prepare)),
             prompt_report: PromptReport::default(),
             tokens: Vec::new(),
             owner: Owner::default(),
@@ -91,8 +93,14 @@ impl Generation {
         }
     }
 
-    /// Sends waiting events, then makes the prompt or plans the model's next step: a chunk of the prompt, or one token.
-    pub(crate) fn advance(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> StepOutcome {
+    /// Sends waiting events, then takes the prompt when it is ready, or plans the model's next step: a chunk of the prompt, or
+    /// one token.
+    pub(crate) fn advance(
+        &mut self,
+        loaded: &Arc<LoadedModel>,
+        pool: &PreparationPool,
+        cache: &mut PrefixCache,
+    ) -> ReplyProgress {
         let is_cancelled = self.is_cancelled();
         if is_cancelled {
             self.end(FinishReason::Interrupted);
@@ -100,16 +108,16 @@ impl Generation {
         }
         if !self.send() {
             // The reader may be gone for long; a reply that waits for this one's end can still go on.
-            return if is_cancelled { StepOutcome::Worked } else { StepOutcome::Waiting };
+            return if is_cancelled { ReplyProgress::Worked } else { ReplyProgress::Waiting };
         }
         if self.has_ended() {
-            return StepOutcome::Finished;
+            return ReplyProgress::Finished;
         }
-        match self.plan(loaded, cache) {
-            Ok(outcome) => outcome,
+        match self.prompt_or_plan(loaded, pool, cache) {
+            Ok(progress) => progress,
             Err(err) => {
                 self.fail(err);
-                StepOutcome::Worked
+                ReplyProgress::Worked
             }
         }
     }
@@ -123,15 +131,22 @@ impl Generation {
         !self.has_ended() && (self.timing.is_over() || self.sender.is_cancelled())
     }
 
-    /// Makes the prompt, or plans a chunk of it, or the token picked last.
-    fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<StepOutcome> {
-        if let Some(prepare) = &mut self.prepare {
-            self.sampler.check(loaded.tokenizer.n_tokens())?; // before the message is in the history
-            let Some(prepared) = prepare(loaded) else { return Ok(StepOutcome::Waiting) };
-            self.prepare = None;
-            self.begin(prepared?);
-            return Ok(StepOutcome::Worked);
-        }
+    fn prompt_or_plan(
+        &mut self,
+        loaded: &Arc<LoadedModel>,
+        pool: &PreparationPool,
+        cache: &mut PrefixCache,
+    ) -> Result<ReplyProgress> {
+        let Some(pending) = &mut self.pending_prompt else { return self.plan(loaded, cache) };
+        self.sampler.check(loaded.tokenizer.n_tokens())?; // before the message is in the history
+        let Some(prepared) = pending.poll(loaded, pool) else { return Ok(ReplyProgress::Waiting) };
+        self.pending_prompt = None;
+        self.begin(prepared?);
+        Ok(ReplyProgress::Worked)
+    }
+
+    /// Plans a chunk of the prompt, or the token picked last.
+    fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<ReplyProgress> {
         let state = match &mut self.state {
             Some(state) => state,
             empty => {
@@ -146,10 +161,11 @@ impl Generation {
             plan.add_draft(self.constraint.possible(draft));
         }
         self.plan = Some(plan);
-        Ok(StepOutcome::Planned)
+        Ok(ReplyProgress::Planned)
     }
 
     fn begin(&mut self, prepared: Prepared) {
+        (prepared.commit)();
         self.timing.record_start(&mut self.stats, prepared.tokens.len());
         self.sampler.add_prompt(&prepared.tokens);
         self.tokens = prepared.tokens;
@@ -215,10 +231,15 @@ impl Generation {
     }
 
     /// Takes the outcome of the planned step.
-    pub(crate) fn take(&mut self, outcome: Result<bool>, loaded: &LoadedModel, cache: &mut PrefixCache) -> StepOutcome {
-        let Some(plan) = self.plan.take() else { return StepOutcome::Waiting };
+    pub(crate) fn take(
+        &mut self,
+        outcome: Result<bool>,
+        loaded: &LoadedModel,
+        cache: &mut PrefixCache,
+    ) -> ReplyProgress {
+        let Some(plan) = self.plan.take() else { return ReplyProgress::Waiting };
         let outcome = match outcome {
-            Ok(false) => return StepOutcome::Waiting, // the model has nothing to say yet
+            Ok(false) => return ReplyProgress::Waiting, // the model has nothing to say yet
             Ok(true) => self.complete_step(&plan, loaded, cache),
             Err(err) => Err(err),
         };
@@ -229,7 +250,7 @@ impl Generation {
             self.cache_state(cache);
         }
         self.send(); // now, because the other replies' steps come before the next advance
-        StepOutcome::Worked
+        ReplyProgress::Worked
     }
 
     /// Caches the state for later prompts; after the last token, picks the next one.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::constrain::{Constrainer, Vocabulary};
+use crate::engine::pool::PREPARATION_THREADS;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::message::ChatMessage;
@@ -22,6 +23,8 @@ pub(crate) struct LoadedModel {
     pub(crate) constrainer: Constrainer,
     /// Whether forced tokens and draft tokens are computed in one step with the token before them.
     pub(crate) looks_ahead: bool,
+    /// Prompts that are made at the same time.
+    pub(crate) preparation_threads: usize,
 }
 
 impl LoadedModel {
@@ -41,6 +44,7 @@ impl LoadedModel {
             function_names: FunctionNames::default(),
             constrainer: Constrainer::new(vocabulary),
             looks_ahead: true,
+            preparation_threads: PREPARATION_THREADS,
         }
     }
 

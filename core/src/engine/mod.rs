@@ -1,6 +1,6 @@
 //! The engine: one thread per loaded model, which generates all replies together, token by token.
 //!
-//! [`worker`] is that thread's loop: it computes the next tokens of all replies in one pass over the weights. A reply is
+//! The threads of a [`pool`] make prompts and grammars, so that the engine thread only steps. [`worker`] is its loop: it computes the next tokens of all replies in one pass over the weights. A reply is
 //! a [`generate::Generation`]. A reply whose reader does not pull is skipped until the reader pulls again. When no reply
 //! can go on, the thread sleeps; a new request, a pull, a cancel, a deadline, or the end of the last handle wakes it.
 
@@ -10,6 +10,8 @@ mod finish;
 mod generate;
 mod loaded;
 mod logprobs;
+mod pending_prompt;
+mod pool;
 mod reply_builder;
 mod request;
 mod speculative;
@@ -27,7 +29,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
-use causerie_backend::give_memory_back;
 use futures_channel::oneshot;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -38,7 +39,7 @@ use worker::{EngineCommand, Visit, Worker, unloaded};
 pub(crate) use cache::{Owner, PrefixCache};
 pub(crate) use constraint::ReplyConstraint;
 pub(crate) use loaded::LoadedModel;
-pub(crate) use request::{Listener, Prepare, Prepared, ReplyNews, Request};
+pub(crate) use request::{Listener, Prepare, Prepared, PromptJob, ReplyNews, Request};
 pub(crate) use stream::EventSender;
 pub use stream::{CancelHandle, ResponseStream};
 
@@ -56,10 +57,7 @@ impl Engine {
         let loaded = Arc::new(loaded);
         let (sender, commands) = channel();
         let worker = Worker::new(Arc::clone(&loaded), cache);
-        let work = move || {
-            worker.run(&commands);
-            give_memory_back();
-        };
+        let work = move || worker.run(&commands);
         let thread = thread::Builder::new().name("causerie-engine".to_owned()).spawn(work);
         let thread = thread
             .map_err(|err| SdkError::new(ErrorKind::Internal, "cannot start the engine thread").caused_by(err))?;

@@ -18,12 +18,19 @@ pub(crate) struct Request {
     pub(crate) listener: Listener,
 }
 
-/// Makes the prompt, on the engine thread, so that no caller waits for it; returns `None` while other replies come first.
-/// An error changes nothing; the listener receives the end nevertheless.
-pub(crate) type Prepare = Box<dyn FnMut(&LoadedModel) -> Option<Result<Prepared>> + Send>;
+/// Asks, on the engine thread, whether the reply's turn has come: returns the job that makes its prompt, or `None` while
+/// other replies come first. It is called again and again, and no more after it has returned a job.
+pub(crate) type Prepare = Box<dyn FnMut() -> Option<PromptJob> + Send>;
+
+/// Makes the prompt, on a thread of the preparation pool, so that neither a caller nor another reply waits for it. It must
+/// change nothing outside: its result is dropped if the reply is cancelled meanwhile. After an error the listener receives
+/// the end.
+pub(crate) type PromptJob = Box<dyn FnOnce(&LoadedModel) -> Result<Prepared> + Send>;
 
 /// A prompt that is ready for the model.
 pub(crate) struct Prepared {
+    /// Called on the engine thread when the reply begins with this prompt: adds the message to the history.
+    pub(crate) commit: Box<dyn FnOnce() + Send>,
     /// Token ids that [`LoadedModel::check_prompt`] has passed.
     pub(crate) tokens: Vec<u32>,
     /// Whether the prompt ends inside of reasoning that it has opened.

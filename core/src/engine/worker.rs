@@ -10,8 +10,9 @@ use causerie_backend::give_memory_back;
 use futures_channel::oneshot;
 
 use crate::engine::cache::PrefixCache;
-use crate::engine::generate::{Generation, StepOutcome};
+use crate::engine::generate::{Generation, ReplyProgress};
 use crate::engine::loaded::LoadedModel;
+use crate::engine::pool::PreparationPool;
 use crate::error::{ErrorKind, SdkError};
 use crate::model::{PREFILL_CHUNK, PerSequence, Step};
 
@@ -30,6 +31,7 @@ pub(super) type Visit = Box<dyn FnOnce(&LoadedModel, &mut PrefixCache) + Send>;
 pub(super) struct Worker {
     /// `None` once the model is unloaded; after that, only waiting events are still sent.
     loaded: Option<Arc<LoadedModel>>,
+    pool: PreparationPool,
     cache: PrefixCache,
     generations: Vec<Generation>,
     /// Whether the last step prefilled the oldest prompt first.
@@ -38,7 +40,8 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(loaded: Arc<LoadedModel>, cache: PrefixCache) -> Self {
-        Self { loaded: Some(loaded), cache, generations: Vec::new(), favoured_oldest: false }
+        let pool = PreparationPool::new(loaded.preparation_threads);
+        Self { loaded: Some(loaded), pool, cache, generations: Vec::new(), favoured_oldest: false }
     }
 
     /// Runs until all handles are gone and all replies have ended.
@@ -46,7 +49,7 @@ impl Worker {
         loop {
             let is_open = self.handle_commands(commands);
             if self.generations.is_empty() && !is_open {
-                return;
+                return self.unload(|| {});
             }
             if !self.advance() {
                 let deadlines = self.generations.iter().filter_map(Generation::deadline);
@@ -73,8 +76,9 @@ impl Worker {
                 }
                 (Ok(EngineCommand::Visit(_)), None) => {}
                 (Ok(EngineCommand::Unload(done)), _) => {
-                    self.unload();
-                    let _ = done.send(()); // the receiver may be gone
+                    self.unload(move || {
+                        let _ = done.send(()); // the receiver may be gone
+                    });
                 }
                 (Err(TryRecvError::Empty), _) => return true,
                 (Err(TryRecvError::Disconnected), _) => return false,
@@ -82,7 +86,9 @@ impl Worker {
         }
     }
 
-    fn unload(&mut self) {
+    /// Ends all replies and releases the model. Calls `done` when its memory is free, which is after the prompts that are being
+    /// made.
+    fn unload(&mut self, done: impl FnOnce() + Send + 'static) {
         for generation in &mut self.generations {
             // A panic ends its own reply, not the others.
             if catch_unwind(AssertUnwindSafe(|| generation.unload())).is_err() {
@@ -91,22 +97,25 @@ impl Worker {
         }
         self.cache = PrefixCache::new(0, 0);
         self.loaded = None;
-        give_memory_back();
+        self.pool.close(Box::new(move || {
+            give_memory_back();
+            done();
+        }));
     }
 
     /// Gives every reply one step, in one pass over the weights. Returns false when no reply could go on.
     fn advance(&mut self) -> bool {
         let mut has_worked = false;
-        let (loaded, cache) = (self.loaded.clone(), &mut self.cache);
+        let (loaded, pool, cache) = (self.loaded.clone(), &self.pool, &mut self.cache);
         self.generations.retain_mut(|generation| {
             let outcome = guarded(generation, |generation| match &loaded {
-                Some(loaded) => generation.advance(loaded, cache),
-                None if generation.send() => StepOutcome::Finished,
-                None => StepOutcome::Waiting,
+                Some(loaded) => generation.advance(loaded, pool, cache),
+                None if generation.send() => ReplyProgress::Finished,
+                None => ReplyProgress::Waiting,
             });
             // The end of a reply may be the end of the thread: the loop must see it before it sleeps.
-            has_worked |= matches!(outcome, StepOutcome::Worked | StepOutcome::Finished);
-            outcome != StepOutcome::Finished
+            has_worked |= matches!(outcome, ReplyProgress::Worked | ReplyProgress::Finished);
+            outcome != ReplyProgress::Finished
         });
         let Some(loaded) = loaded else { return has_worked };
         self.assign_budget(&loaded);
@@ -121,7 +130,7 @@ impl Worker {
         let stepping = self.generations.iter_mut().filter(|generation| generation.has_plan());
         for (generation, outcome) in stepping.zip(outcomes) {
             let outcome = guarded(generation, |generation| generation.take(outcome, &loaded, &mut self.cache));
-            has_worked |= outcome == StepOutcome::Worked;
+            has_worked |= outcome == ReplyProgress::Worked;
         }
         has_worked
     }
@@ -153,10 +162,10 @@ fn put_shortest_first(prompts: &mut [&mut Generation]) {
 
 /// Runs a part of a reply's work. A panic ends its own reply, not the others. (One inside of the model ends all replies of
 /// that step.)
-fn guarded(generation: &mut Generation, step: impl FnOnce(&mut Generation) -> StepOutcome) -> StepOutcome {
+fn guarded(generation: &mut Generation, step: impl FnOnce(&mut Generation) -> ReplyProgress) -> ReplyProgress {
     catch_unwind(AssertUnwindSafe(|| step(generation))).unwrap_or_else(|_| {
         fail(generation, failure());
-        StepOutcome::Worked
+        ReplyProgress::Worked
     })
 }
 

@@ -2,7 +2,6 @@
 //! of its own.
 
 use std::io;
-use std::thread;
 
 use jiff::Zoned;
 use minijinja::syntax::SyntaxConfig;
@@ -10,6 +9,7 @@ use minijinja::value::{Kwargs, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind as TemplateErrorKind, State, functions};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
+use crate::deep_stack::{self, DeepStackError};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::prompt::budget::{self, refused};
 use crate::prompt::guards::{
@@ -21,8 +21,6 @@ use crate::prompt::source::prepare;
 
 /// Step limit of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 1_000_000;
-/// Stack size of the template engine in bytes. The limits of tags and tokens keep the nesting to a fraction of it.
-const STACK: usize = 64 << 20;
 /// Size limit of a rendered prompt in bytes.
 pub(crate) const LONGEST_PROMPT: usize = 16 << 20;
 /// Nesting limit of macros and loops. Each level can hold a copy of its text.
@@ -98,13 +96,11 @@ impl ChatTemplate {
 /// Runs the template engine on a large stack, because it recurses as deep as a template is nested. Only the used part of
 /// the stack takes memory.
 fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Result<T> {
-    let failed = |what| SdkError::new(ErrorKind::InvalidMessage, what);
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("causerie-template".to_owned()).stack_size(STACK);
-        let thread = thread
-            .spawn_scoped(scope, run)
-            .map_err(|err| failed("no thread could be started for the chat template").caused_by(err))?;
-        thread.join().map_err(|_| failed("the chat template failed"))
+    deep_stack::run(run).map_err(|err| match err {
+        DeepStackError::Spawn(err) => {
+            SdkError::new(ErrorKind::InvalidMessage, "no thread could be started for the chat template").caused_by(err)
+        }
+        DeepStackError::Panic => SdkError::new(ErrorKind::InvalidMessage, "the chat template failed"),
     })
 }
 

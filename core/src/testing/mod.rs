@@ -138,7 +138,8 @@ impl ScriptedModel {
         let (bos, eos) = (tokenizer.bos_token(), tokenizer.eos_token());
         let renderer = PromptRenderer::new(TEMPLATE, tokenizer.control_tokens()?, bos, eos, false)?;
         let model = Model::scripted(script, context_size);
-        let loaded = LoadedModel::new(model, tokenizer, Some(renderer), context_size);
+        let mut loaded = LoadedModel::new(model, tokenizer, Some(renderer), context_size);
+        loaded.preparation_threads = 1; // so that prompts are ready in the order in which they were asked for
         let mut info = ModelInfo::default();
         info.architecture = "script".to_owned();
         info.context_size = context_size;

@@ -1,5 +1,7 @@
 //! The life of the engine thread, and the order in which it serves replies.
 
+mod preparation;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Weak;
@@ -34,18 +36,25 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(max_tokens), ..Default::default() };
     let sampling = options.sampling(&Default::default());
     let tokens = engine.loaded().unwrap().tokenizer.encode_with_bos(&[]).unwrap();
-    let prepare: Prepare = Box::new(move |_| {
-        Some(Ok(Prepared {
-            tokens: tokens.clone(),
-            in_reasoning: false,
-            continues_text: false,
-            owner: Owner::default(),
-            functions: Vec::new(),
-            constraint: ReplyConstraint::default(),
-            report: PromptReport::default(),
-        }))
+    let mut prompt = Some(prompt_of(tokens));
+    let prepare: Prepare = Box::new(move || {
+        let prompt = prompt.take()?;
+        Some(Box::new(|_| Ok(prompt)))
     });
     Request { prepare, options, sampling, listener: Box::new(|_| {}) }
+}
+
+fn prompt_of(tokens: Vec<u32>) -> Prepared {
+    Prepared {
+        commit: Box::new(|| {}),
+        tokens,
+        in_reasoning: false,
+        continues_text: false,
+        owner: Owner::default(),
+        functions: Vec::new(),
+        constraint: ReplyConstraint::default(),
+        report: PromptReport::default(),
+    }
 }
 
 /// A reply without an end that has begun and is not pulled on.
@@ -106,12 +115,10 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     let (may_begin, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let begin = |(at, tokens): (usize, &Vec<u32>)| {
         let mut request = greedy(engine, 1);
-        let (mut tokens, gate, heard) = (Some(tokens.clone()), Arc::clone(&may_begin), Arc::clone(&ended));
-        let mut prepare = std::mem::replace(&mut request.prepare, Box::new(|_| None));
-        request.prepare = Box::new(move |loaded| {
-            let is_open = gate.load(Ordering::Acquire);
-            let prepared = prepare(loaded).filter(|_| is_open)?;
-            Some(prepared.map(|prepared| Prepared { tokens: tokens.take().unwrap_or_default(), ..prepared }))
+        let (mut prompt, gate, heard) = (Some(prompt_of(tokens.clone())), Arc::clone(&may_begin), Arc::clone(&ended));
+        request.prepare = Box::new(move || {
+            let prompt = if gate.load(Ordering::Acquire) { prompt.take()? } else { return None };
+            Some(Box::new(|_| Ok(prompt)))
         });
         request.listener = Box::new(move |_| heard.lock().unwrap().push(at));
         let starter = Arc::clone(engine);
@@ -165,12 +172,11 @@ fn reply(engine: &Arc<Engine>, options: GenerationOptions, functions: Vec<SdkFun
     let sampling = options.sampling(&Default::default());
     let loaded = engine.loaded().unwrap();
     let tokens = loaded.tokenizer.encode_with_bos(&[Segment::Text("Call it with \"another\".".to_owned())]).unwrap();
-    let mut constraint = Some(ReplyConstraint::new(&loaded, &options, &functions, false).unwrap());
-    let prepare: Prepare = Box::new(move |_| {
-        let constraint = constraint.take()?;
-        let (tokens, functions, report) = (tokens.clone(), functions.clone(), PromptReport::default());
-        let owner = Owner::default();
-        Some(Ok(Prepared { tokens, in_reasoning: false, continues_text: false, owner, functions, constraint, report }))
+    let constraint = ReplyConstraint::new(&loaded, &options, &functions, false).unwrap();
+    let mut prompt = Some(Prepared { functions, constraint, ..prompt_of(tokens) });
+    let prepare: Prepare = Box::new(move || {
+        let prompt = prompt.take()?;
+        Some(Box::new(|_| Ok(prompt)))
     });
     let request = Request { prepare, options, sampling, listener: Box::new(|_| {}) };
     let starter = Arc::clone(engine);

@@ -1,0 +1,188 @@
+//! The threads on which prompts and grammars are prepared, beside the engine thread.
+//!
+//! A pool belongs to one loaded model. Its threads start when they are first needed and end when they were idle for a
+//! while, which also frees the stack that a deep job has used. Jobs start in the order in which they came.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::deep_stack;
+
+/// Threads of a model's pool: one long job must not delay all short ones, and more would only take processor time from
+/// the engine's own threads.
+pub(crate) const PREPARATION_THREADS: usize = 2;
+
+/// How long a thread waits for another job before it ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// A pool of threads. Clones share it.
+#[derive(Clone)]
+pub(super) struct PreparationPool {
+    shared: Arc<Shared>,
+    max_threads: usize,
+}
+
+#[derive(Default)]
+struct Shared {
+    jobs: Mutex<Jobs>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    queued: VecDeque<Job>,
+    n_threads: usize,
+    n_idle: usize,
+    n_running: usize,
+    is_closed: bool,
+    /// Run once the pool is closed and the last job has ended.
+    then: Vec<Job>,
+}
+
+impl PreparationPool {
+    pub(super) fn new(max_threads: usize) -> Self {
+        Self { shared: Arc::default(), max_threads }
+    }
+
+    /// Queues a job. It is dropped without being run if the pool is closed, or if it has no thread and none can be started.
+    /// A panic ends the job alone.
+    pub(super) fn run(&self, job: Job) {
+        let mut jobs = self.shared.lock();
+        if jobs.is_closed {
+            return;
+        }
+        jobs.queued.push_back(job);
+        if jobs.n_idle < jobs.queued.len() && jobs.n_threads < self.max_threads {
+            let shared = Arc::clone(&self.shared);
+            if deep_stack::spawn("causerie-prepare", move || shared.work()).is_ok() {
+                jobs.n_threads += 1;
+            } else if jobs.n_threads == 0 {
+                jobs.queued.clear();
+            }
+        }
+        drop(jobs);
+        self.shared.changed.notify_one();
+    }
+
+    /// Drops the jobs that have not begun, and refuses later ones. Runs `then` after those that have begun: on this thread if
+    /// none is running, and otherwise on the thread of the last one.
+    pub(super) fn close(&self, then: Job) {
+        let mut jobs = self.shared.lock();
+        jobs.is_closed = true;
+        let dropped = std::mem::take(&mut jobs.queued);
+        jobs.then.push(then);
+        let now = if jobs.n_running == 0 { std::mem::take(&mut jobs.then) } else { Vec::new() };
+        drop(jobs);
+        self.shared.changed.notify_all();
+        drop(dropped); // before `then`, which expects all jobs to be gone
+        now.into_iter().for_each(|then| then());
+    }
+}
+
+impl Shared {
+    /// The loop of one thread.
+    fn work(&self) {
+        let mut jobs = self.lock();
+        loop {
+            if let Some(job) = jobs.queued.pop_front() {
+                jobs.n_running += 1;
+                drop(jobs);
+                let _ = catch_unwind(AssertUnwindSafe(job)); // whoever waits for the job sees that its sender is gone
+                jobs = self.lock();
+                jobs.n_running -= 1;
+                if jobs.n_running == 0 {
+                    let then = std::mem::take(&mut jobs.then);
+                    drop(jobs);
+                    then.into_iter().for_each(|then| then());
+                    jobs = self.lock();
+                }
+            } else if jobs.is_closed {
+                break;
+            } else {
+                jobs.n_idle += 1;
+                let (woken, wait) = self.changed.wait_timeout(jobs, IDLE).unwrap_or_else(PoisonError::into_inner);
+                jobs = woken;
+                jobs.n_idle -= 1;
+                if wait.timed_out() && jobs.queued.is_empty() {
+                    break;
+                }
+            }
+        }
+        jobs.n_threads -= 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    fn send(sender: &Sender<&'static str>, name: &'static str) -> Job {
+        let sender = sender.clone();
+        Box::new(move || sender.send(name).unwrap())
+    }
+
+    #[test]
+    fn a_blocked_job_does_not_delay_others_while_a_thread_is_free() {
+        let pool = PreparationPool::new(2);
+        let (sender, receiver) = channel();
+        let (release, blocked) = channel::<()>();
+        let first = send(&sender, "first");
+        pool.run(Box::new(move || {
+            blocked.recv().unwrap();
+            first();
+        }));
+        pool.run(send(&sender, "second"));
+        pool.run(send(&sender, "third"));
+        assert_eq!([receiver.recv().unwrap(), receiver.recv().unwrap()], ["second", "third"]);
+        release.send(()).unwrap();
+        assert_eq!(receiver.recv().unwrap(), "first");
+    }
+
+    #[test]
+    fn a_panic_ends_its_own_job_alone() {
+        let pool = PreparationPool::new(1);
+        let (sender, receiver) = channel();
+        pool.run(Box::new(|| panic!("on purpose")));
+        pool.run(send(&sender, "next"));
+        assert_eq!(receiver.recv().unwrap(), "next");
+    }
+
+    #[test]
+    fn a_closed_pool_drops_queued_jobs_and_waits_for_running_ones() {
+        let pool = PreparationPool::new(1);
+        let (sender, receiver) = channel();
+        let (begin, begun) = channel();
+        let (release, blocked) = channel::<()>();
+        let running = send(&sender, "running");
+        pool.run(Box::new(move || {
+            begin.send(()).unwrap();
+            blocked.recv().unwrap();
+            running();
+        }));
+        begun.recv().unwrap();
+        pool.run(send(&sender, "queued"));
+        pool.close(send(&sender, "then"));
+        pool.run(send(&sender, "late"));
+        assert!(receiver.try_recv().is_err());
+        release.send(()).unwrap();
+        drop(sender);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), ["running", "then"]);
+    }
+
+    #[test]
+    fn a_pool_without_jobs_closes_at_once() {
+        let (sender, receiver) = channel();
+        PreparationPool::new(1).close(send(&sender, "then"));
+        assert_eq!(receiver.try_recv(), Ok("then"));
+    }
+}
