@@ -337,7 +337,6 @@ impl From<GenerationOptions> for core::GenerationOptions {
                 PositionalArguments::Reject => core::PositionalArguments::Reject,
                 PositionalArguments::MapByOrder => core::PositionalArguments::MapByOrder,
             }),
-            bare_calls: options.bare_calls,
             rejected_call_text: options.rejected_call_text.map_or_else(Default::default, |text| match text {
                 RejectedCallText::WhenNoCall => core::RejectedCallText::WhenNoCall,
                 RejectedCallText::Never => core::RejectedCallText::Never,

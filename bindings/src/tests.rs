@@ -118,18 +118,16 @@ fn a_call_crosses_and_is_validated() {
 
 #[test]
 fn calls_are_taken_as_the_options_say() {
-    let text = r#"{"replies": [["[f()]"], [{"control": "<|tool_call_start|>"}, "[f('3')]", {"control": "<|tool_call_end|>"}]]}"#;
+    let text = r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f('3')]", {"control": "<|tool_call_end|>"}]]}"#;
     let conversation = scripted(text);
     let schema = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]"#;
     let function = functions_from_json(schema.to_owned()).unwrap().remove(0);
     conversation.register_function(function).unwrap();
     let positional_arguments = Some(PositionalArguments::MapByOrder);
-    let options = || GenerationOptions { bare_calls: true, positional_arguments, ..options() };
-    for n_arguments in [0, 1] {
-        let events = read(&conversation.start_response(user("Hi"), options())).unwrap();
-        let MessageResponse::FunctionCalls { function_calls } = &events[0] else { panic!("a call: {events:?}") };
-        assert_eq!(function_calls[0].arguments.0.len(), n_arguments);
-    }
+    let options = GenerationOptions { positional_arguments, ..options() };
+    let events = read(&conversation.start_response(user("Hi"), options)).unwrap();
+    let MessageResponse::FunctionCalls { function_calls } = &events[0] else { panic!("a call: {events:?}") };
+    assert_eq!(function_calls[0].arguments.0.len(), 1);
 }
 
 #[test]

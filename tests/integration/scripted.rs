@@ -4,7 +4,7 @@ use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
     ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse,
     PositionalArguments, ResponseStream, Role, SdkError, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
-    SdkFunctionParameterType, ToolChoice, Value,
+    SdkFunctionParameterType, Value,
 };
 
 fn options() -> GenerationOptions {
@@ -170,23 +170,6 @@ fn arguments_without_names_take_those_of_the_parameters_where_that_is_asked_for(
         assert_eq!(arguments(body, PositionalArguments::MapByOrder), expect, "{body}");
     }
     assert_eq!(arguments("[f('Oslo')]", PositionalArguments::Reject), None);
-}
-
-#[test]
-fn a_list_without_markers_is_calls_of_registered_functions_where_that_is_asked_for() {
-    let asked = GenerationOptions { bare_calls: true, ..options() };
-    let none = GenerationOptions { tool_choice: ToolChoice::None, ..asked.clone() };
-    for (text, options, expect, reason) in [
-        ("[f(a=1)]", &asked, "1 calls", FinishReason::ToolCalls),
-        ("[f(a=1)]", &options(), "text [f(a=1)]", FinishReason::Stop),
-        ("[f(a=1)]", &none, "text [f(a=1)]", FinishReason::Stop),
-        ("[g(a=1)]", &asked, "text [g(a=1)]", FinishReason::Stop),
-    ] {
-        let conversation = conversation(ScriptedReply::new().text(text));
-        conversation.register_function(SdkFunction::new("f", "", vec![])).unwrap();
-        let (events, end) = read(&mut ask(&conversation, options.clone()));
-        assert_eq!((joined(&events), end.unwrap().finish_reason), (vec![expect.to_owned()], reason), "{text}");
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::constrain::literals::{rules, spellings};
 use crate::constrain::{Grammar, GrammarFault, HEADER};
 use crate::function::{FunctionNames, SdkFunction};
 use crate::options::FunctionCallParser;
-use crate::parse::{MOST_CALLS, is_name};
+use crate::parse::{MAX_CALLS, is_name};
 use crate::schema::parameter_schema;
 
 /// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
@@ -72,7 +72,7 @@ impl CallRules<'_> {
         let body = match self.notation {
             FunctionCallParser::DefaultFunctionCallParser if self.is_single => "\"[\" call \"]\"".to_owned(),
             FunctionCallParser::DefaultFunctionCallParser => {
-                let most = MOST_CALLS - 1;
+                let most = MAX_CALLS - 1;
                 writer.text += &format!("more::_: \"\" | SEP call more::incr(_) %if lt(_, {most})\n");
                 "\"[\" call more::0x0 \"]\"".to_owned()
             }

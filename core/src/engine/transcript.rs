@@ -4,7 +4,7 @@
 use crate::engine::logprobs::{LogprobLog, ParsedLength};
 use crate::engine::reply_builder::ReplyBuilder;
 use crate::function::SdkFunction;
-use crate::options::{GenerationOptions, PositionalArguments, ToolChoice};
+use crate::options::{GenerationOptions, PositionalArguments};
 use crate::parse::{Piece, ReplyEnd, ReplyParser};
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText, Utf8Pieces};
@@ -18,8 +18,6 @@ pub(crate) struct Transcript {
     logprobs: Option<LogprobLog>,
     /// Whether positional arguments are accepted.
     maps_positional: bool,
-    /// Whether calls without markers are accepted.
-    takes_bare: bool,
 }
 
 impl Transcript {
@@ -31,7 +29,6 @@ impl Transcript {
                 .rejected_call_text(options.rejected_call_text),
             logprobs: LogprobLog::new(&options),
             maps_positional: options.positional_arguments == PositionalArguments::MapByOrder,
-            takes_bare: options.bare_calls && options.tool_choice != ToolChoice::None,
             reply: ReplyBuilder::new(options),
         }
     }
@@ -40,9 +37,6 @@ impl Transcript {
     /// lasts until the end.
     pub(crate) fn begin(&mut self, functions: Vec<SdkFunction>, in_reasoning: bool, holds_text: bool) {
         let mut parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
-        if self.takes_bare {
-            parser = parser.bare_calls_of(&functions);
-        }
         if self.maps_positional {
             parser = parser.positional_arguments_of(functions.clone());
         }

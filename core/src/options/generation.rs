@@ -65,10 +65,6 @@ pub struct GenerationOptions {
     pub parser_strictness: Strictness,
     /// How positional arguments are handled. Default: the call is rejected.
     pub positional_arguments: PositionalArguments,
-    /// Reads a reply that begins with a list of calls without markers, `[f(a=1)]`, as calls, if the list is well-formed and
-    /// all its functions are registered. Some runtimes strip the markers. Only for
-    /// [`DefaultFunctionCallParser`](FunctionCallParser::DefaultFunctionCallParser). Default false: the list is text.
-    pub bare_calls: bool,
     /// Whether the text of rejected calls is also delivered as text. Default: if no call of the block was delivered.
     pub rejected_call_text: RejectedCallText,
     /// Whether the model may or must call functions. Default: the model decides.
@@ -127,7 +123,6 @@ impl Default for GenerationOptions {
             function_call_parser: Some(FunctionCallParser::default()),
             parser_strictness: Strictness::default(),
             positional_arguments: PositionalArguments::default(),
-            bare_calls: false,
             rejected_call_text: RejectedCallText::default(),
             tool_choice: ToolChoice::default(),
             parallel_tool_calls: true,

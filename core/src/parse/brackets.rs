@@ -1,18 +1,17 @@
 //! Skips over brackets and strings without reading what they hold: how to get past a call that cannot be read.
 
-use crate::parse::python::string;
-use crate::parse::work;
+use crate::parse::quoted::QuoteStyle;
 
 /// How far a skip came.
 pub(super) struct Skipped {
-    /// Behind the stretch when it is balanced, else where the trouble is.
+    /// The position after the skipped text if its brackets match, else the position of the fault.
     pub(super) end: usize,
     pub(super) is_balanced: bool,
     /// The most brackets that were open at once.
     pub(super) depth: usize,
 }
 
-/// Skips the bracket that opens at `open`, up to and with its partner.
+/// Skips the bracket that opens at `open`, up to and including the one that closes it.
 pub(super) fn skip_group(text: &str, open: usize) -> Skipped {
     skip(text, open, true)
 }
@@ -22,16 +21,17 @@ pub(super) fn skip_item(text: &str, from: usize) -> Skipped {
     skip(text, from, false)
 }
 
-fn skip(text: &str, from: usize, stops_behind_group: bool) -> Skipped {
+fn skip(text: &str, from: usize, stops_after_group: bool) -> Skipped {
     let mut partners = Vec::new();
     let mut depth = 0;
     let mut at = from;
-    // Brackets, quotes and commas are ASCII, so bytes do: none is ever part of another character.
+    // Brackets, quotes and commas are ASCII, so bytes are enough: none is ever part of another character.
     while let Some(&byte) = text.as_bytes().get(at) {
-        work::count(1);
+        #[cfg(test)]
+        crate::parse::work::count(1);
         let mut next = at + 1;
         let is_sound = match byte {
-            b'\'' | b'"' => string::skip(text, at).map(|end| next = end).is_some(),
+            b'\'' | b'"' => string_end(text, at).map(|end| next = end).is_some(),
             b'(' | b'[' | b'{' => {
                 partners.push(if byte == b'(' { b')' } else { byte + 2 });
                 depth = depth.max(partners.len());
@@ -45,9 +45,14 @@ fn skip(text: &str, from: usize, stops_behind_group: bool) -> Skipped {
             return Skipped { end: at, is_balanced: false, depth };
         }
         at = next;
-        if stops_behind_group && partners.is_empty() {
+        if stops_after_group && partners.is_empty() {
             break;
         }
     }
     Skipped { end: at, is_balanced: partners.is_empty(), depth }
+}
+
+/// The position after the string whose quotes open at `open`; `None` if it never ends.
+pub(super) fn string_end(text: &str, open: usize) -> Option<usize> {
+    QuoteStyle::python(&text[open..])?.end(text, open)
 }

@@ -1,10 +1,10 @@
-//! Ids of calls.
+//! Call ids that are unique within a message.
 
 use std::collections::HashSet;
 
 use crate::function::SdkFunctionCall;
 
-/// Gives every call of a message an id of its own.
+/// Gives every call of a message its own id.
 #[derive(Debug, Default)]
 pub(super) struct CallIds {
     given: HashSet<String>,

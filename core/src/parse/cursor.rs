@@ -1,8 +1,6 @@
-//! A place in a text that is being read.
+//! A position in text that is being read.
 
 use unicode_ident::{is_xid_continue, is_xid_start};
-
-use crate::parse::work;
 
 /// Reads a text from left to right. Copied to look ahead.
 #[derive(Clone, Copy)]
@@ -21,7 +19,7 @@ impl<'a> Cursor<'a> {
         self.rest().chars().next()
     }
 
-    /// Reads `wanted`, if it stands here.
+    /// Reads `wanted`, if it comes next.
     pub(super) fn eat(&mut self, wanted: &str) -> bool {
         let is_here = self.rest().starts_with(wanted);
         if is_here {
@@ -30,12 +28,13 @@ impl<'a> Cursor<'a> {
         is_here
     }
 
-    /// Reads characters as long as they belong.
+    /// Reads characters while `belongs` holds for them.
     pub(super) fn eat_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|character| !belongs(character)).unwrap_or(rest.len());
         self.at += end;
-        work::count(end + 1);
+        #[cfg(test)]
+        crate::parse::work::count(end + 1);
         &rest[..end]
     }
 
@@ -43,12 +42,13 @@ impl<'a> Cursor<'a> {
         self.eat_while(char::is_whitespace);
     }
 
-    /// Reads an identifier; empty if none stands here.
+    /// Reads an identifier; returns an empty string if none comes next.
     pub(super) fn word(&mut self) -> &'a str {
         if self.peek().is_some_and(starts_word) { self.eat_while(continues_word) } else { "" }
     }
 
-    /// Reads the name of a function or an argument, identifiers joined by dots or hyphens; empty if none stands here.
+    /// Reads the name of a function or an argument, identifiers joined by dots or hyphens; returns an empty string if none
+    /// comes next.
     pub(super) fn name(&mut self) -> &'a str {
         let start = self.at;
         let mut end = start;

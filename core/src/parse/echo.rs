@@ -1,29 +1,27 @@
-//! Finds the echo of a block: its body written once more behind its end, as some models do.
-
-use crate::parse::work;
+//! Finds the echo of a block: its body repeated after its end marker, as some models do.
 
 /// Compares what follows a block with the block's body.
 #[derive(Debug)]
 pub(super) struct Echo {
-    /// Without space around it; not empty.
+    /// The body without whitespace around it; not empty.
     body: String,
-    /// The marker that ends an echo, when text can spell it.
+    /// The marker that ends an echo, if text can spell it.
     end: Option<&'static str>,
-    /// What was compared and may still be an echo.
+    /// Text that was compared and may still be an echo.
     held: String,
-    /// Bytes of the body that were found again.
+    /// Bytes of the body that were matched.
     n_matched: usize,
-    /// Bytes of the end marker that were found behind them.
+    /// Bytes of the end marker that were matched after the body.
     n_ended: usize,
 }
 
-/// How text compares.
+/// What comparing a piece of text found.
 pub(super) enum Compared {
-    /// It may be an echo so far; it is held.
+    /// The text may be part of an echo; it is held.
     Held,
-    /// It is no echo. Nothing of it was taken; what was held before is returned.
+    /// The text is not an echo. Nothing of it was taken; the text held before is returned.
     Differs(String),
-    /// It completes an echo, with so many bytes.
+    /// The text completes an echo with this many bytes.
     Completes(usize),
 }
 
@@ -34,7 +32,8 @@ impl Echo {
 
     pub(super) fn push(&mut self, text: &str) -> Compared {
         for (at, character) in text.char_indices() {
-            work::count(1);
+            #[cfg(test)]
+            crate::parse::work::count(1);
             if !self.matches(character) {
                 return Compared::Differs(std::mem::take(&mut self.held));
             }
@@ -47,7 +46,7 @@ impl Echo {
         Compared::Held
     }
 
-    /// The block's end marker came as a control token; tells whether it ends an echo.
+    /// Takes the block's end marker as a control token; returns whether it ends an echo.
     pub(super) fn ends_here(&mut self) -> bool {
         let is_whole = self.n_matched == self.body.len() && self.n_ended == 0;
         if is_whole {

@@ -10,8 +10,8 @@ pub(super) fn hexadecimal(text: &str, count: usize) -> Option<u32> {
     are_digits.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// Reads the code point behind `\u` and returns it with the bytes read. The two halves of a surrogate pair are joined;
-/// half a pair becomes U+FFFD.
+/// Reads the code point after `\u` and returns it with the number of bytes read. The halves of a surrogate pair are
+/// joined; half a pair becomes U+FFFD.
 pub(super) fn utf16(text: &str, repairs: &mut Repairs) -> Option<(char, usize)> {
     let first = hexadecimal(text, 4)?;
     if let Some(character) = char::from_u32(first) {

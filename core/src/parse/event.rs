@@ -1,4 +1,4 @@
-//! What goes into a parser of replies, and what comes out.
+//! The input and the output of a reply parser.
 
 use crate::function::{RejectedCall, SdkFunctionCall};
 
@@ -16,13 +16,13 @@ use crate::function::{RejectedCall, SdkFunctionCall};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
-    /// Text, in whole characters.
+    /// Text that consists of whole characters.
     Text(&'a str),
-    /// One control token, known by its id, with its spelling.
+    /// A control token, identified by its id, as its spelling.
     Control(&'a str),
 }
 
-/// What a reply consists of.
+/// A part of a reply.
 ///
 /// ```
 /// use causerie::Parsed;
@@ -44,13 +44,13 @@ pub enum Parsed {
     Reasoning(String),
     /// The calls of one block.
     Calls(Vec<SdkFunctionCall>),
-    /// What one block held that could not be delivered as calls.
+    /// The parts of one block that could not be delivered as calls.
     Rejected(Vec<RejectedCall>),
-    /// Something that was left out, or looked odd.
+    /// Something that was left out or is unusual.
     Note(Note),
 }
 
-/// Something about a reply that changes neither its text nor its calls.
+/// A remark about a reply that changes neither its text nor its calls.
 ///
 /// ```
 /// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser, Note};
@@ -68,11 +68,11 @@ pub enum Note {
     EmptyBlock,
     /// An end marker without a start was dropped.
     StrayMarker,
-    /// A repetition of the block before was dropped.
+    /// A repetition of the preceding block was dropped.
     EchoRemoved,
-    /// Reasoning held the start of a block; it stayed reasoning.
+    /// Reasoning contained the start of a block; it stayed reasoning.
     CallInReasoning,
-    /// Text stood in a block, behind its calls; it became text.
+    /// A block contained text after its calls; it became text of the reply.
     TrailingText,
 }
 
@@ -85,20 +85,20 @@ pub enum Note {
 /// let mut found = Vec::new();
 /// parser.push(Piece::Control("<|tool_call_start|>"), &mut |parsed| found.push(parsed));
 /// parser.push(Piece::Text("[timer(minutes=1"), &mut |parsed| found.push(parsed));
-/// parser.finish(ReplyEnd::Interrupted, &mut |parsed| found.push(parsed)); // or was it to be 12?
-/// let Parsed::Rejected(rejected) = &found[0] else { panic!("it is not whole") };
+/// parser.finish(ReplyEnd::Interrupted, &mut |parsed| found.push(parsed)); // or the start of 12?
+/// let Parsed::Rejected(rejected) = &found[0] else { panic!("the block is incomplete") };
 /// assert_eq!(rejected[0].reason, RejectionReason::IncompleteBlock);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {
-    /// The model stopped, or met a stop sequence or a limit of tokens.
+    /// The model stopped, or reached a stop sequence or a token limit.
     Ended,
-    /// Cancelled, or broken off by an error.
+    /// The reply was cancelled, or ended by an error.
     Interrupted,
 }
 
 impl Note {
-    /// Its name in every language and in JSON.
+    /// The name in every language and in JSON.
     ///
     /// ```
     /// assert_eq!(causerie::Note::EmptyBlock.code(), "empty_block");
@@ -111,5 +111,15 @@ impl Note {
             Self::CallInReasoning => "call_in_reasoning",
             Self::TrailingText => "trailing_text",
         }
+    }
+}
+
+/// Takes the parts of a reply as they are found.
+pub(super) type Emit<'a> = &'a mut dyn FnMut(Parsed);
+
+/// Emits text unless it is empty.
+pub(super) fn emit_text(text: &str, emit: Emit<'_>) {
+    if !text.is_empty() {
+        emit(Parsed::Text(text.to_owned()));
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::function::RejectionReason;
 
-/// The first thing wrong with a call.
+/// The first thing that is wrong with a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fault {
+pub(super) struct CallFault {
     pub(super) reason: RejectionReason,
-    /// Where, in bytes of the block.
+    /// The position in bytes of the block.
     pub(super) at: usize,
-    /// Whether the quotes of a string may be to blame.
+    /// Whether wrong quotes of a string may have caused it.
     pub(super) is_about_quotes: bool,
 }
 
-impl Fault {
+impl CallFault {
     pub(super) fn new(reason: RejectionReason, at: usize) -> Self {
         Self { reason, at, is_about_quotes: false }
     }

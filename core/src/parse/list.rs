@@ -1,53 +1,53 @@
-//! Lists of calls: brackets, commas and what stands around them, whatever the notation of a single call.
+//! Lists of calls: brackets, commas and what stands around them, for any notation of a single call.
 //!
-//! A call that cannot be read is skipped over, and the others are read, as long as the brackets match.
+//! A call that cannot be read is skipped, and the others are still read, as long as the brackets match.
 
 use std::ops::Range;
 
 use crate::function::{RejectionReason, SdkFunctionCall};
-use crate::parse::MOST_CALLS;
 use crate::parse::brackets::{Skipped, skip_group, skip_item};
 use crate::parse::cursor::Cursor;
-use crate::parse::fault::Fault;
+use crate::parse::fault::CallFault;
+use crate::parse::limits::{MAX_CALLS, MAX_DEPTH};
 
 /// How single calls are written.
-pub(super) trait Notation<'a> {
+pub(super) trait CallNotation<'a> {
     fn cursor(&mut self) -> &mut Cursor<'a>;
     /// Whether a call starts where `cursor` is.
     fn starts_call(&self, cursor: Cursor<'a>) -> bool;
-    /// Where the bracket opens that closes at the end of the call whose start is at `cursor`.
+    /// The position of the opening bracket whose partner ends the call that starts at `cursor`.
     fn group_of(&self, cursor: Cursor<'a>) -> usize;
     /// Reads the call that starts here.
-    fn call(&mut self) -> Result<SdkFunctionCall, Fault>;
+    fn call(&mut self) -> Result<SdkFunctionCall, CallFault>;
     /// The name in the text of a call that could not be read.
     fn name_of(&self, raw_text: &str) -> Option<String>;
-    /// Whether a character behind a call makes an expression of it, which is no call.
+    /// Whether a character after a call turns it into an expression, which cannot be delivered.
     fn makes_expression(&self, next: char) -> bool;
-    /// Whether nothing is read behind the first fault.
+    /// Whether reading stops at the first fault.
     fn stops_at_fault(&self) -> bool;
 }
 
-/// What was found in a list.
+/// The content of a list.
 #[derive(Debug, Default)]
 pub(super) struct List {
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<ListItem>,
     /// Whether every bracket and every string was closed.
     pub(super) is_balanced: bool,
     pub(super) has_brackets: bool,
     /// Whether a comma was missing between two calls.
     pub(super) lacks_separator: bool,
-    /// Whether another list stood beside the first.
+    /// Whether another list followed the first.
     pub(super) has_neighbour: bool,
-    /// Where text begins that follows the calls.
+    /// Where the text after the calls starts.
     pub(super) trailing: Option<usize>,
 }
 
-/// A call, or what stood in the place of one.
+/// A call, or other text in its place.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct ListItem {
     pub(super) span: Range<usize>,
     pub(super) name: Option<String>,
-    pub(super) call: Result<SdkFunctionCall, Fault>,
+    pub(super) call: Result<SdkFunctionCall, CallFault>,
 }
 
 impl List {
@@ -58,13 +58,13 @@ impl List {
 }
 
 /// Reads one or more lists, to the end of the text.
-pub(super) fn read<'a>(notation: &mut impl Notation<'a>) -> List {
+pub(super) fn read<'a>(notation: &mut impl CallNotation<'a>) -> List {
     let mut list = List { is_balanced: true, ..List::default() };
     notation.cursor().skip_space();
     list.has_brackets = notation.cursor().eat("[");
     read_items(notation, &mut list);
     while list.goes_on(notation) {
-        let behind = notation.cursor().at;
+        let after_items = notation.cursor().at;
         notation.cursor().skip_space();
         match notation.cursor().peek() {
             None => break,
@@ -74,7 +74,7 @@ pub(super) fn read<'a>(notation: &mut impl Notation<'a>) -> List {
                 read_items(notation, &mut list);
             }
             Some(_) => {
-                list.trailing = Some(behind);
+                list.trailing = Some(after_items);
                 break;
             }
         }
@@ -83,14 +83,14 @@ pub(super) fn read<'a>(notation: &mut impl Notation<'a>) -> List {
 }
 
 impl List {
-    fn goes_on<'a>(&self, notation: &impl Notation<'a>) -> bool {
+    fn goes_on<'a>(&self, notation: &impl CallNotation<'a>) -> bool {
         let is_bad = notation.stops_at_fault() && self.items.last().is_some_and(|item| item.call.is_err());
-        self.is_balanced && self.items.len() <= MOST_CALLS && !is_bad
+        self.is_balanced && self.items.len() <= MAX_CALLS && !is_bad
     }
 }
 
 /// Takes the opening bracket of another list, and a comma before it.
-fn eat_neighbour<'a>(notation: &mut impl Notation<'a>) -> bool {
+fn eat_neighbour<'a>(notation: &mut impl CallNotation<'a>) -> bool {
     let mut cursor = *notation.cursor();
     if cursor.eat(",") {
         cursor.skip_space();
@@ -108,7 +108,7 @@ fn eat_neighbour<'a>(notation: &mut impl Notation<'a>) -> bool {
 }
 
 /// Reads calls up to the closing bracket, or without brackets as long as calls follow.
-fn read_items<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
+fn read_items<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
     while list.goes_on(notation) {
         notation.cursor().skip_space();
         match notation.cursor().peek() {
@@ -125,7 +125,7 @@ fn read_items<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
         if !list.goes_on(notation) {
             return;
         }
-        let behind = notation.cursor().at;
+        let after_item = notation.cursor().at;
         notation.cursor().skip_space();
         let here = *notation.cursor();
         match here.peek() {
@@ -137,18 +137,18 @@ fn read_items<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
             Some(_) if notation.starts_call(here) => list.lacks_separator = true,
             Some(next) if !list.has_brackets => {
                 list.is_balanced = !notation.makes_expression(next);
-                notation.cursor().at = behind;
+                notation.cursor().at = after_item;
                 return;
             }
-            Some(next) => spoil_last(notation, list, next),
+            Some(next) => reject_last(notation, list, next),
         }
     }
 }
 
-fn read_item<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
+fn read_item<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
     let start = *notation.cursor();
     if !notation.starts_call(start) {
-        return skip_stranger(notation, list);
+        return skip_other(notation, list);
     }
     let call = notation.call();
     if call.is_err() && !notation.stops_at_fault() {
@@ -162,25 +162,25 @@ fn read_item<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
         Ok(call) => (Some(call.name.clone()), Ok(SdkFunctionCall { raw_text: raw_text.to_owned(), ..call })),
         Err(fault) => (notation.name_of(raw_text), Err(fault)),
     };
-    list.items.push(Item { span, name, call });
+    list.items.push(ListItem { span, name, call });
 }
 
-/// Skips something that is no call.
-fn skip_stranger<'a>(notation: &mut impl Notation<'a>, list: &mut List) {
+/// Skips text that is not a call.
+fn skip_other<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
     let start = *notation.cursor();
     let Skipped { end, is_balanced, depth } = skip_item(start.text, start.at);
     let reason = match start.peek() {
-        _ if depth > crate::parse::DEEPEST => RejectionReason::NestingTooDeep,
+        _ if depth > MAX_DEPTH => RejectionReason::NestingTooDeep,
         Some('(') => RejectionReason::MissingName,
         _ => RejectionReason::MalformedSyntax,
     };
     notation.cursor().at = end;
     list.is_balanced = is_balanced;
-    list.items.push(Item { span: start.at..end, name: None, call: Err(Fault::new(reason, start.at)) });
+    list.items.push(ListItem { span: start.at..end, name: None, call: Err(CallFault::new(reason, start.at)) });
 }
 
-/// Something that starts with `next` follows a call: both are refused together, up to the next comma.
-fn spoil_last<'a>(notation: &mut impl Notation<'a>, list: &mut List, next: char) {
+/// Rejects the last call together with the text after it, which starts with `next`, up to the next comma.
+fn reject_last<'a>(notation: &mut impl CallNotation<'a>, list: &mut List, next: char) {
     let here = *notation.cursor();
     let Skipped { end, is_balanced, .. } = skip_item(here.text, here.at);
     let goes_on = here.text[end..].starts_with([',', ']']);
@@ -197,6 +197,6 @@ fn spoil_last<'a>(notation: &mut impl Notation<'a>, list: &mut List, next: char)
     };
     if let Some(item) = list.items.last_mut() {
         item.span.end = end;
-        item.call = Err(Fault::new(reason, here.at));
+        item.call = Err(CallFault::new(reason, here.at));
     }
 }

@@ -1,5 +1,5 @@
-//! Writes calls the way models write them, to stand in a prompt. Reading them back gives the same calls, if
-//! their names are identifiers and no argument nests deeper than 64.
+//! Writes calls the way models write them, for a prompt. Parsing the text gives the same calls if their names are
+//! identifiers and no argument nests deeper than 64.
 
 use crate::function::{Arguments, SdkFunctionCall, Value};
 use crate::parse::marker::{JSON_END, JSON_START};
@@ -46,13 +46,13 @@ fn json_block(call: &SdkFunctionCall) -> String {
 fn python_call(call: &SdkFunctionCall) -> String {
     let arguments = call.arguments.iter().map(|(name, value)| {
         let value = python(value);
-        // A name that Python could not spell as one can still be a key.
+        // A name that is not an identifier can still be a key.
         if is_name(name) { format!("{name}={value}") } else { format!("**{{{}: {value}}}", Value::from(name.as_str())) }
     });
     format!("{}({})", call.name, joined(arguments))
 }
 
-/// Maps are written as JSON, down to their depths, everything else as in Python; every JSON string is a Python string.
+/// Writes a value as Python, but objects and everything in them as JSON. Every JSON string is also a Python string.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),

@@ -1,8 +1,8 @@
-//! What was mended to read a call.
+//! Repairs that were needed to read a call.
 
 use crate::function::Repair;
 
-/// What was mended so far, each thing once.
+/// The repairs so far, each kind once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repairs(Vec<Repair>);
 
@@ -17,7 +17,7 @@ impl Repairs {
         others.0.iter().for_each(|repair| self.add(*repair));
     }
 
-    /// In one fixed order.
+    /// The repairs in a fixed order.
     pub(super) fn into_sorted(mut self) -> Vec<Repair> {
         self.0.sort_unstable();
         self.0

@@ -1,25 +1,20 @@
-//! Counts work while tests run, so that they can claim linear time without a clock.
+//! Counts work in tests, so that they can prove linear time without a clock. Production code does not count.
 
-#[cfg(test)]
 thread_local! {
     static WORK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Some bytes were looked at.
+/// Adds bytes that were looked at.
 pub(super) fn count(n_bytes: usize) {
-    #[cfg(test)]
     WORK.set(WORK.get() + n_bytes);
-    #[cfg(not(test))]
-    let _ = n_bytes;
 }
 
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::options::FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
     use crate::parse::{Piece, ReplyEnd, ReplyParser};
 
-    /// The work of reading a text in a block and outside of one, with an echo of it, whole and by the character.
+    /// The work of parsing a text inside and outside of a block, followed by its echo, in one piece and by the character.
     fn work_of(text: &str) -> usize {
         WORK.set(0);
         let characters: Vec<_> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
@@ -41,7 +36,7 @@ mod tests {
         WORK.get()
     }
 
-    /// Twice the text takes about twice the work.
+    /// Checks that twice the text takes about twice the work.
     #[track_caller]
     fn check(text: impl Fn(usize) -> String) {
         let (once, twice) = (work_of(&text(500)), work_of(&text(1000)));
@@ -65,7 +60,7 @@ mod tests {
         }
     }
 
-    /// The work of reading a text in a block, whole.
+    /// The work of parsing a text in a block, in one piece.
     fn work_in_block(text: &str) -> usize {
         WORK.set(0);
         for (parser, start, end) in [
@@ -83,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_megabyte_of_hostile_text_takes_work_in_proportion() {
-        const MEGABYTE: usize = (1 << 20) - 64; // more than the cap of a block would not be read
+        const MEGABYTE: usize = (1 << 20) - 64; // more than the limit of a block would not be parsed
         for part in
             ["[", "(((", "{'a': ", "f(a='it's', ", "'x' ", "\"", "\\", "f(a=[", "<tool_call>", "{\"name\": ", "0x1, "]
         {
@@ -95,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_another_base_are_capped() {
+    fn digits_of_another_base_are_limited() {
         check(|n| format!("[f(a=0x{})]", "f".repeat(20 * n)));
         check(|n| format!("[f(a=[{}])]", format!("0x{},", "f".repeat(100)).repeat(n / 50)));
     }

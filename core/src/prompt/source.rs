@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use crate::parse::QuoteStyle;
 use crate::prompt::guards::guarded;
 use crate::prompt::tag_tokens::TagTokens;
 
@@ -93,17 +94,9 @@ fn tag_end(source: &str, from: usize, close: &str) -> Option<usize> {
     None
 }
 
-/// The end of the string that starts at `open`.
+/// The position after the string that starts at `open`.
 fn string_end(source: &str, open: usize) -> Option<usize> {
-    let quote = source.as_bytes()[open];
-    let mut is_escaped = false;
-    for (at, byte) in source.bytes().enumerate().skip(open + 1) {
-        if byte == quote && !is_escaped {
-            return Some(at + 1);
-        }
-        is_escaped = byte == b'\\' && !is_escaped;
-    }
-    None
+    QuoteStyle::single(&source[open..])?.end(source, open)
 }
 
 /// The length of the raw text after `{% raw %}`.

@@ -1,11 +1,11 @@
-//! The fixture files of `fixtures/calls`; their form is told in the README beside them.
+//! The fixture files of `fixtures/calls`; the README beside them describes their format.
 
 use std::fs;
 use std::path::Path;
 
 use causerie::{
-    FunctionCallParser, Parsed, RejectedCall, RejectedCallText, ReplyEnd, ReplyParser, SdkFunction, SdkFunctionCall,
-    Strictness, Value,
+    FunctionCallParser, Parsed, RejectedCall, RejectedCallText, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness,
+    Value,
 };
 use serde_json::{Value as Json, json};
 
@@ -17,7 +17,6 @@ pub(super) struct Case {
     strictness: Strictness,
     rejected_text: RejectedCallText,
     in_reasoning: bool,
-    bare_calls_of: Vec<SdkFunction>,
     end: ReplyEnd,
     expect: Vec<Json>,
 }
@@ -47,20 +46,10 @@ pub(super) fn cases() -> Vec<Case> {
 
 impl Case {
     fn new(file: &str, case: &Json) -> Self {
-        let known = [
-            "name",
-            "format",
-            "strictness",
-            "rejected_call_text",
-            "in_reasoning",
-            "bare_calls_of",
-            "pieces",
-            "end",
-            "expect",
-        ];
+        let known = ["name", "format", "strictness", "rejected_call_text", "in_reasoning", "pieces", "end", "expect"];
         assert!(
             case.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())),
-            "{file}: an unknown key in {case}"
+            "{file}: unknown key in {case}"
         );
         Self {
             file: file.to_owned(),
@@ -70,41 +59,34 @@ impl Case {
                 None => None,
                 Some("python") => Some(FunctionCallParser::DefaultFunctionCallParser),
                 Some("json") => Some(FunctionCallParser::JsonStyleFunctionCallParser),
-                Some(other) => panic!("{file}: no format {other}"),
+                Some(other) => panic!("{file}: format must be python or json, found {other}"),
             },
             strictness: match case["strictness"].as_str() {
                 None | Some("recover") => Strictness::Recover,
                 Some("strict") => Strictness::Strict,
-                Some(other) => panic!("{file}: no strictness {other}"),
+                Some(other) => panic!("{file}: strictness must be recover or strict, found {other}"),
             },
             rejected_text: match case["rejected_call_text"].as_str() {
                 None | Some("when_no_call") => RejectedCallText::WhenNoCall,
                 Some("never") => RejectedCallText::Never,
                 Some("always") => RejectedCallText::Always,
-                Some(other) => panic!("{file}: no rule {other}"),
+                Some(other) => {
+                    panic!("{file}: rejected_call_text must be when_no_call, never or always, found {other}")
+                }
             },
             in_reasoning: case["in_reasoning"].as_bool().unwrap_or(false),
-            bare_calls_of: case["bare_calls_of"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|name| SdkFunction::new(name.as_str().unwrap(), "", vec![]))
-                .collect(),
             end: match case["end"].as_str() {
                 None | Some("ended") => ReplyEnd::Ended,
                 Some("interrupted") => ReplyEnd::Interrupted,
-                Some(other) => panic!("{file}: no end {other}"),
+                Some(other) => panic!("{file}: end must be ended or interrupted, found {other}"),
             },
             expect: case["expect"].as_array().unwrap().clone(),
         }
     }
 
-    /// A new parser, as the case demands it.
+    /// Creates the parser of this case.
     pub(super) fn parser(&self) -> ReplyParser {
-        let parser = ReplyParser::new(self.parser)
-            .strictness(self.strictness)
-            .rejected_call_text(self.rejected_text)
-            .bare_calls_of(&self.bare_calls_of);
+        let parser = ReplyParser::new(self.parser).strictness(self.strictness).rejected_call_text(self.rejected_text);
         if self.in_reasoning { parser.starting_in_reasoning() } else { parser }
     }
 }
@@ -124,7 +106,7 @@ impl Piece {
         }
     }
 
-    /// The same pieces with neighbouring texts made one.
+    /// The pieces with adjacent texts joined.
     pub(super) fn joined(pieces: &[Self]) -> Vec<Self> {
         let mut joined: Vec<Self> = Vec::new();
         for piece in pieces {
@@ -136,7 +118,7 @@ impl Piece {
         joined
     }
 
-    /// Where to cut a text: everywhere when it is short, else at a few places.
+    /// Where to cut a text: everywhere if it is short, else at a few places.
     pub(super) fn cuts(&self, short: usize) -> Vec<usize> {
         let Self::Text(text) = self else { return Vec::new() };
         let cuts: Vec<_> = text.char_indices().map(|(at, _)| at).skip(1).collect();
@@ -152,7 +134,7 @@ impl Piece {
     }
 }
 
-/// A text, or the parts of one.
+/// A string, or the parts of one.
 fn text(json: &Json) -> String {
     match json {
         Json::String(text) => text.clone(),
@@ -161,7 +143,7 @@ fn text(json: &Json) -> String {
     }
 }
 
-/// What the parser makes of the pieces, in the form of fixtures, neighbouring texts made one.
+/// The events that the parser emits for the pieces, in the format of fixtures, with adjacent texts joined.
 pub(super) fn events(case: &Case, pieces: &[Piece]) -> Vec<Json> {
     joined(run(case.parser(), pieces, case.end)).iter().map(event).collect()
 }
@@ -222,7 +204,7 @@ fn rejection(rejected: &RejectedCall) -> Json {
     })
 }
 
-/// What a case expects, with defaults filled in and arguments as text.
+/// The events that a case expects, with defaults filled in and arguments as JSON text.
 pub(super) fn expected(case: &Case) -> Vec<Json> {
     case.expect.iter().map(expected_event).collect()
 }
@@ -257,7 +239,7 @@ fn expected_rejection(rejected: &Json) -> Json {
     rejected
 }
 
-/// An argument, with the spellings that JSON lacks.
+/// An argument, which may use the spellings that JSON lacks.
 fn value(json: &Json) -> Value {
     match json {
         Json::Array(items) => Value::Array(items.iter().map(value).collect()),

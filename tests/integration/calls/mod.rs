@@ -1,4 +1,4 @@
-//! Function calls in replies: every fixture of `fixtures/calls`, cut in every way, and properties of any input.
+//! Function calls in replies: every fixture of `fixtures/calls`, cut in every way, and properties of arbitrary input.
 
 mod fixture;
 mod properties;
@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use causerie::{Parsed, RejectionReason, Repair, ReplyEnd};
 use fixture::{Case, Piece, cases, events, expected, run};
 
-/// Characters up to which a reply is cut at every place.
+/// Replies of up to this many characters are cut everywhere.
 const SHORT: usize = 300;
 
-/// Panics with all cases that give something else than they claim.
+/// Panics if a case gives other events than it expects; lists all such cases.
 #[track_caller]
 fn check_all(cases: &[Case], cut: impl Fn(&Case) -> Vec<(String, Vec<Piece>)>) {
     let failures: Vec<_> = cases
@@ -35,7 +35,7 @@ fn check(case: &Case, pieces: &[Piece], how: &str) -> Result<(), String> {
     if is_met { Ok(()) } else { Err(failure()) }
 }
 
-/// Whether everything that was expected was found; more may have been found about a call.
+/// Whether everything that is expected was found; calls may have more fields than expected.
 fn meets(found: &serde_json::Value, expected: &serde_json::Value) -> bool {
     use serde_json::Value::{Array, Object};
     match (found, expected) {

@@ -1,7 +1,7 @@
-//! What holds for every reply, not only for those in the fixtures.
+//! Properties that hold for every reply, not only for those in the fixtures.
 
 use causerie::{
-    Arguments, FunctionCallParser, Parsed, ReplyEnd, ReplyParser, SdkFunction, SdkFunctionCall, Value, render_calls,
+    Arguments, FunctionCallParser, Parsed, ReplyEnd, ReplyParser, SdkFunctionCall, Value, render_calls,
     render_json_calls,
 };
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ const JSON: FunctionCallParser = FunctionCallParser::JsonStyleFunctionCallParser
 const START: &str = "<|tool_call_start|>";
 const END: &str = "<|tool_call_end|>";
 
-/// Snippets of which replies are made, whole and broken ones.
+/// Snippets that replies consist of, complete and broken ones.
 const SNIPPETS: [&str; 48] = [
     "[",
     "]",
@@ -105,7 +105,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Text of all kinds, that which looks like syntax among it.
+/// Text of all kinds, including text that looks like syntax.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -124,7 +124,7 @@ fn calls() -> impl Strategy<Value = Vec<SdkFunctionCall>> {
     prop::collection::vec(call, 1..5)
 }
 
-/// Calls without what parsing adds, as text that tells 1 from 1.0 and 0.0 from -0.0.
+/// Calls without what parsing adds, as text that distinguishes 1 from 1.0 and 0.0 from -0.0.
 fn plain(calls: &[SdkFunctionCall]) -> Vec<(String, String, usize)> {
     let plain = |call: &SdkFunctionCall| {
         (call.name.clone(), Value::Object(call.arguments.clone()).to_string(), call.repairs.len())
@@ -140,22 +140,17 @@ fn delivered(events: Vec<Parsed>) -> Vec<SdkFunctionCall> {
 }
 
 proptest! {
-    // What fails here becomes a fixture, not a seed.
+    // An input that fails here becomes a fixture, not a seed.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn cuts_change_nothing(
         parser in parser(),
         end in end(),
-        takes_bare in any::<bool>(),
         reply in reply(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
     ) {
-        let known = [SdkFunction::new("f", "", vec![]), SdkFunction::new("g", "", vec![])];
-        let known = if takes_bare { &known[..] } else { &[] };
-        let fresh = || ReplyParser::new(parser).bare_calls_of(known);
-        let opening = takes_bare.then(|| Piece::Text("[f(".to_owned()));
-        let reply: Vec<_> = opening.into_iter().chain(reply).collect();
+        let fresh = || ReplyParser::new(parser);
         let mut pieces = Piece::joined(&reply);
         let whole = joined(run(fresh(), &pieces, end));
         for cut in cuts {
@@ -195,7 +190,7 @@ proptest! {
         }
     }
 
-    /// Without `<` and quotes in the text, all that could be shown of a marker is its `<`.
+    /// Checks text without `<` and quotes, where a `<` in the output could only come from a marker.
     #[test]
     fn no_part_of_a_marker_is_shown(parser in prop::sample::select(vec![PYTHON, JSON]), reply in reply()) {
         let markers = ["<tool_call>", "</tool_call>"];
@@ -236,7 +231,7 @@ proptest! {
         prop_assert_eq!(causerie::read_json(&text).map(|value| value.to_string()), Some(text));
     }
 
-    /// serde_json merges repeated keys and reads half a surrogate pair as an error; in all else they agree.
+    /// serde_json merges duplicate keys and rejects half a surrogate pair; otherwise both readers agree.
     #[test]
     fn what_is_json_is_agreed_upon(value in value(), at in any::<prop::sample::Index>(), change in text()) {
         let mut text = value.to_string();

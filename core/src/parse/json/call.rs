@@ -1,12 +1,12 @@
-//! Calls as JSON writes them: `{"name": "get_weather", "arguments": {"city": "Oslo"}}`.
+//! Calls in JSON: `{"name": "get_weather", "arguments": {"city": "Oslo"}}`.
 
 use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
-use crate::parse::DEEPEST;
 use crate::parse::cursor::Cursor;
-use crate::parse::fault::Fault;
-use crate::parse::json::Json;
-use crate::parse::list::{self, List, Notation};
-use crate::parse::python::literal::{Keys, Literals};
+use crate::parse::fault::CallFault;
+use crate::parse::json::reader::JsonReader;
+use crate::parse::limits::MAX_DEPTH;
+use crate::parse::list::{self, CallNotation, List};
+use crate::parse::python::literal::{KeyRule, Literals};
 use crate::parse::repairs::Repairs;
 
 /// Objects around the arguments: the call, its `function`, and the arguments themselves.
@@ -14,22 +14,22 @@ const WRAPPERS: usize = 3;
 
 /// Reads the calls between `from` and the end of `text`.
 pub(in crate::parse) fn read(text: &str, from: usize) -> List {
-    list::read(&mut Calls { cursor: Cursor { text, at: from } })
+    list::read(&mut JsonCalls { cursor: Cursor { text, at: from } })
 }
 
-/// The arguments in the text of a single call, with numbers as texts, as they were written.
+/// The arguments in the text of a single call, with numbers as strings, exactly as they are written.
 pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
-    let deepest = DEEPEST + WRAPPERS;
-    let mut json = Json { keeps_lexemes: true, ..Json::new(Cursor { text, at: 0 }, deepest) };
+    let max_depth = MAX_DEPTH + WRAPPERS;
+    let mut json = JsonReader { keeps_lexemes: true, ..JsonReader::new(Cursor { text, at: 0 }, max_depth) };
     let object = json.value(0).ok().or_else(|| {
-        let literals = Literals::new(Cursor { text, at: 0 }, deepest);
-        Literals { keeps_lexemes: true, is_json: true, ..literals }.braces(0, Keys::Any).ok()
+        let literals = Literals::new(Cursor { text, at: 0 }, max_depth);
+        Literals { keeps_lexemes: true, is_json: true, ..literals }.braces(0, KeyRule::Any).ok()
     })?;
     to_call(object, &mut Repairs::default()).ok().map(|call| call.arguments)
 }
 
-/// The name in the text of a call that could not be read: that of the call itself or of its `function`, none among its
-/// arguments.
+/// The function name in the text of a call that could not be read: a `name` of the call itself or of its `function`, but
+/// not an argument.
 pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
     let (mut depth, mut cursor) = (0, Cursor { text, at: 0 });
     let mut last_key = String::new();
@@ -37,7 +37,7 @@ pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
         cursor.eat_while(|character| !"{}[]\"".contains(character));
         match cursor.peek()? {
             '"' => {
-                let mut json = Json::new(cursor, 0);
+                let mut json = JsonReader::new(cursor, 0);
                 let key = json.string().ok()?;
                 json.skip_space();
                 let is_key = json.cursor.eat(":");
@@ -58,11 +58,11 @@ pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
     }
 }
 
-struct Calls<'a> {
+struct JsonCalls<'a> {
     cursor: Cursor<'a>,
 }
 
-impl<'a> Notation<'a> for Calls<'a> {
+impl<'a> CallNotation<'a> for JsonCalls<'a> {
     fn cursor(&mut self) -> &mut Cursor<'a> {
         &mut self.cursor
     }
@@ -75,10 +75,10 @@ impl<'a> Notation<'a> for Calls<'a> {
         cursor.at
     }
 
-    fn call(&mut self) -> Result<SdkFunctionCall, Fault> {
+    fn call(&mut self) -> Result<SdkFunctionCall, CallFault> {
         let start = self.cursor.at;
         let (object, mut repairs) = self.object()?;
-        let mut call = to_call(object, &mut repairs).map_err(|reason| Fault::new(reason, start))?;
+        let mut call = to_call(object, &mut repairs).map_err(|reason| CallFault::new(reason, start))?;
         call.repairs = repairs.into_sorted();
         Ok(call)
     }
@@ -96,11 +96,11 @@ impl<'a> Notation<'a> for Calls<'a> {
     }
 }
 
-impl Calls<'_> {
-    /// Reads an object as JSON, and failing that, as Python would.
-    fn object(&mut self) -> Result<(Value, Repairs), Fault> {
-        let deepest = DEEPEST + WRAPPERS;
-        let mut json = Json::new(self.cursor, deepest);
+impl JsonCalls<'_> {
+    /// Reads an object as JSON or, if that fails, as Python.
+    fn object(&mut self) -> Result<(Value, Repairs), CallFault> {
+        let max_depth = MAX_DEPTH + WRAPPERS;
+        let mut json = JsonReader::new(self.cursor, max_depth);
         let fault = match json.value(0) {
             Ok(object) => {
                 self.cursor = json.cursor;
@@ -111,20 +111,20 @@ impl Calls<'_> {
         if fault.reason != RejectionReason::MalformedSyntax {
             return Err(fault);
         }
-        let mut literals = Literals { is_json: true, ..Literals::new(self.cursor, deepest) };
+        let mut literals = Literals { is_json: true, ..Literals::new(self.cursor, max_depth) };
         literals.repairs.add(Repair::PythonLiterals);
-        match literals.braces(0, Keys::Any) {
+        match literals.braces(0, KeyRule::Any) {
             Ok(object) => {
                 self.cursor = literals.cursor;
                 Ok((object, literals.repairs))
             }
-            Err(python_fault) => Err(more_telling(fault, python_fault)),
+            Err(python_fault) => Err(more_specific(fault, python_fault)),
         }
     }
 }
 
-/// Which fault to report when text is neither JSON nor Python.
-fn more_telling(json: Fault, python: Fault) -> Fault {
+/// The fault to report for text that is neither JSON nor Python.
+fn more_specific(json: CallFault, python: CallFault) -> CallFault {
     match python.reason {
         RejectionReason::UnsupportedExpression | RejectionReason::MalformedSyntax => json,
         _ => python,
@@ -144,7 +144,7 @@ fn to_call(object: Value, repairs: &mut Repairs) -> Result<SdkFunctionCall, Reje
         Some(Value::String(name)) if !name.is_empty() => name,
         _ => return Err(RejectionReason::MissingName),
     };
-    // Where the arguments stand beside the name, an id may be one of them.
+    // If the arguments stand beside the name, an id may be one of them.
     let has_arguments = ["arguments", "parameters"].iter().any(|key| call.contains_key(*key));
     let inner_id = if has_arguments { call.shift_remove("id") } else { None };
     let call_id = match outer_id.or(inner_id) {
@@ -175,7 +175,7 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
         given = Value::Object(std::mem::take(call));
     }
     match given {
-        Value::Object(arguments) if arguments.values().any(|value| is_deeper(value, DEEPEST)) => {
+        Value::Object(arguments) if arguments.values().any(|value| is_deeper(value, MAX_DEPTH)) => {
             Err(RejectionReason::NestingTooDeep)
         }
         Value::Object(arguments) => Ok(arguments),
@@ -183,12 +183,12 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
     }
 }
 
-/// Reads arguments that were given as JSON text.
+/// Reads arguments that were given as a string of JSON.
 fn decode(text: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
-    let mut json = Json::new(Cursor { text, at: 0 }, DEEPEST + 1);
+    let mut json = JsonReader::new(Cursor { text, at: 0 }, MAX_DEPTH + 1);
     let value = match json.value(0) {
         Ok(object @ Value::Object(_)) => object,
-        Err(Fault { reason, .. }) if reason != RejectionReason::MalformedSyntax => return Err(reason),
+        Err(CallFault { reason, .. }) if reason != RejectionReason::MalformedSyntax => return Err(reason),
         _ => return Err(RejectionReason::ArgumentsNotObject),
     };
     json.skip_space();

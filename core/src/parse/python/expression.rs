@@ -1,20 +1,20 @@
-//! Tells a Python expression, which calls may not hold, from text whose quotes went wrong.
+//! Distinguishes a Python expression, which calls may not contain, from text with wrong quotes.
 
-use crate::parse::brackets;
+use crate::parse::brackets::{skip_group, string_end};
 use crate::parse::cursor::{Cursor, starts_word};
-use crate::parse::python::string;
+use crate::parse::python::string::StringOpening;
 
-/// The longer of two operators that start alike stands first.
+/// If two operators start alike, the longer one comes first.
 const OPERATORS: [&str; 18] =
     ["**", "//", "==", "!=", "<=", ">=", "<<", ">>", "+", "-", "*", "/", "%", "<", ">", "&", "|", "^"];
 const WORD_OPERATORS: [&str; 7] = ["if", "else", "and", "or", "in", "is", "not"];
 
-/// Whether a character could carry on an expression behind a value.
+/// Whether a character could continue an expression after a value.
 pub(super) fn is_operator(character: char) -> bool {
     "+-*/%<>!&|^@~.[({?".contains(character)
 }
 
-/// Whether operators and operands follow up to where a value may end, as in `'a' + b` after the `'a'`.
+/// Whether only operators and operands follow up to the end of a value, as in `'a' + b` after the `'a'`.
 pub(super) fn continues(mut cursor: Cursor<'_>) -> bool {
     loop {
         cursor.skip_space();
@@ -44,9 +44,9 @@ fn operator(cursor: &mut Cursor<'_>) -> bool {
 
 fn operand(cursor: &mut Cursor<'_>) -> bool {
     cursor.skip_space();
-    if string::Opening::read(cursor.rest()).is_some() {
+    if StringOpening::read(cursor.rest()).is_some() {
         let quote = cursor.rest().find(['\'', '"']).unwrap_or(0);
-        return string::skip(cursor.text, cursor.at + quote).map(|end| cursor.at = end).is_some();
+        return string_end(cursor.text, cursor.at + quote).map(|end| cursor.at = end).is_some();
     }
     match cursor.peek() {
         Some('(' | '[' | '{') => group(cursor),
@@ -57,7 +57,7 @@ fn operand(cursor: &mut Cursor<'_>) -> bool {
 }
 
 fn group(cursor: &mut Cursor<'_>) -> bool {
-    let skipped = brackets::skip_group(cursor.text, cursor.at);
+    let skipped = skip_group(cursor.text, cursor.at);
     cursor.at = skipped.end;
     skipped.is_balanced
 }

@@ -1,14 +1,13 @@
-//! Number literals of Python; whole numbers are exact at any size.
+//! Number literals of Python; integers are exact at any size.
 
 use crate::function::{BigInteger, RejectionReason, Repair, Value};
 use crate::parse::cursor::Cursor;
 use crate::parse::repairs::Repairs;
-use crate::parse::work;
 
-/// Digits at most of a whole number written in base 2, 8 or 16: converting takes time quadratic in them.
-const LONGEST_RADIX_NUMBER: usize = 4096;
+/// Digits that an integer in base 2, 8 or 16 may have: converting them takes quadratic time.
+const MAX_RADIX_DIGITS: usize = 4096;
 
-/// Takes the characters that could make a number, with its sign.
+/// Takes the characters that could form a number, with its sign.
 pub(super) fn lexeme<'a>(cursor: &mut Cursor<'a>) -> &'a str {
     let start = cursor.at;
     let _signed = cursor.eat("-") || cursor.eat("+");
@@ -41,11 +40,11 @@ pub(in crate::parse) fn read(lexeme: &str, repairs: &mut Repairs) -> Result<Valu
     Err(if is_complex { RejectionReason::UnsupportedExpression } else { RejectionReason::MalformedSyntax })
 }
 
-/// A whole number from its decimal digits.
+/// An integer from its decimal digits.
 pub(in crate::parse) fn integer(digits: &str, is_negative: bool) -> Value {
     let digits = digits.trim_start_matches('0');
     let signed = match digits {
-        "" => "0".to_owned(), // there is no negative zero among whole numbers
+        "" => "0".to_owned(), // integers have no negative zero
         _ if is_negative => format!("-{digits}"),
         _ => digits.to_owned(),
     };
@@ -64,7 +63,7 @@ pub(in crate::parse) fn float(text: &str) -> Result<Value, RejectionReason> {
     }
 }
 
-/// Decimal digits, with single underscores between them.
+/// Whether a text is decimal digits, with single underscores between them.
 fn are_digits(text: &str) -> bool {
     text.split('_').all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -103,18 +102,19 @@ fn radix_integer(digits: &str, radix: u32, is_negative: bool) -> Result<Value, R
     if !is_well_formed {
         return Err(RejectionReason::MalformedSyntax);
     }
-    if digits.len() > LONGEST_RADIX_NUMBER {
+    if digits.len() > MAX_RADIX_DIGITS {
         return Err(RejectionReason::TooLarge);
     }
     Ok(integer(&to_decimal(digits.chars().filter_map(|digit| digit.to_digit(radix)), radix), is_negative))
 }
 
-/// Rewrites digits in base ten.
+/// Converts digits to base ten.
 fn to_decimal(digits: impl Iterator<Item = u32>, radix: u32) -> String {
     const GROUP: u64 = 1_000_000_000;
     let mut groups = vec![0_u32]; // nine decimal digits each, the lowest first
     for digit in digits {
-        work::count(groups.len());
+        #[cfg(test)]
+        crate::parse::work::count(groups.len());
         let mut carry = u64::from(digit);
         for group in &mut groups {
             let sum = u64::from(*group) * u64::from(radix) + carry;

@@ -1,37 +1,69 @@
-//! Reads the body of a block: which calls are delivered, which are refused and why, and what is text after all.
+//! Reads the body of a block: which calls are delivered, which are rejected and why, and which text follows them.
 
 use std::ops::Range;
 
 use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall};
-use crate::options::{FunctionCallParser, Strictness};
+use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
 use crate::parse::cursor::Cursor;
-use crate::parse::fault::Fault;
-use crate::parse::list::{Item, List};
-use crate::parse::{MOST_CALLS, json, python};
+use crate::parse::event::{Emit, Note, Parsed, emit_text};
+use crate::parse::fault::CallFault;
+use crate::parse::limits::MAX_CALLS;
+use crate::parse::list::{List, ListItem};
+use crate::parse::{json, python};
 
-/// Characters of the model's text that a message quotes at most.
+/// Characters of the model's text that a message may quote.
 const LONGEST_QUOTE: usize = 60;
 
 /// How a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// By its end marker.
+    /// The end marker was written.
     Closed,
-    /// The model stopped, or met a limit, without writing the end marker.
+    /// The model stopped, or reached a limit, without writing the end marker.
     Stopped,
-    /// By a cancel, by an error, or by the start of another block.
+    /// A cancel, an error or the start of another block cut the block off.
     Cut,
 }
 
-/// What a block holds. The calls have no ids yet, unless the model gave them.
+/// The content of a block. The calls have no ids yet, unless the model gave them.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct BlockContent {
     pub(super) calls: Vec<SdkFunctionCall>,
     pub(super) rejected: Vec<RejectedCall>,
-    /// Where text begins that follows the calls.
+    /// Where the text after the calls starts.
     pub(super) trailing: Option<usize>,
-    /// Whether the brackets did not match, or there was no list at all.
+    /// Whether the brackets do not match, or there is no list at all.
     pub(super) is_broken: bool,
+}
+
+impl BlockContent {
+    /// Emits the calls and rejections of a block with this body, and its text where the rules make it text of the reply.
+    pub(super) fn emit(self, body: &str, rule: RejectedCallText, releases_text: bool, emit: Emit<'_>) {
+        let Self { calls, rejected, trailing, .. } = self;
+        let (n_calls, n_rejected) = (calls.len(), rejected.len());
+        if n_calls > 0 {
+            emit(Parsed::Calls(calls));
+        }
+        if n_rejected > 0 {
+            emit(Parsed::Rejected(rejected));
+        }
+        if n_calls + n_rejected == 0 {
+            emit(Parsed::Note(Note::EmptyBlock));
+        }
+        let is_released = match rule {
+            RejectedCallText::WhenNoCall => n_calls == 0,
+            RejectedCallText::Never => false,
+            RejectedCallText::Always => true,
+        };
+        if n_rejected > 0 && is_released {
+            if releases_text {
+                emit_text(body, emit);
+            }
+        } else if let Some(at) = trailing {
+            emit(Parsed::Note(Note::TrailingText));
+            emit_text(&body[at..], emit);
+        }
+    }
 }
 
 /// Reads the body of a block.
@@ -41,23 +73,23 @@ pub(super) fn read(
     functions: &[SdkFunction],
     body: &str,
     ending: Ending,
-) -> Reading {
+) -> BlockContent {
     let (inside, is_fenced) = fenced(body).map_or((0..body.len(), false), |inside| (inside, true));
     let text = &body[..inside.end];
     if text[inside.start..].trim().is_empty() {
-        return Reading::default();
+        return BlockContent::default();
     }
-    let notation = Notation::of(parser, &text[inside.start..]);
+    let notation = BodyNotation::of(parser, &text[inside.start..]);
     let mut list = match notation {
-        Notation::Python => python::read(text, inside.start, functions),
-        Notation::Json | Notation::JsonInTags => json::read(text, inside.start),
+        BodyNotation::Python => python::read(text, inside.start, functions),
+        BodyNotation::Json | BodyNotation::JsonInTags => json::read(text, inside.start),
     };
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {
-        // The end of a block that was cut off may be missing just where it would decide.
+        // In a block that was cut off, the missing end could be what decides.
         let recovered = (ending == Ending::Closed).then(|| python::recover(text, inside.start)).flatten();
         match recovered {
             Some(recovered) => list = recovered,
-            None => doubt_quotes(&mut list, ending),
+            None => reject_quotes(&mut list, ending),
         }
     }
     let mut repairs = notation.repairs(&list);
@@ -67,29 +99,30 @@ pub(super) fn read(
         call.repairs.extend(&repairs);
         call.repairs.sort_unstable();
     }
-    Judge { body, ending, strictness, is_broken: !list.is_balanced || ending == Ending::Cut }.judge(list, inside)
+    let is_broken = !list.is_balanced || ending == Ending::Cut;
+    Classifier { body, ending, strictness, is_broken }.classify(list, inside)
 }
 
-/// The rejection of a block that outgrew the cap.
+/// The rejection of a block that exceeds the size limit.
 pub(super) fn too_large(parser: FunctionCallParser, body: &str) -> RejectedCall {
     let start = body.trim_start_matches(|character: char| character == '[' || character.is_whitespace());
-    let name = match Notation::of(parser, body) {
-        Notation::Python => python::name_of(start),
-        Notation::Json | Notation::JsonInTags => json::name_of(body),
+    let name = match BodyNotation::of(parser, body) {
+        BodyNotation::Python => python::name_of(start),
+        BodyNotation::Json | BodyNotation::JsonInTags => json::name_of(body),
     };
-    reject(body, 0..body.len(), name, Fault::new(RejectionReason::TooLarge, 0), None)
+    reject(body, 0..body.len(), name, CallFault::new(RejectionReason::TooLarge, 0), None)
 }
 
-/// How the calls of one block are written.
+/// The notation of the calls in one block.
 #[derive(Clone, Copy)]
-enum Notation {
+enum BodyNotation {
     Python,
     /// JSON where Python was expected.
     Json,
     JsonInTags,
 }
 
-impl Notation {
+impl BodyNotation {
     fn of(parser: FunctionCallParser, inside: &str) -> Self {
         let mut cursor = Cursor { text: inside, at: 0 };
         cursor.skip_space();
@@ -103,9 +136,9 @@ impl Notation {
         }
     }
 
-    /// What was mended around the calls.
+    /// What was repaired around the calls.
     fn repairs(self, list: &List) -> Vec<Repair> {
-        let mended = match self {
+        let candidates = match self {
             Self::Python => vec![
                 (!list.has_brackets, Repair::MissingBrackets),
                 (list.lacks_separator, Repair::MissingSeparator),
@@ -114,11 +147,11 @@ impl Notation {
             Self::Json => vec![(true, Repair::JsonBody)],
             Self::JsonInTags => vec![(list.has_brackets || list.items.len() > 1, Repair::SeveralObjects)],
         };
-        mended.into_iter().filter(|(is_mended, _)| *is_mended).map(|(_, repair)| repair).collect()
+        candidates.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, repair)| repair).collect()
     }
 }
 
-/// What stands in a Markdown code fence, if the whole body does.
+/// The text inside a Markdown code fence, if the fence surrounds the whole body.
 fn fenced(body: &str) -> Option<Range<usize>> {
     const FENCE: &str = "```";
     let start = body.len() - body.trim_start().len() + FENCE.len();
@@ -130,62 +163,62 @@ fn fenced(body: &str) -> Option<Range<usize>> {
     Some(if has_language { start + language.len()..end } else { start..end })
 }
 
-/// No reading of the quotes is the only one: no call can be trusted.
-fn doubt_quotes(list: &mut List, ending: Ending) {
+/// Rejects every call, because the quotes have no reading, or several.
+fn reject_quotes(list: &mut List, ending: Ending) {
     list.is_balanced = ending == Ending::Closed;
     for item in &mut list.items {
         let at = item.call.as_ref().err().map_or(item.span.start, |fault| fault.at);
-        item.call = Err(Fault::new(RejectionReason::AmbiguousQuotes, at));
+        item.call = Err(CallFault::new(RejectionReason::AmbiguousQuotes, at));
     }
 }
 
-/// Sorts what was found into calls and rejections.
-struct Judge<'a> {
+/// Sorts the items of a list into calls and rejections.
+struct Classifier<'a> {
     body: &'a str,
     ending: Ending,
     strictness: Strictness,
-    /// Whether nothing of the block may be delivered.
+    /// Whether no call of the block may be delivered.
     is_broken: bool,
 }
 
-impl Judge<'_> {
-    fn judge(&self, list: List, inside: Range<usize>) -> Reading {
-        let mut reading = Reading { is_broken: self.is_broken, ..Reading::default() };
+impl Classifier<'_> {
+    fn classify(&self, list: List, inside: Range<usize>) -> BlockContent {
+        let mut content = BlockContent { is_broken: self.is_broken, ..BlockContent::default() };
         if let Some(fault) = self.fault_of_whole(&list, inside.start) {
             let span = trimmed(self.body, inside);
-            reading.rejected.push(reject(self.body, span, None, self.adjusted(fault), None));
-            reading.is_broken = true;
-            return reading;
+            content.rejected.push(reject(self.body, span, None, self.adjusted(fault), None));
+            content.is_broken = true;
+            return content;
         }
-        reading.trailing = list.trailing.filter(|_| !self.is_broken);
-        for Item { span, name, call } in list.items {
+        content.trailing = list.trailing.filter(|_| !self.is_broken);
+        for ListItem { span, name, call } in list.items {
             let (fault, candidate) = match call {
                 Err(fault) => (self.adjusted(fault), None),
                 Ok(call) => match self.refusal(&call) {
                     None => {
-                        reading.calls.push(call);
+                        content.calls.push(call);
                         continue;
                     }
-                    Some(reason) => (Fault::new(reason, span.start), Some(call)),
+                    Some(reason) => (CallFault::new(reason, span.start), Some(call)),
                 },
             };
-            reading.rejected.push(reject(self.body, span, name, fault, candidate));
+            content.rejected.push(reject(self.body, span, name, fault, candidate));
         }
-        reading
+        content
     }
 
-    /// Why the whole block is refused at once: it has too many calls, or none that could be recognised.
-    fn fault_of_whole(&self, list: &List, start: usize) -> Option<Fault> {
-        if list.items.len() > MOST_CALLS {
-            return Some(Fault::new(RejectionReason::TooManyCalls, start));
+    /// Why the block is rejected as a whole: it has too many calls, or none that can be recognised.
+    fn fault_of_whole(&self, list: &List, start: usize) -> Option<CallFault> {
+        if list.items.len() > MAX_CALLS {
+            return Some(CallFault::new(RejectionReason::TooManyCalls, start));
         }
         let is_nameless = list.items.iter().all(|item| item.name.is_none());
-        let is_refused = self.is_broken || !list.items.is_empty();
+        let has_content = self.is_broken || !list.items.is_empty();
         let first = list.items.first().and_then(|item| item.call.as_ref().err().copied());
-        (is_nameless && is_refused).then(|| first.unwrap_or(Fault::new(RejectionReason::MalformedSyntax, start)))
+        (is_nameless && has_content).then(|| first.unwrap_or(CallFault::new(RejectionReason::MalformedSyntax, start)))
     }
 
-    /// Why a call that could be read is refused all the same.
+    /// Why a call is rejected although it could be read.
     fn refusal(&self, call: &SdkFunctionCall) -> Option<RejectionReason> {
         let is_strict = self.strictness == Strictness::Strict;
         if self.is_broken {
@@ -201,9 +234,9 @@ impl Judge<'_> {
         }
     }
 
-    /// In a block that was cut off every fault may come from the cut.
-    fn adjusted(&self, fault: Fault) -> Fault {
-        if self.is_cut_off() { Fault { reason: RejectionReason::IncompleteBlock, ..fault } } else { fault }
+    /// Adjusts the reason of a fault: in a block that was cut off, the cut may have caused it.
+    fn adjusted(&self, fault: CallFault) -> CallFault {
+        if self.is_cut_off() { CallFault { reason: RejectionReason::IncompleteBlock, ..fault } } else { fault }
     }
 
     fn is_cut_off(&self) -> bool {
@@ -211,7 +244,7 @@ impl Judge<'_> {
     }
 }
 
-/// A span without the space around it.
+/// A span without the whitespace around it.
 fn trimmed(body: &str, span: Range<usize>) -> Range<usize> {
     let text = &body[span.clone()];
     let start = span.start + text.len() - text.trim_start().len();
@@ -222,24 +255,24 @@ fn reject(
     body: &str,
     span: Range<usize>,
     name: Option<String>,
-    fault: Fault,
+    fault: CallFault,
     candidate: Option<SdkFunctionCall>,
 ) -> RejectedCall {
-    let what = fault.reason.code().replace('_', " ");
-    let whose =
+    let reason = fault.reason.code().replace('_', " ");
+    let subject =
         name.as_ref().map_or_else(|| "a block of calls".to_owned(), |name| format!("the call of {}", quote(name)));
-    let where_at = body.get(fault.at..).unwrap_or("");
+    let text = body.get(fault.at..).unwrap_or("");
     RejectedCall {
         reason: fault.reason,
         name,
         raw_text: body[span.clone()].to_owned(),
         byte_offset: span.start,
         candidate,
-        message: format!("{what} in {whose}, at byte {} of its block: {}", fault.at, quote(where_at)),
+        message: format!("{reason} in {subject}, at byte {} of its block: {}", fault.at, quote(text)),
     }
 }
 
-/// The start of a text, on one line.
+/// The start of a text in quotes, on one line.
 fn quote(text: &str) -> String {
     format!("{:?}", text.chars().take(LONGEST_QUOTE).collect::<String>())
 }

@@ -1,0 +1,178 @@
+//! Reads lists of Python calls.
+
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, Value};
+use crate::parse::cursor::{Cursor, starts_word};
+use crate::parse::fault::CallFault;
+use crate::parse::limits::MAX_DEPTH;
+use crate::parse::list::{self, CallNotation, List};
+use crate::parse::python::closings::{Closings, ValuePosition, starts_argument};
+use crate::parse::python::expression::is_operator;
+use crate::parse::python::literal::{KeyRule, Literals};
+use crate::parse::repairs::Repairs;
+
+/// Reads the calls between `from` and the end of `text`. Arguments without names take the names of the parameters if the
+/// called function is among `functions`.
+pub(in crate::parse) fn read(text: &str, from: usize, functions: &[SdkFunction]) -> List {
+    list::read(&mut PythonCalls { functions, ..PythonCalls::new(Literals::new(Cursor { text, at: from }, MAX_DEPTH)) })
+}
+
+/// The arguments in the text of a single call, with numbers as strings, exactly as they are written.
+pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
+    let literals = Literals::new(Cursor { text, at: 0 }, MAX_DEPTH);
+    let mut calls = PythonCalls::new(Literals { keeps_lexemes: true, ..literals });
+    let start = calls.literals.cursor;
+    calls.starts_call(start).then(|| calls.call().ok()).flatten().map(|call| call.arguments)
+}
+
+/// Reads calls with the closing quotes that `closings` chooses; also returns the position that was reached.
+pub(super) fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List, usize) {
+    let mut calls = PythonCalls::new(Literals { closings, ..Literals::new(Cursor { text, at: from }, MAX_DEPTH) });
+    let list = list::read(&mut calls);
+    (list, calls.literals.cursor.at)
+}
+
+/// The name of the call that starts the text.
+pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
+    let name = Cursor { text, at: 0 }.name();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Whether calls can use this text as the name of an argument.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && Cursor { text, at: 0 }.name() == text
+}
+
+struct PythonCalls<'a, 'c> {
+    literals: Literals<'a, 'c>,
+    functions: &'c [SdkFunction],
+    /// The parameters of the called function whose arguments may still come without names.
+    unnamed: &'c [SdkFunctionParameter],
+}
+
+impl<'a, 'c> PythonCalls<'a, 'c> {
+    fn new(literals: Literals<'a, 'c>) -> Self {
+        Self { literals, functions: &[], unnamed: &[] }
+    }
+}
+
+impl<'a> CallNotation<'a> for PythonCalls<'a, '_> {
+    fn cursor(&mut self) -> &mut Cursor<'a> {
+        &mut self.literals.cursor
+    }
+
+    fn starts_call(&self, mut cursor: Cursor<'a>) -> bool {
+        let name = cursor.name();
+        cursor.skip_space();
+        !name.is_empty() && cursor.peek() == Some('(')
+    }
+
+    fn group_of(&self, mut cursor: Cursor<'a>) -> usize {
+        cursor.name();
+        cursor.skip_space();
+        cursor.at
+    }
+
+    fn call(&mut self) -> Result<SdkFunctionCall, CallFault> {
+        self.literals.repairs = Repairs::default();
+        let name = self.literals.cursor.name().to_owned();
+        let function = self.functions.iter().find(|function| function.name == name);
+        self.unnamed = function.map_or(&[], |function| &function.parameters);
+        let arguments = self.arguments()?;
+        let repairs = std::mem::take(&mut self.literals.repairs).into_sorted();
+        Ok(SdkFunctionCall { name, arguments, repairs, ..SdkFunctionCall::default() })
+    }
+
+    fn name_of(&self, raw_text: &str) -> Option<String> {
+        name_of(raw_text)
+    }
+
+    fn makes_expression(&self, next: char) -> bool {
+        is_operator(next)
+    }
+
+    fn stops_at_fault(&self) -> bool {
+        self.literals.closings.is_some()
+    }
+}
+
+impl PythonCalls<'_, '_> {
+    fn arguments(&mut self) -> Result<Arguments, CallFault> {
+        let mut arguments = Arguments::new();
+        self.literals.cursor.skip_space();
+        self.literals.cursor.eat("(");
+        self.literals.cursor.skip_space();
+        while !self.literals.cursor.eat(")") {
+            self.argument(&mut arguments)?;
+            self.literals.cursor.skip_space();
+            if !self.literals.comma_or(")")? {
+                break;
+            }
+        }
+        Ok(arguments)
+    }
+
+    fn argument(&mut self, arguments: &mut Arguments) -> Result<(), CallFault> {
+        let start = self.literals.cursor;
+        if self.literals.cursor.eat("**") {
+            self.unnamed = &[]; // as in Python, arguments without names come first
+            return self.unpacked(arguments);
+        }
+        if !starts_argument(start) {
+            let reason = unnamed_fault(start);
+            return match self.unnamed.split_first() {
+                Some((parameter, rest)) if reason == RejectionReason::PositionalArgument => {
+                    self.unnamed = rest;
+                    self.literals.repairs.add(Repair::PositionalMapped);
+                    arguments.insert(parameter.name.clone(), self.literals.value(0, ValuePosition::Nested)?);
+                    Ok(())
+                }
+                _ => Err(CallFault::new(reason, start.at)),
+            };
+        }
+        self.unnamed = &[];
+        let name = self.literals.cursor.name();
+        if arguments.contains_key(name) {
+            return Err(CallFault::new(RejectionReason::DuplicateArgument, start.at));
+        }
+        self.literals.cursor.skip_space();
+        self.literals.cursor.eat("=");
+        arguments.insert(name.to_owned(), self.literals.value(0, ValuePosition::Argument)?);
+        Ok(())
+    }
+
+    /// Merges the dictionary after `**`.
+    fn unpacked(&mut self, arguments: &mut Arguments) -> Result<(), CallFault> {
+        self.literals.cursor.skip_space();
+        let invalid = self.literals.fault(RejectionReason::InvalidUnpacking);
+        if self.literals.cursor.peek() != Some('{') {
+            return Err(invalid);
+        }
+        let Value::Object(entries) = self.literals.braces(0, KeyRule::Names)? else {
+            return Err(invalid);
+        };
+        for (name, value) in entries {
+            if arguments.insert(name, value).is_some() {
+                return Err(CallFault { reason: RejectionReason::DuplicateArgument, ..invalid });
+            }
+        }
+        self.literals.repairs.add(Repair::KwargsUnpacked);
+        Ok(())
+    }
+}
+
+/// What is wrong with an argument that does not start with `name=`.
+fn unnamed_fault(mut cursor: Cursor<'_>) -> RejectionReason {
+    match cursor.peek() {
+        Some('*') => RejectionReason::InvalidUnpacking,
+        Some('\'' | '"' | '0'..='9' | '+' | '-' | '.' | '(' | '[' | '{') => RejectionReason::PositionalArgument,
+        Some(first) if starts_word(first) => {
+            cursor.name();
+            cursor.skip_space();
+            match cursor.peek() {
+                Some(':') => RejectionReason::MalformedSyntax,
+                _ => RejectionReason::PositionalArgument,
+            }
+        }
+        _ => RejectionReason::MalformedSyntax,
+    }
+}

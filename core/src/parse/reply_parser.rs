@@ -1,0 +1,480 @@
+//! The push machine that turns the pieces of a reply into text, reasoning and calls.
+
+use crate::function::SdkFunction;
+use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
+use crate::parse::block_reader::{self, BlockContent, Ending};
+use crate::parse::call_block::CallBlock;
+use crate::parse::call_ids::CallIds;
+use crate::parse::echo::{Compared, Echo};
+use crate::parse::event::{Emit, Note, Parsed, Piece, ReplyEnd, emit_text};
+use crate::parse::marker::{self, JSON_END, Marker, MarkerSpelling, MarkerStart};
+use crate::response::ReplySection;
+
+/// Turns the pieces of a reply into text, reasoning and calls. The way in which the reply is cut into pieces only affects
+/// where text and reasoning are cut.
+///
+/// A block of calls may have 1 MiB and 128 calls, and 64 brackets may be open in an argument; what exceeds these limits is
+/// rejected. Memory is bounded, and time is linear in the reply.
+///
+/// ```
+/// use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
+///
+/// let mut parser = ReplyParser::new(Some(FunctionCallParser::DefaultFunctionCallParser));
+/// let mut calls = Vec::new();
+/// let mut emit = |parsed| {
+///     if let Parsed::Calls(found) = parsed {
+///         calls.extend(found);
+///     }
+/// };
+/// parser.push(Piece::Control("<|tool_call_start|>"), &mut emit);
+/// parser.push(Piece::Text("[get_weather(city="), &mut emit);
+/// parser.push(Piece::Text("'Oslo')]"), &mut emit);
+/// parser.push(Piece::Control("<|tool_call_end|>"), &mut emit);
+/// parser.finish(ReplyEnd::Ended, &mut emit);
+/// assert_eq!(calls[0].name, "get_weather");
+/// assert_eq!(calls[0].arguments["city"], "Oslo".into());
+/// ```
+#[derive(Debug)]
+pub struct ReplyParser {
+    parser: Option<FunctionCallParser>,
+    strictness: Strictness,
+    /// Functions whose parameters give arguments without names their names.
+    functions: Vec<SdkFunction>,
+    /// Whether only text follows once the text of the reply has begun.
+    is_text_last: bool,
+    rejected_text: RejectedCallText,
+    state: ParserState,
+    /// What may be the start of a marker, and nothing else.
+    held: String,
+    /// Whether a block exceeded its size limit, so that its end marker is still to come.
+    has_open_end: bool,
+    /// Whether the text is being parsed again because its quotes turned out to be wrong.
+    is_replaying: bool,
+    call_ids: CallIds,
+}
+
+#[derive(Debug)]
+enum ParserState {
+    Text,
+    Reasoning,
+    Block(CallBlock),
+    Echo(Echo),
+}
+
+impl ReplyParser {
+    /// Creates a parser for one reply. With `None`, everything is text.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyParser};
+    ///
+    /// let mut text = String::new();
+    /// ReplyParser::new(None).push(Piece::Control("<|tool_call_start|>"), &mut |parsed| {
+    ///     if let Parsed::Text(piece) = parsed { text += &piece }
+    /// });
+    /// assert_eq!(text, "<|tool_call_start|>");
+    /// ```
+    pub fn new(parser: Option<FunctionCallParser>) -> Self {
+        Self {
+            parser,
+            strictness: Strictness::default(),
+            functions: Vec::new(),
+            is_text_last: false,
+            rejected_text: RejectedCallText::default(),
+            state: ParserState::Text,
+            held: String::new(),
+            has_open_end: false,
+            is_replaying: false,
+            call_ids: CallIds::default(),
+        }
+    }
+
+    /// Sets how strictly calls are parsed.
+    ///
+    /// ```
+    /// use causerie::{ReplyParser, Strictness};
+    ///
+    /// let parser = ReplyParser::new(Some(Default::default())).strictness(Strictness::Strict);
+    /// ```
+    pub fn strictness(self, strictness: Strictness) -> Self {
+        Self { strictness, ..self }
+    }
+
+    /// Lets arguments without names take the names of the called function's parameters, in their order.
+    ///
+    /// ```
+    /// use causerie::{ReplyParser, SdkFunction};
+    ///
+    /// let functions = vec![SdkFunction::new("get_weather", "Get the weather.", Vec::new())];
+    /// let parser = ReplyParser::new(Some(Default::default())).positional_arguments_of(functions);
+    /// ```
+    pub fn positional_arguments_of(self, functions: Vec<SdkFunction>) -> Self {
+        Self { functions, ..self }
+    }
+
+    /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in
+    /// it is text.
+    pub(crate) fn text_last(self) -> Self {
+        Self { is_text_last: true, ..self }
+    }
+
+    /// Sets when the text of rejected calls becomes text of the reply.
+    ///
+    /// ```
+    /// use causerie::{RejectedCallText, ReplyParser};
+    ///
+    /// let parser = ReplyParser::new(Some(Default::default())).rejected_call_text(RejectedCallText::Never);
+    /// ```
+    pub fn rejected_call_text(self, rejected_text: RejectedCallText) -> Self {
+        Self { rejected_text, ..self }
+    }
+
+    /// Expects a reply whose reasoning was opened by the prompt.
+    ///
+    /// ```
+    /// use causerie::{ReplySection, ReplyParser};
+    ///
+    /// let parser = ReplyParser::new(Some(Default::default())).starting_in_reasoning();
+    /// assert_eq!(parser.place(), ReplySection::Reasoning);
+    /// ```
+    pub fn starting_in_reasoning(self) -> Self {
+        Self { state: ParserState::Reasoning, ..self }
+    }
+
+    /// The section of the reply that the next piece belongs to.
+    ///
+    /// ```
+    /// use causerie::{Piece, ReplySection, ReplyParser};
+    ///
+    /// let mut parser = ReplyParser::new(Some(Default::default()));
+    /// assert_eq!(parser.place(), ReplySection::Text);
+    /// parser.push(Piece::Text("<think>"), &mut |_| {});
+    /// assert_eq!(parser.place(), ReplySection::Reasoning);
+    /// ```
+    pub fn place(&self) -> ReplySection {
+        match self.state {
+            ParserState::Text | ParserState::Echo(_) => ReplySection::Text,
+            ParserState::Reasoning => ReplySection::Reasoning,
+            ParserState::Block(_) => ReplySection::Calls,
+        }
+    }
+
+    /// The text that is held back because it may be the start of a marker.
+    pub(crate) fn held(&self) -> &str {
+        &self.held
+    }
+
+    /// Whether everything is text.
+    pub(crate) fn is_off(&self) -> bool {
+        self.parser.is_none()
+    }
+
+    /// Bytes that were pushed and may still become text.
+    pub(crate) fn n_undecided(&self) -> usize {
+        let collected = match &self.state {
+            ParserState::Text | ParserState::Reasoning => 0,
+            ParserState::Block(block) => block.body.len(),
+            ParserState::Echo(echo) => echo.n_held(),
+        };
+        self.held.len() + collected
+    }
+
+    /// The text of the open block; empty outside of blocks.
+    pub(crate) fn open_block(&self) -> String {
+        match &self.state {
+            ParserState::Block(block) => format!("{}{}", block.body, self.held),
+            _ => String::new(),
+        }
+    }
+
+    /// Takes the next piece of the reply.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyParser};
+    ///
+    /// let mut text = String::new();
+    /// let mut parser = ReplyParser::new(Some(Default::default()));
+    /// // What may be the start of a marker is held back.
+    /// for piece in ["1 <th", "ree"] {
+    ///     parser.push(Piece::Text(piece), &mut |parsed| if let Parsed::Text(piece) = parsed { text += &piece });
+    /// }
+    /// assert_eq!(text, "1 <three");
+    /// ```
+    pub fn push(&mut self, piece: Piece<'_>, emit: &mut impl FnMut(Parsed)) {
+        match (self.parser, piece) {
+            (None, Piece::Text(text) | Piece::Control(text)) => emit_text(text, emit),
+            (Some(parser), Piece::Text(text)) => self.push_text(parser, text, emit),
+            (Some(parser), Piece::Control(spelling)) => self.push_control(parser, spelling, emit),
+        }
+    }
+
+    /// Ends the reply.
+    ///
+    /// ```
+    /// use causerie::{Parsed, Piece, ReplyEnd, ReplyParser};
+    ///
+    /// let mut text = String::new();
+    /// let mut parser = ReplyParser::new(Some(Default::default()));
+    /// let mut show = |parsed| if let Parsed::Text(piece) = parsed { text += &piece };
+    /// parser.push(Piece::Text("1 <th"), &mut show);
+    /// parser.finish(ReplyEnd::Ended, &mut show);
+    /// assert_eq!(text, "1 <th");
+    /// ```
+    pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
+        let Some(parser) = self.parser else { return };
+        if matches!(self.state, ParserState::Block(_)) {
+            self.held.clear(); // the start of a marker, which is never shown
+        }
+        self.release_held(parser, emit);
+        if let Some(block) = self.take_block() {
+            let ending = match end {
+                ReplyEnd::Ended => Ending::Stopped,
+                ReplyEnd::Interrupted => Ending::Cut,
+            };
+            if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
+                return self.finish(end, emit);
+            }
+            let content = block_reader::read(parser, self.strictness, &self.functions, &block.body, ending);
+            self.emit_content(content, &block.body, end == ReplyEnd::Ended, emit);
+        }
+    }
+
+    fn push_text(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) {
+        let mut at = 0;
+        while at < text.len() {
+            if self.is_off() {
+                return emit_text(&text[at..], emit);
+            }
+            at += self.step(parser, &text[at..], emit);
+        }
+    }
+
+    /// Takes the start of a text that is not empty; returns the number of bytes taken.
+    fn step(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+        if let ParserState::Echo(echo) = &mut self.state {
+            return match echo.push(text) {
+                Compared::Held => text.len(),
+                Compared::Completes(length) => {
+                    emit(Parsed::Note(Note::EchoRemoved));
+                    length
+                }
+                Compared::Differs(held) => {
+                    self.state = ParserState::Text;
+                    self.push_text(parser, &held, emit);
+                    0
+                }
+            };
+        }
+        if !self.held.is_empty() {
+            return self.continue_held(parser, text, emit);
+        }
+        let angle = match &mut self.state {
+            ParserState::Block(_) if marker::in_block(parser).is_empty() => None,
+            ParserState::Block(block) => block.next_angle(text),
+            _ => text.find('<'),
+        };
+        let plain = &text[..angle.unwrap_or(text.len())];
+        let taken = self.take_plain(plain, emit);
+        if taken < plain.len() || angle.is_none() || self.is_off() {
+            return taken;
+        }
+        taken + self.take_angle(parser, &text[taken..], emit)
+    }
+
+    /// Takes a marker, the start of one, or only the `<` that the text starts with.
+    fn take_angle(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+        match marker::at_start(text, self.markers(parser)) {
+            MarkerStart::Marker(marker, spelling) => {
+                self.handle_marker(parser, marker, spelling, emit);
+                spelling.len()
+            }
+            MarkerStart::Prefix => {
+                self.held.push_str(text);
+                text.len()
+            }
+            MarkerStart::Plain => self.take_plain(&text[..1], emit),
+        }
+    }
+
+    /// Continues the start of a marker.
+    fn continue_held(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
+        let n_held = self.held.len();
+        self.held.push_str(&text[..text.floor_char_boundary(marker::LONGEST)]);
+        match marker::at_start(&self.held, self.markers(parser)) {
+            MarkerStart::Marker(marker, spelling) => {
+                self.held.clear();
+                self.handle_marker(parser, marker, spelling, emit);
+                spelling.len() - n_held
+            }
+            MarkerStart::Prefix => text.len(),
+            MarkerStart::Plain => {
+                self.held.truncate(n_held);
+                let held = std::mem::take(&mut self.held);
+                self.add_plain(&held, emit);
+                0
+            }
+        }
+    }
+
+    /// The markers that text can spell in the current state.
+    fn markers(&self, parser: FunctionCallParser) -> &'static [MarkerSpelling] {
+        match self.state {
+            ParserState::Text | ParserState::Echo(_) => marker::in_text(parser),
+            ParserState::Reasoning => marker::in_reasoning(parser),
+            ParserState::Block(_) => marker::in_block(parser),
+        }
+    }
+
+    fn push_control(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        let Some(marker) = marker::of_control(parser, spelling) else {
+            return;
+        };
+        if let ParserState::Echo(echo) = &mut self.state
+            && marker == Marker::BlockEnd
+            && echo.ends_here()
+        {
+            return emit(Parsed::Note(Note::EchoRemoved));
+        }
+        self.release_held(parser, emit);
+        self.handle_marker(parser, marker, spelling, emit);
+    }
+
+    /// Handles a marker.
+    fn handle_marker(&mut self, parser: FunctionCallParser, marker: Marker, spelling: &str, emit: Emit<'_>) {
+        match (&mut self.state, marker) {
+            (ParserState::Reasoning, Marker::ReasoningEnd) => self.state = ParserState::Text,
+            (ParserState::Reasoning, _) => {
+                emit(Parsed::Reasoning(spelling.to_owned()));
+                if marker == Marker::BlockStart {
+                    emit(Parsed::Note(Note::CallInReasoning));
+                }
+            }
+            (ParserState::Block(_), Marker::BlockEnd) => self.close_block(parser, emit),
+            (ParserState::Block(block), Marker::ReasoningStart | Marker::ReasoningEnd) => {
+                block.scan(spelling);
+                self.add_plain(spelling, emit);
+            }
+            (ParserState::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
+            (ParserState::Text | ParserState::Echo(_), Marker::BlockStart) => self.start_block(),
+            (ParserState::Text | ParserState::Echo(_), Marker::ReasoningStart) => self.state = ParserState::Reasoning,
+            (ParserState::Text | ParserState::Echo(_), Marker::BlockEnd) if self.has_open_end => {
+                self.has_open_end = false
+            }
+            (ParserState::Text | ParserState::Echo(_), Marker::BlockEnd | Marker::ReasoningEnd) => {
+                emit(Parsed::Note(Note::StrayMarker));
+            }
+        }
+    }
+
+    /// Takes text that is not part of a marker; returns how many bytes fit under the size limit of a block.
+    fn take_plain(&mut self, text: &str, emit: Emit<'_>) -> usize {
+        match &mut self.state {
+            ParserState::Block(block) => {
+                let n_added = block.add(text);
+                if n_added < text.len() {
+                    self.abandon_block(emit);
+                }
+                return n_added;
+            }
+            ParserState::Reasoning if !text.is_empty() => emit(Parsed::Reasoning(text.to_owned())),
+            ParserState::Reasoning => {}
+            ParserState::Text | ParserState::Echo(_) => {
+                if !text.trim().is_empty() {
+                    self.parser = self.parser.filter(|_| !self.is_text_last);
+                }
+                emit_text(text, emit);
+            }
+        }
+        text.len()
+    }
+
+    /// Takes all of a text that is not part of a marker.
+    fn add_plain(&mut self, text: &str, emit: Emit<'_>) {
+        let taken = self.take_plain(text, emit);
+        if taken < text.len() {
+            self.take_plain(&text[taken..], emit); // the block was abandoned, so the rest is text
+        }
+    }
+
+    /// Releases the text that is held, because nothing that could complete it follows.
+    fn release_held(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+        // Released text may contain another block and the start of its echo: less than half of it, so the loop ends.
+        while let ParserState::Echo(echo) = &mut self.state {
+            let held = echo.take_held();
+            self.state = ParserState::Text;
+            self.push_text(parser, &held, emit);
+        }
+        let held = std::mem::take(&mut self.held);
+        self.add_plain(&held, emit);
+    }
+
+    fn start_block(&mut self) {
+        self.has_open_end = false;
+        self.state = ParserState::Block(CallBlock::new(self.is_replaying));
+    }
+
+    fn close_block(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+        let Some(block) = self.take_block() else { return };
+        let content = block_reader::read(parser, self.strictness, &self.functions, &block.body, Ending::Closed);
+        if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
+            return self.push_text(parser, JSON_END.0, emit);
+        }
+        self.emit_content(content, &block.body, true, emit);
+        if !block.body.trim().is_empty() {
+            self.state = ParserState::Echo(Echo::new(&block.body, marker::end_in_text(parser)));
+        }
+    }
+
+    /// Ends a block in which another one starts.
+    fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        let Some(block) = self.take_block() else { return };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
+        }
+        let content = block_reader::read(parser, self.strictness, &self.functions, &block.body, Ending::Cut);
+        self.emit_content(content, &block.body, true, emit);
+        self.start_block();
+    }
+
+    /// Ends a block that exceeds the size limit: it becomes text, and so does what follows.
+    fn abandon_block(&mut self, emit: Emit<'_>) {
+        let Some(block) = self.take_block() else { return };
+        let Some(parser) = self.parser else { return };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return;
+        }
+        self.has_open_end = true;
+        emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
+        if self.rejected_text != RejectedCallText::Never {
+            emit_text(&block.body, emit);
+        }
+    }
+
+    /// Parses a block again, without regard to quotes, if they were wrong and hid an end marker; returns whether it did.
+    fn replays_without_quotes(&mut self, parser: FunctionCallParser, block: &CallBlock, emit: Emit<'_>) -> bool {
+        #[cfg(test)]
+        crate::parse::work::count(block.body.len());
+        let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
+        if block.ignores_quotes() || !hides_end {
+            return false;
+        }
+        self.is_replaying = true;
+        self.start_block();
+        self.push_text(parser, &block.body, emit);
+        self.is_replaying = false;
+        true
+    }
+
+    fn emit_content(&mut self, mut content: BlockContent, body: &str, releases_text: bool, emit: Emit<'_>) {
+        let candidates = content.rejected.iter_mut().filter_map(|rejected| rejected.candidate.as_mut());
+        content.calls.iter_mut().chain(candidates).for_each(|call| self.call_ids.give(call));
+        content.emit(body, self.rejected_text, releases_text, emit);
+    }
+
+    /// Goes back to text; returns the block that was open.
+    fn take_block(&mut self) -> Option<CallBlock> {
+        match std::mem::replace(&mut self.state, ParserState::Text) {
+            ParserState::Block(block) => Some(block),
+            _ => None,
+        }
+    }
+}
