@@ -1,7 +1,7 @@
-//! Ways in for hostile bytes that the public API has no short way to: what stands in a model's files.
+//! Entry points for hostile bytes from a model's files, for which the public API has no short path.
 //!
-//! Each function takes any bytes and returns; whether there was an error does not matter. They are no part of the API,
-//! and may change with every release.
+//! Each function takes any bytes and must return; whether it returns an error does not matter. They are not part of the
+//! API and may change with every release.
 
 use jiff::Zoned;
 
@@ -13,13 +13,13 @@ use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Frame, PromptRenderer, Segment};
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
 
-/// Control tokens as models have them.
+/// Control tokens as real models have them.
 const CONTROL: [&str; 4] = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];
 
 /// Reads a tokenizer.json; encodes texts with it and decodes the ids.
 ///
 /// # Errors
-/// As loading a folder with such a file.
+/// The same errors as for loading a folder with such a file.
 pub fn tokenizer_json(bytes: &[u8]) -> Result<()> {
     let tokenizer = ModelTokenizer::from_json(text(bytes)?)?;
     let control = tokenizer.control_tokens()?;
@@ -37,10 +37,10 @@ pub fn tokenizer_json(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Compiles a chat template, finds out what it can do, and renders a conversation with all kinds of messages.
+/// Compiles a chat template, probes its capabilities, and renders a conversation with all kinds of messages.
 ///
 /// # Errors
-/// As loading a model with such a template, or as a conversation with it.
+/// The same errors as for loading a model with such a template, or for a conversation with it.
 pub fn chat_template(bytes: &[u8]) -> Result<()> {
     let renderer = PromptRenderer::new(text(bytes)?, ControlTokens::new(&CONTROL)?, "<s>", "<|im_end|>", true)?;
     let mut system = ChatMessage::system("Be brief. <|im_end|>");
@@ -58,7 +58,8 @@ pub fn chat_template(bytes: &[u8]) -> Result<()> {
     renderer.render(&messages, &frame).map(drop)
 }
 
-/// Reads a reply with the text inside of a block of calls and behind it, and fails if it matters how the text is cut.
+/// Parses a reply that has the text inside a block of calls and again after it. Panics if the result depends on how the
+/// text is cut.
 pub fn reply(parser: FunctionCallParser, text: &str) {
     let characters: Vec<&str> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
     for end in [ReplyEnd::Ended, ReplyEnd::Interrupted] {
@@ -66,7 +67,7 @@ pub fn reply(parser: FunctionCallParser, text: &str) {
     }
 }
 
-/// What a parser finds, neighbouring texts made one.
+/// The output of a parser, with adjacent texts joined.
 fn parsed(parser: FunctionCallParser, pieces: &[&str], end: ReplyEnd) -> Vec<Parsed> {
     let mut found: Vec<Parsed> = Vec::new();
     let mut emit = |parsed| match (found.last_mut(), parsed) {
@@ -86,5 +87,5 @@ fn parsed(parser: FunctionCallParser, pieces: &[&str], end: ReplyEnd) -> Vec<Par
 
 fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes)
-        .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the file is no UTF-8 text").caused_by(err))
+        .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the file must be valid UTF-8").caused_by(err))
 }

@@ -29,6 +29,7 @@ mod function;
 mod message;
 mod options;
 mod response;
+mod json_fields;
 // Text: one stage each.
 mod schema;
 mod parse;
@@ -53,9 +54,6 @@ pub mod testing;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod measuring;
 
 /// Derive macros of [`typed`], named after the types that they create.
 ///

@@ -1,7 +1,7 @@
-//! Functions and replies whose types are Rust's own.
+//! Functions and replies with Rust types.
 //!
-//! A struct is the arguments of a function, or what a reply must be. Its fields become parameters, its comments become
-//! descriptions, and what the model writes comes back as a value of it, or as an error that names the argument:
+//! A struct describes the arguments of a function, or a reply. Its fields become parameters, and its doc comments become
+//! descriptions. What the model writes comes back as a value of the struct, or as an error that names the argument:
 //!
 //! ```
 //! use causerie::SdkFunctionCall;
@@ -12,9 +12,9 @@
 //! struct GetWeather {
 //!     /// The city.
 //!     city: String,
-//!     /// How many days.
+//!     /// The number of days.
 //!     days: Option<u8>,
-//!     /// Of the temperature.
+//!     /// The unit of the temperature.
 //!     unit: Option<Unit>,
 //! }
 //!
@@ -33,8 +33,8 @@
 //! # Ok::<(), causerie::SdkError>(())
 //! ```
 //!
-//! Fields are numbers, `bool`, `String`, `Vec`, [`Arguments`] for a map of anything, and types that derive
-//! [`SdkFunctionParameterType`](macro@crate::SdkFunctionParameterType); an `Option` may be left out.
+//! Fields are numbers, `bool`, `String`, `Vec`, [`Arguments`] for an object with any members, and types that derive
+//! [`SdkFunctionParameterType`](macro@crate::SdkFunctionParameterType). A call may omit an `Option`.
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{
@@ -44,34 +44,34 @@ use crate::parse::read_json;
 use crate::schema::function_schema;
 use crate::validate::validate;
 
-/// The arguments of a function, as a type. `#[derive(causerie::SdkFunction)]` writes it.
+/// The arguments of a function as a type. `#[derive(causerie::SdkFunction)]` implements it.
 ///
 /// ```
 /// use causerie::typed::TypedFunction;
 ///
-/// /// Tell the weather to come.
+/// /// Get the forecast.
 /// #[derive(causerie::SdkFunction)]
 /// struct Forecast {
-///     /// How many days.
+///     /// The number of days.
 ///     days: u8,
 /// }
 ///
-/// assert_eq!(Forecast::function().description, "Tell the weather to come.");
+/// assert_eq!(Forecast::function().description, "Get the forecast.");
 /// ```
 pub trait TypedFunction: TypedParameter {
-    /// The function, to be registered.
+    /// The function to register.
     fn function() -> SdkFunction;
 
-    /// The arguments of a call, once they fit the function as [`validate`] makes them.
+    /// Decodes the arguments of a call after [`validate`] has coerced them.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`], whose message begins with the place of what does not fit.
+    /// [`ErrorKind::InvalidArgument`] for a value that does not fit; the message starts with its place.
     fn decode(call: &SdkFunctionCall) -> Result<Self> {
-        Self::from_value(Value::Object(fitting(call, &Self::function())?), "")
+        Self::from_value(Value::Object(coerced(call, &Self::function())?), "")
     }
 }
 
-/// A type that a model can write a value of. `#[derive(causerie::SdkFunctionParameterType)]` writes it for structs and
+/// A type whose values a model can write. `#[derive(causerie::SdkFunctionParameterType)]` implements it for structs and
 /// enums.
 ///
 /// ```
@@ -92,10 +92,10 @@ pub trait TypedFunction: TypedParameter {
 /// # assert_eq!(causerie::typed::decode_reply::<Share>("0.5").unwrap().0, 0.5);
 /// ```
 pub trait TypedParameter: Sized {
-    /// Whether it may be left out.
+    /// Whether a call may omit a value of this type.
     const IS_OPTIONAL: bool = false;
 
-    /// How many types stand inside of each other in it. A type that holds itself has no such number, and does not compile:
+    /// How deep the type nests. A type that contains itself has no depth, so it does not compile:
     ///
     /// ```compile_fail
     /// #[derive(causerie::SdkFunctionParameterType)]
@@ -106,16 +106,16 @@ pub trait TypedParameter: Sized {
     /// ```
     const DEPTH: usize = 1;
 
-    /// What the model is told.
+    /// The type as the model sees it.
     fn parameter_type() -> SdkFunctionParameterType;
 
-    /// The value of what was written.
+    /// Converts a value that the model wrote at a place.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`], whose message begins with the place.
+    /// [`ErrorKind::InvalidArgument`] for a value that does not fit; the message starts with its place.
     fn from_value(value: Value, place: &str) -> Result<Self>;
 
-    /// The value where nothing was written, if that is one.
+    /// The value of an omitted argument, if it may be omitted.
     fn absent() -> Option<Self> {
         None
     }
@@ -147,7 +147,7 @@ pub fn reply_schema<T: TypedParameter>() -> String {
     value.to_string()
 }
 
-/// The value that a reply is.
+/// Decodes a reply.
 ///
 /// ```
 /// use causerie::typed::decode_reply;
@@ -157,27 +157,27 @@ pub fn reply_schema<T: TypedParameter>() -> String {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] for text that is no JSON, and for what does not fit the type, whose place in the `reply`
-/// begins the message.
+/// [`ErrorKind::InvalidArgument`] for text that is not valid JSON, and for a value that does not fit the type; the message
+/// starts with the place in the `reply`.
 pub fn decode_reply<T: TypedParameter>(text: &str) -> Result<T> {
-    let value = read_json(text.trim()).ok_or_else(|| invalid("reply", "is no JSON"))?;
+    let value = read_json(text.trim()).ok_or_else(|| invalid(REPLY, "must be valid JSON"))?;
     let arguments = Arguments::from([(REPLY.to_owned(), value)]);
-    let mut arguments = fitting(&SdkFunctionCall { arguments, ..Default::default() }, &reply_function::<T>())?;
+    let mut arguments = coerced(&SdkFunctionCall { arguments, ..Default::default() }, &reply_function::<T>())?;
     match arguments.swap_remove(REPLY) {
         Some(value) => T::from_value(value, REPLY),
-        None => T::absent().ok_or_else(|| invalid(REPLY, "is null")),
+        None => T::absent().ok_or_else(|| invalid(REPLY, "must not be null")),
     }
 }
 
 const REPLY: &str = "reply";
 
-/// A reply is checked as the one argument of a function.
+/// A function with one argument, as which a reply is checked.
 fn reply_function<T: TypedParameter>() -> SdkFunction {
     SdkFunction::new(REPLY, "", vec![parameter::<T>(REPLY, "")])
 }
 
-/// The arguments of a call, made to fit.
-fn fitting(call: &SdkFunctionCall, function: &SdkFunction) -> Result<Arguments> {
+/// The arguments of a call, coerced to the parameters.
+fn coerced(call: &SdkFunctionCall, function: &SdkFunction) -> Result<Arguments> {
     let validation = validate(call, function);
     match validation.diagnostics.iter().find(|diagnostic| diagnostic.code.severity() == Severity::Error) {
         Some(fault) => Err(SdkError::new(ErrorKind::InvalidArgument, fault.message.as_str())),
@@ -185,10 +185,10 @@ fn fitting(call: &SdkFunctionCall, function: &SdkFunction) -> Result<Arguments> 
     }
 }
 
-/// A parameter of a type; without a description of its own it has that of the type.
+/// A parameter of a type. Without a description, it takes that of the type.
 ///
 /// ```
-/// let parameter = causerie::typed::parameter::<Option<u8>>("days", "How many.");
+/// let parameter = causerie::typed::parameter::<Option<u8>>("days", "The number of days.");
 /// assert!(parameter.optional);
 /// ```
 pub fn parameter<T: TypedParameter>(name: &str, description: &str) -> SdkFunctionParameter {
@@ -199,7 +199,7 @@ pub fn parameter<T: TypedParameter>(name: &str, description: &str) -> SdkFunctio
     if T::IS_OPTIONAL { parameter.optional() } else { parameter }
 }
 
-/// The type of an object with these members; an empty description is none.
+/// The type of an object with these members. An empty description counts as none.
 ///
 /// ```
 /// use causerie::typed::{object, parameter};
@@ -217,17 +217,17 @@ pub fn object(members: Vec<SdkFunctionParameter>, description: &str) -> SdkFunct
     SdkFunctionParameterType::SdkObj { properties: properties.collect(), required, description: stated(description) }
 }
 
-/// The type of one of several values; an empty description is none.
+/// The type of one of several strings. An empty description counts as none.
 ///
 /// ```
-/// let unit = causerie::typed::choice(&["celsius", "fahrenheit"], "Of the temperature.");
+/// let unit = causerie::typed::choice(&["celsius", "fahrenheit"], "The unit of the temperature.");
 /// ```
 pub fn choice(values: &[&str], description: &str) -> SdkFunctionParameterType {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
     SdkFunctionParameterType::SdkStr { enum_values: Some(values), description: stated(description) }
 }
 
-/// What stands for a value among several.
+/// The choice whose name a value is.
 ///
 /// ```
 /// let is_celsius = causerie::typed::chosen(&"celsius".into(), "unit", [("celsius", true), ("fahrenheit", false)])?;
@@ -236,13 +236,15 @@ pub fn choice(values: &[&str], description: &str) -> SdkFunctionParameterType {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] for a value that is none of them.
+/// [`ErrorKind::InvalidArgument`] for a value that is not one of the names.
 pub fn chosen<T, const N: usize>(value: &Value, place: &str, choices: [(&str, T); N]) -> Result<T> {
+    let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
     let chosen = choices.into_iter().find(|(name, _)| value.as_str() == Some(name));
-    chosen.map(|(_, choice)| choice).ok_or_else(|| invalid(place, "is none of the allowed values"))
+    let rule = || format!("must be one of {}, found {}", names.join(", "), value.described());
+    chosen.map(|(_, choice)| choice).ok_or_else(|| invalid(place, &rule()))
 }
 
-/// The members of an object, taken one by one.
+/// The members of an object, to be taken one by one.
 ///
 /// ```
 /// use causerie::typed::Members;
@@ -259,22 +261,22 @@ pub struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Those of a value.
+    /// The members of a value.
     ///
     /// ```
     /// assert!(causerie::typed::Members::of("north".into(), "place").is_err());
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`] for a value that is no object.
+    /// [`ErrorKind::InvalidArgument`] for a value that is not an object.
     pub fn of(value: Value, place: &'a str) -> Result<Self> {
         match value {
             Value::Object(entries) => Ok(Self { entries, place }),
-            _ => Err(invalid(place, "is no object")),
+            other => Err(must_be(place, "an object", &other)),
         }
     }
 
-    /// The member of a name.
+    /// Takes the member of this name.
     ///
     /// ```
     /// let value = causerie::read_json(r#"{"city": "Oslo"}"#).unwrap();
@@ -283,7 +285,7 @@ impl<'a> Members<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`] for one that is missing, or of another type.
+    /// [`ErrorKind::InvalidArgument`] for a member that is missing or has another type.
     pub fn take<T: TypedParameter>(&mut self, name: &str) -> Result<T> {
         let place = if self.place.is_empty() { name.to_owned() } else { format!("{}.{name}", self.place) };
         match self.entries.shift_remove(name) {
@@ -295,6 +297,10 @@ impl<'a> Members<'a> {
 
 fn invalid(place: &str, fault: &str) -> SdkError {
     SdkError::new(ErrorKind::InvalidArgument, format!("{place} {fault}"))
+}
+
+fn must_be(place: &str, expected: &str, found: &Value) -> SdkError {
+    invalid(place, &format!("must be {expected}, found {}", found.described()))
 }
 
 fn stated(description: &str) -> Option<String> {
@@ -339,8 +345,10 @@ impl<T: TypedParameter> TypedParameter for Vec<T> {
     }
 
     fn from_value(value: Value, place: &str) -> Result<Self> {
-        let Value::Array(items) = value else { return Err(invalid(place, "is no list")) };
-        let items = items.into_iter().enumerate();
+        let items = match value {
+            Value::Array(items) => items.into_iter().enumerate(),
+            other => return Err(must_be(place, "an array", &other)),
+        };
         items.map(|(index, item)| T::from_value(item, &format!("{place}[{index}]"))).collect()
     }
 }
@@ -353,7 +361,7 @@ impl TypedParameter for String {
     fn from_value(value: Value, place: &str) -> Result<Self> {
         match value {
             Value::String(text) => Ok(text),
-            _ => Err(invalid(place, "is no text")),
+            other => Err(must_be(place, "a string", &other)),
         }
     }
 }
@@ -366,7 +374,7 @@ impl TypedParameter for bool {
     fn from_value(value: Value, place: &str) -> Result<Self> {
         match value {
             Value::Bool(flag) => Ok(flag),
-            _ => Err(invalid(place, "is neither true nor false")),
+            other => Err(must_be(place, "a boolean", &other)),
         }
     }
 }
@@ -381,7 +389,7 @@ impl TypedParameter for Arguments {
     }
 }
 
-macro_rules! whole_numbers {
+macro_rules! integers {
     ($($integer:ty)*) => {$(
         impl TypedParameter for $integer {
             fn parameter_type() -> SdkFunctionParameterType {
@@ -392,16 +400,16 @@ macro_rules! whole_numbers {
                 let number = match &value {
                     Value::Integer(number) => Self::try_from(*number).ok(),
                     Value::BigInteger(number) => number.digits().parse().ok(),
-                    _ => return Err(invalid(place, "is no whole number")),
+                    _ => return Err(must_be(place, "an integer", &value)),
                 };
-                let range = || format!("is {value}, expected {} to {}", Self::MIN, Self::MAX);
-                number.ok_or_else(|| invalid(place, &range()))
+                let expected = || format!("an integer from {} to {}", Self::MIN, Self::MAX);
+                number.ok_or_else(|| must_be(place, &expected(), &value))
             }
         }
     )*};
 }
 
-whole_numbers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
 
 macro_rules! numbers {
     ($($number:ty)*) => {$(
@@ -411,9 +419,10 @@ macro_rules! numbers {
             }
 
             fn from_value(value: Value, place: &str) -> Result<Self> {
-                // Rounds to the nearest, as the type does.
+                // Rounds to the nearest value of the type.
                 let number = value.as_f64().map(|number| number as Self).filter(|number| number.is_finite());
-                number.ok_or_else(|| invalid(place, "is no number that fits"))
+                let expected = concat!("a number that fits ", stringify!($number));
+                number.ok_or_else(|| must_be(place, expected, &value))
             }
         }
     )*};

@@ -1,4 +1,4 @@
-//! A reply with calls as JSON between tags; cuts must not matter.
+//! Parses a reply with JSON calls between tags; the result must not depend on how it is cut.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -1,4 +1,4 @@
-//! A reply with a block of Python-style calls; cuts must not matter.
+//! Parses a reply with a block of Python calls; the result must not depend on how it is cut.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -83,7 +83,7 @@ def decode_reply(text: str, to: Callable[..., T]) -> T:
         value = loads(text)
         dumps(value)  # Python reads NaN and 1e400 as well
     except (ValueError, RecursionError):
-        raise SdkError.InvalidArgument(f"{_REPLY} is no JSON", _REPLY) from None
+        raise SdkError.InvalidArgument(f"{_REPLY} must be valid JSON", _REPLY) from None
     call = SdkFunctionCall(_REPLY, {_REPLY: value})
     arguments = _fitting(call, _reply_function(to))
     result: T = _value(to, arguments.get(_REPLY), _REPLY, 0)

@@ -373,7 +373,7 @@ fn what_the_model_wrote_comes_back_as_the_type_or_as_an_error_with_its_place() {
 fn numbers_beyond_their_type_are_refused() {
     let arguments = [("city".to_owned(), "Oslo".into()), ("days".to_owned(), 256.into())].into();
     let err = GetWeather::decode(&SdkFunctionCall { arguments, ..Default::default() }).err().unwrap();
-    assert_eq!(err.to_string(), "days is 256, expected 0 to 255");
+    assert_eq!(err.to_string(), "days must be an integer from 0 to 255, found 256");
     assert_eq!(i128::from_value(causerie::Value::from(-1), "a").unwrap(), -1);
 }
 
@@ -391,5 +391,5 @@ fn a_typed_handler_takes_and_returns_types() {
     ends(conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default()));
     let texts = texts(&conversation);
     assert_eq!(texts[3], r#"{"restaurant": "Da Ugo", "guests": [{"name": "Ada"}], "hours": 1.0}"#);
-    assert_eq!(texts[5], r#"{"error": "guests[0].age is 900, expected 0 to 255"}"#);
+    assert_eq!(texts[5], r#"{"error": "guests[0].age must be an integer from 0 to 255, found 900"}"#);
 }

@@ -1,4 +1,4 @@
-//! A struct or an enum, and the code that makes it known to the core.
+//! A struct or an enum, and the code that describes it to the core.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -27,20 +27,22 @@ struct Field<'a> {
 impl<'a> Item<'a> {
     pub(crate) fn read(input: &'a DeriveInput) -> Result<Self> {
         if !input.generics.params.is_empty() {
-            return Err(Error::new(input.generics.span(), "a type with generics is none that a model can be told"));
+            return Err(Error::new(input.generics.span(), "the type must not have generic parameters"));
         }
         let shape = match &input.data {
             Data::Struct(data) => Shape::Struct(fields(&data.fields, input)?),
             Data::Enum(data) => {
                 let variants = data.variants.iter().map(|variant| match &variant.fields {
                     Fields::Unit => Ok((&variant.ident, name(&variant.attrs, &variant.ident)?)),
-                    fields => Err(Error::new(fields.span(), "a variant of an enum of values holds nothing")),
+                    fields => Err(Error::new(fields.span(), "the variants of the enum must not have fields")),
                 });
                 let variants: Vec<_> = variants.collect::<Result<_>>()?;
-                each_once(variants.iter().map(|(ident, name)| (*ident, name)))?;
+                check_unique(variants.iter().map(|(ident, name)| (*ident, name)))?;
                 Shape::Enum(variants)
             }
-            Data::Union(_) => return Err(Error::new(input.span(), "expected a struct or an enum")),
+            Data::Union(_) => {
+                return Err(Error::new(input.span(), "the type must be a struct or an enum, found a union"));
+            }
         };
         let (name, description) = (name(&input.attrs, &input.ident)?, description(&input.attrs));
         Ok(Self { ident: &input.ident, name, description, shape })
@@ -75,7 +77,7 @@ impl<'a> Item<'a> {
             Shape::Enum(_) => Vec::new(),
         };
         quote! {
-            // Looked at here, so that a type which holds itself is an error of the compiler.
+            // Evaluated here, so that a type that contains itself does not compile.
             const _: usize = <#ident as ::causerie::typed::TypedParameter>::DEPTH;
 
             impl ::causerie::typed::TypedParameter for #ident {
@@ -106,7 +108,7 @@ impl<'a> Item<'a> {
     pub(crate) fn function(&self) -> Result<TokenStream> {
         let Self { ident, name, description, shape } = self;
         let Shape::Struct(fields) = shape else {
-            return Err(Error::new(ident.span(), "the arguments of a function are a struct"));
+            return Err(Error::new(ident.span(), "the arguments of a function must be a struct, found an enum"));
         };
         let parameters = fields.iter().map(Field::parameter);
         Ok(quote! {
@@ -131,25 +133,25 @@ fn fields<'a>(fields: &'a Fields, input: &DeriveInput) -> Result<Vec<Field<'a>>>
         Fields::Named(fields) => &fields.named,
         Fields::Unit => return Ok(Vec::new()),
         Fields::Unnamed(_) => {
-            return Err(Error::new(input.span(), "arguments have names: expected a struct with them"));
+            return Err(Error::new(input.span(), "the struct must have named fields, because arguments have names"));
         }
     };
     let read = |field: &'a syn::Field| {
-        let ident = field.ident.as_ref().ok_or_else(|| Error::new(field.span(), "expected a name"))?;
+        let ident = field.ident.as_ref().ok_or_else(|| Error::new(field.span(), "the field must have a name"))?;
         let (name, description) = (name(&field.attrs, ident)?, description(&field.attrs));
         Ok(Field { ident, field_type: &field.ty, name, description })
     };
     let fields: Vec<_> = named.iter().map(read).collect::<Result<_>>()?;
-    each_once(fields.iter().map(|field| (field.ident, &field.name)))?;
+    check_unique(fields.iter().map(|field| (field.ident, &field.name)))?;
     Ok(fields)
 }
 
-/// Refuses a name that stands for two.
-fn each_once<'a>(names: impl Iterator<Item = (&'a Ident, &'a String)>) -> Result<()> {
+/// Rejects duplicate names.
+fn check_unique<'a>(names: impl Iterator<Item = (&'a Ident, &'a String)>) -> Result<()> {
     let mut known = Vec::new();
     for (ident, name) in names {
         if known.contains(&name) {
-            return Err(Error::new(ident.span(), format!("{name:?} is the name of another one")));
+            return Err(Error::new(ident.span(), format!("the name {name:?} must be unique")));
         }
         known.push(name);
     }
@@ -162,7 +164,7 @@ fn name(attributes: &[Attribute], ident: &Ident) -> Result<String> {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("sdk")) {
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("name") {
-                return Err(meta.error("expected name = \"…\""));
+                return Err(meta.error("the attribute must be name = \"…\""));
             }
             given = Some(meta.value()?.parse::<LitStr>()?.value());
             Ok(())
@@ -185,7 +187,7 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// The comment for documentation, as one line for each of its paragraphs.
+/// The doc comment, with one line per paragraph.
 fn description(attributes: &[Attribute]) -> String {
     let mut text = String::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {

@@ -1,4 +1,4 @@
-//! The derives behind `causerie::typed`, which says what they give.
+//! The derive macros of `causerie::typed`; its documentation describes the traits that they implement.
 
 mod item;
 
@@ -8,10 +8,10 @@ use syn::{DeriveInput, parse_macro_input};
 
 use item::Item;
 
-/// Makes a struct the arguments of a function: `causerie::typed::TypedFunction`, and `TypedParameter` with it.
+/// Implements `causerie::typed::TypedFunction` and `TypedParameter` for a struct with the arguments of a function.
 ///
-/// The function has the struct's name in snake case; `#[sdk(name = "…")]` gives it, or a field, another one. Comments for
-/// documentation are the descriptions.
+/// The function has the struct's name in snake case; `#[sdk(name = "…")]` gives another name to it or to a field. Doc
+/// comments are the descriptions.
 #[proc_macro_derive(SdkFunction, attributes(sdk))]
 pub fn derive_function(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -21,10 +21,10 @@ pub fn derive_function(input: TokenStream) -> TokenStream {
     })
 }
 
-/// Makes a struct, or an enum whose variants hold nothing, the type of a parameter or of a reply:
-/// `causerie::typed::TypedParameter`.
+/// Implements `causerie::typed::TypedParameter` for a struct, or for an enum whose variants have no fields: the type of a
+/// parameter or of a reply.
 ///
-/// The variants of an enum are its values, in snake case; `#[sdk(name = "…")]` gives a variant, or a field, another name.
+/// The variants of an enum are its values, in snake case; `#[sdk(name = "…")]` gives another name to a variant or to a field.
 #[proc_macro_derive(SdkFunctionParameterType, attributes(sdk))]
 pub fn derive_parameter_type(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -1,6 +1,7 @@
-//! Calls as the model wrote them: delivered, mended or rejected.
+//! Calls as the model wrote them: delivered, repaired or rejected.
 
-use crate::function::{Arguments, Diagnostic};
+use crate::function::diagnostic::Diagnostic;
+use crate::function::value::Arguments;
 
 /// A call that the model wants made. Validate the arguments before running anything.
 ///
@@ -18,22 +19,22 @@ use crate::function::{Arguments, Diagnostic};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SdkFunctionCall {
-    /// The function wanted. It need not be a registered one.
+    /// The name of the function, which may not be a registered one.
     pub name: String,
-    /// Exactly what the model wrote; arguments may be missing or of the wrong type.
+    /// The arguments exactly as the model wrote them; some may be missing or have the wrong type.
     pub arguments: Arguments,
-    /// Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+    /// Identifies the call within its message: `call_0`, `call_1`, … in order.
     pub call_id: String,
     /// The text of this call as the model wrote it.
     pub raw_text: String,
-    /// What was mended to read it, by code (`missing_brackets`, `leading_zero`, …); empty for clean calls.
+    /// Repairs that were needed to read the call (`missing_brackets`, `leading_zero`, …); empty for clean calls.
     pub repairs: Vec<Repair>,
-    /// What [`validate_among`](crate::validate_among) says of it and the conversation's functions; empty where none are
-    /// registered. The arguments above are as written; validating gives those that fit.
+    /// What [`validate_among`](crate::validate_among) reports for the conversation's functions; empty if none are registered.
+    /// The arguments above stay as written; validating returns arguments that fit.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A deviation from clean call syntax that was mended; the call was delivered all the same.
+/// A deviation from clean call syntax that was repaired; the call was delivered nevertheless.
 ///
 /// ```
 /// # use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
@@ -44,7 +45,7 @@ pub struct SdkFunctionCall {
 /// # }
 /// # parser.finish(ReplyEnd::Ended, &mut |found| parsed.push(found));
 /// // The model wrote `[f(a=007)]`.
-/// let Parsed::Calls(calls) = &parsed[0] else { panic!("it is a call") };
+/// let Parsed::Calls(calls) = &parsed[0] else { panic!("the text is a call") };
 /// assert_eq!(calls[0].arguments["a"], causerie::Value::Integer(7));
 /// assert_eq!(calls[0].repairs, [causerie::Repair::LeadingZero]);
 /// ```
@@ -53,53 +54,53 @@ pub struct SdkFunctionCall {
 pub enum Repair {
     /// The list's brackets were left out.
     MissingBrackets,
-    /// Two calls stood without a comma between them.
+    /// There was no comma between two calls.
     MissingSeparator,
-    /// Two lists of calls stood side by side.
+    /// Two lists of calls followed each other.
     AdjacentLists,
     /// The block was complete but its end marker was missing.
     UnclosedBlock,
     /// The calls were wrapped in a Markdown code fence.
     CodeFence,
-    /// A number began with needless zeros.
+    /// A number had leading zeros.
     LeadingZero,
-    /// A tuple was read as a list.
+    /// A tuple was read as an array.
     TupleAsList,
-    /// A set was read as a list.
+    /// A set was read as an array.
     SetAsList,
     /// An f-string without placeholders was read as a string.
     PlainFstring,
-    /// Neighbouring strings were joined.
+    /// Adjacent strings were joined.
     ImplicitConcat,
     /// `**{…}` was merged into the arguments.
     KwargsUnpacked,
-    /// Quotes inside a string were not escaped; only one reading made sense.
+    /// Quotes inside a string were not escaped; exactly one reading was possible.
     InnerQuotes,
-    /// A dictionary key that was no string became one.
+    /// A dictionary key that was not a string became one.
     KeyAsString,
     /// Half of a surrogate pair became U+FFFD.
     LoneSurrogate,
-    /// JSON stood where Python calls were expected.
+    /// JSON was written where Python calls were expected.
     JsonBody,
     /// `parameters` was read as `arguments`.
     AliasKey,
-    /// Arguments given as JSON text were decoded once.
+    /// Arguments given as a string of JSON were decoded once.
     ArgumentsDecoded,
-    /// Absent arguments became an empty map.
+    /// Absent arguments became an empty object.
     MissingArguments,
-    /// The arguments stood beside the function's name.
+    /// The arguments were beside the function's name.
     ArgumentsBesideName,
     /// A trailing comma in JSON was ignored.
     TrailingComma,
-    /// Python literals stood inside JSON.
+    /// JSON contained Python literals.
     PythonLiterals,
-    /// One tag held several calls.
+    /// One pair of tags contained several calls.
     SeveralObjects,
-    /// Arguments without names took those of the function's parameters, in their order.
+    /// Arguments without names took the names of the function's parameters, in their order.
     PositionalMapped,
 }
 
-/// Call text that could not be delivered as a call.
+/// Text of a call that could not be delivered.
 ///
 /// ```
 /// # use causerie::{FunctionCallParser, Parsed, Piece, ReplyEnd, ReplyParser};
@@ -110,27 +111,27 @@ pub enum Repair {
 /// # }
 /// # parser.finish(ReplyEnd::Ended, &mut |found| parsed.push(found));
 /// // The model wrote `[f(a=b)]`.
-/// let Parsed::Rejected(rejected) = &parsed[0] else { panic!("it is no call") };
+/// let Parsed::Rejected(rejected) = &parsed[0] else { panic!("the text is not a call") };
 /// assert_eq!((rejected[0].name.as_deref(), rejected[0].reason.code()), (Some("f"), "unsupported_expression"));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RejectedCall {
-    /// Why.
+    /// Why the text was rejected.
     pub reason: RejectionReason,
-    /// The function's name, where it could be read.
+    /// The function's name, if it could be read.
     pub name: Option<String>,
-    /// The refused text, complete up to the size cap of a block.
+    /// The rejected text, complete up to the size limit of a block.
     pub raw_text: String,
-    /// Where `raw_text` starts in its block, in bytes.
+    /// The position at which `raw_text` starts in its block, in bytes.
     pub byte_offset: usize,
-    /// The call as it could be read from a cut or unbalanced block, or as strict parsing refused it; an app may accept
+    /// The call, if it could be read from a cut or unbalanced block, or if strict parsing rejected it; an app may accept
     /// it deliberately.
     pub candidate: Option<SdkFunctionCall>,
-    /// One readable line; quotes at most 120 characters of the model's text.
+    /// One readable line, which quotes at most 120 characters of the model's text.
     pub message: String,
 }
 
-/// Why call text was refused.
+/// Why the text of a call was rejected.
 ///
 /// ```
 /// use causerie::{RejectedCall, RejectionReason};
@@ -142,31 +143,31 @@ pub struct RejectedCall {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RejectionReason {
-    /// Not a list of calls.
+    /// The text is not a list of calls.
     MalformedSyntax,
     /// The block was cut off.
     IncompleteBlock,
-    /// A call without a name.
+    /// A call has no name.
     MissingName,
-    /// An argument without a name.
+    /// An argument has no name.
     PositionalArgument,
-    /// One argument, or one key, given twice.
+    /// An argument or a key was given twice.
     DuplicateArgument,
-    /// `**` before something that cannot be merged.
+    /// `**` precedes a value that cannot be merged.
     InvalidUnpacking,
-    /// A variable, an operator, a call or anything else that is no literal.
+    /// A value is not a literal, but a variable, an operator, a call or something else.
     UnsupportedExpression,
-    /// Infinity, not-a-number, or a number too large for a float.
+    /// A number is infinite, NaN, or too large for a float.
     NonFiniteNumber,
-    /// The arguments are no map.
+    /// The arguments are not an object.
     ArgumentsNotObject,
     /// Unescaped quotes allow several readings, or none.
     AmbiguousQuotes,
-    /// Brackets nest deeper than the cap.
+    /// Brackets nest deeper than the limit.
     NestingTooDeep,
-    /// The block, or a number in it, exceeds the size cap.
+    /// The block, or a number in it, exceeds its size limit.
     TooLarge,
-    /// The block holds more calls than the cap.
+    /// The block contains more calls than the limit.
     TooManyCalls,
 }
 
@@ -204,7 +205,7 @@ impl Repair {
         Self::PositionalMapped,
     ];
 
-    /// Its name in every language and in JSON.
+    /// The name in every language and in JSON.
     ///
     /// ```
     /// assert_eq!(causerie::Repair::LeadingZero.code(), "leading_zero");
@@ -262,7 +263,7 @@ impl RejectionReason {
         Self::TooManyCalls,
     ];
 
-    /// Its name in every language and in JSON.
+    /// The name in every language and in JSON.
     ///
     /// ```
     /// assert_eq!(causerie::RejectionReason::MissingName.code(), "missing_name");

@@ -1,4 +1,4 @@
-//! Remarks about a call, compared with the function that it means.
+//! Remarks about a call, from comparing it with its function.
 
 /// One remark about a call, or about one of its arguments.
 ///
@@ -14,9 +14,9 @@
 pub struct Diagnostic {
     /// What was found.
     pub code: DiagnosticCode,
-    /// Where: `config.items[2].id`; empty for the call as a whole.
+    /// The argument or a part of it, as in `config.items[2].id`; empty for the call as a whole.
     pub path: String,
-    /// One readable line, fit to be sent back to the model.
+    /// One readable line that can be sent back to the model.
     pub message: String,
 }
 
@@ -29,9 +29,9 @@ pub struct Diagnostic {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The value was changed, and fits.
+    /// The value was changed and fits now.
     Coerced,
-    /// Nothing to compare with; the app decides.
+    /// There is nothing to compare with; the app decides.
     Warning,
     /// The value does not fit.
     Error,
@@ -48,37 +48,37 @@ pub enum Severity {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DiagnosticCode {
-    /// All arguments stood inside one, under a name such as `arguments`.
+    /// All arguments were inside a single one with a name such as `arguments`.
     UnwrappedArguments,
-    /// Text that spells a number became one.
+    /// A string that spells a number became the number.
     StringToNumber,
-    /// Text that spells true or false became that.
+    /// A string that spells true or false became the boolean.
     StringToBool,
-    /// A number became its text.
+    /// A number became a string.
     NumberToString,
-    /// A whole number written with a fraction of zero became whole.
+    /// A number with a fraction of zero became an integer.
     FloatToInt,
-    /// Text of JSON became the list or map that it holds.
+    /// A string of JSON became the array or object that it contains.
     StringToJson,
-    /// Null for an optional parameter, or for what a map may leave out, was left out.
+    /// Null for an optional parameter, or for an optional property of an object, was left out.
     NullDropped,
-    /// Text became the enum value that differs in case only.
+    /// A string became the enum value that differs only in case.
     EnumCase,
     /// A required argument, or property, is missing.
     MissingRequired,
-    /// A value of another type, or one that breaks a limit, a pattern, or a combination of its schema.
+    /// The value has another type, or violates a limit, a pattern or a combination of schemas.
     WrongType,
-    /// None of the allowed values.
+    /// The value is not one of the allowed values.
     NotInEnum,
-    /// Null for a required parameter.
+    /// A required argument is null.
     NullForRequired,
-    /// An argument that the function does not declare; it is kept.
+    /// The function does not declare this argument; it is kept.
     UndeclaredArgument,
-    /// A function that was not offered to the model.
+    /// The function was not offered to the model.
     UndeclaredFunction,
-    /// A function that [`allowed_tools`](crate::GenerationOptions::allowed_tools) leaves out.
+    /// [`allowed_tools`](crate::GenerationOptions::allowed_tools) does not list the function.
     ToolNotAllowed,
-    /// A call beyond the first, where [`parallel_tool_calls`](crate::GenerationOptions::parallel_tool_calls) is off.
+    /// The call is not the first, and [`parallel_tool_calls`](crate::GenerationOptions::parallel_tool_calls) is off.
     ParallelLimit,
 }
 
@@ -127,7 +127,7 @@ impl DiagnosticCode {
         }
     }
 
-    /// Its name in every language and in JSON.
+    /// The name in every language and in JSON.
     ///
     /// ```
     /// assert_eq!(causerie::DiagnosticCode::MissingRequired.code(), "missing_required");

@@ -1,4 +1,4 @@
-//! Functions that an app offers to the model; in [`call`], the calls that the model makes of them.
+//! Functions that an app offers to the model; [`call`] has the calls that the model makes.
 
 mod call;
 mod diagnostic;
@@ -14,7 +14,7 @@ pub use value::{Arguments, BigInteger, Value};
 pub(crate) use value::{python_float, write_json_string};
 
 /// How deep parameter types may nest.
-const DEEPEST_TYPE: usize = 32;
+const MAX_TYPE_DEPTH: usize = 32;
 
 /// A function that the model may call.
 ///
@@ -30,12 +30,12 @@ const DEEPEST_TYPE: usize = 32;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdkFunction {
-    /// Letters, `_` and digits, not starting with a digit; with [`FunctionNames::Dotted`], several of these joined by dots or
-    /// hyphens.
+    /// Letters, digits and `_`, not starting with a digit. With [`FunctionNames::Dotted`], dots and hyphens may join several
+    /// of these.
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
-    /// In the order in which the model sees them.
+    /// The parameters, in the order in which the model sees them.
     pub parameters: Vec<SdkFunctionParameter>,
 }
 
@@ -49,7 +49,7 @@ pub struct SdkFunction {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FunctionNames {
-    /// Letters, `_` and digits, not starting with a digit: `create_event`.
+    /// Letters, digits and `_`, not starting with a digit: `create_event`.
     #[default]
     Plain,
     /// Also several such names joined by dots or hyphens: `calendar.create_event`, `get-weather`.
@@ -64,28 +64,28 @@ pub enum FunctionNames {
 ///     enum_values: Some(vec!["celsius".into(), "fahrenheit".into()]),
 ///     description: None,
 /// };
-/// let parameter = SdkFunctionParameter::new("unit", unit, "Of the temperature.").optional();
+/// let parameter = SdkFunctionParameter::new("unit", unit, "The unit of the temperature.").optional();
 /// assert!(parameter.optional);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdkFunctionParameter {
-    /// The name under which the argument arrives.
+    /// The name of the argument in a call.
     pub name: String,
-    /// What values it takes. The type's own description is overridden by the parameter's.
+    /// The type of its values. The parameter's description overrides the type's own one.
     pub parameter_type: SdkFunctionParameterType,
-    /// What the parameter means, written for the model.
+    /// The meaning of the parameter, written for the model.
     pub description: String,
-    /// Whether a call may leave it out.
+    /// Whether a call may omit it.
     pub optional: bool,
-    /// The JSON Schema of an imported parameter that no type expresses: it stands in the prompt in place of the type's, and
-    /// arguments are compared with it. The type is then the nearest one, or null where there is none.
+    /// The JSON Schema of an imported parameter that no type can express. It replaces the type's schema in the prompt, and
+    /// arguments are validated against it. The type is then the nearest one, or null if there is none.
     pub schema: Option<Value>,
 }
 
 /// The type of a parameter, translated to JSON Schema for the model.
 ///
-/// A `description` counts only where the type is nested in an [array](Self::SdkArr) or an [object](Self::SdkObj):
-/// directly under a parameter the parameter's own description is used.
+/// A `description` only counts if the type is nested in an [array](Self::SdkArr) or an [object](Self::SdkObj): directly
+/// under a parameter, the parameter's description is used.
 ///
 /// ```
 /// use causerie::SdkFunctionParameterType;
@@ -98,81 +98,81 @@ pub struct SdkFunctionParameter {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum SdkFunctionParameterType {
-    /// Text.
+    /// A string.
     SdkStr {
-        /// The allowed values; any text when absent.
+        /// The allowed values; any string if absent.
         enum_values: Option<Vec<String>>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         description: Option<String>,
     },
     /// A number.
     SdkNum {
-        /// The allowed values; any finite number when absent.
+        /// The allowed values; any finite number if absent.
         enum_values: Option<Vec<f64>>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         description: Option<String>,
     },
-    /// A whole number.
+    /// An integer.
     SdkInt {
-        /// The allowed values; any whole number when absent.
+        /// The allowed values; any integer if absent.
         enum_values: Option<Vec<i64>>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         description: Option<String>,
     },
-    /// True or false.
+    /// A boolean.
     SdkBool {
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         description: Option<String>,
     },
-    /// A list.
+    /// An array.
     SdkArr {
-        /// The type of every item.
+        /// The type of every element.
         item_type: Box<SdkFunctionParameterType>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         description: Option<String>,
     },
-    /// A map of named values.
+    /// An object.
     SdkObj {
-        /// Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
-        /// others sorted by name: the same from every language.
+        /// The properties. In prompts and constrained replies, the required ones come first, in their order, and the others
+        /// follow sorted by name, so that every language gets the same order.
         properties: BTreeMap<String, SdkFunctionParameterType>,
         /// Names of the properties that must be present.
         required: Vec<String>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         description: Option<String>,
     },
-    /// Only null.
+    /// Null.
     SdkNull,
 }
 
 impl SdkFunction {
-    /// A function with its parameters.
+    /// Creates a function.
     ///
     /// ```
     /// use causerie::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
-    /// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "How many.");
-    /// let forecast = SdkFunction::new("forecast", "Tell the weather to come.", vec![days]);
+    /// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "The number of days.");
+    /// let forecast = SdkFunction::new("forecast", "Get the forecast.", vec![days]);
     /// ```
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Vec<SdkFunctionParameter>) -> Self {
         Self { name: name.into(), description: description.into(), parameters }
     }
 
-    /// Checks the definition; registering does the same, unless [`LoadOptions`](crate::LoadOptions) allow other names.
+    /// Checks the definition. Registering does the same, unless [`LoadOptions`](crate::LoadOptions) allow other names.
     ///
     /// ```
     /// let err = causerie::SdkFunction::new("9 lives", "", vec![]).check().unwrap_err();
-    /// assert_eq!(err.to_string(), r#"function "9 lives": its name is not made of letters, _ and digits"#);
+    /// assert_eq!(err.to_string(), r#"function "9 lives": the name must consist of letters, digits and _, and must not start with a digit"#);
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidFunction`] for a name that is no identifier, a parameter name that is empty or given twice,
-    /// an empty list of enum values, an enum number that is not finite, a required property that does not exist, or
+    /// [`ErrorKind::InvalidFunction`] for a name that is not an identifier, a parameter name that is empty or not unique,
+    /// an empty array of enum values, an enum value that is not finite, a required property that does not exist, or
     /// types nested deeper than 32.
     pub fn check(&self) -> Result<()> {
         self.check_with(FunctionNames::Plain)
     }
 
-    /// Checks the definition where such names are allowed.
+    /// Checks the definition, with a rule for names.
     ///
     /// ```
     /// use causerie::{FunctionNames, SdkFunction};
@@ -180,25 +180,30 @@ impl SdkFunction {
     /// ```
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// The same as for [`check`](Self::check).
     pub fn check_with(&self, names: FunctionNames) -> Result<()> {
-        let (is_fine, parts) = match names {
-            FunctionNames::Plain => (is_identifier(&self.name), "letters, _ and digits"),
+        let (is_valid, parts) = match names {
+            FunctionNames::Plain => {
+                (is_identifier(&self.name), "letters, digits and _, and must not start with a digit")
+            }
             FunctionNames::Dotted => (
                 self.name.split('.').all(is_hyphenated),
-                "letters, _, digits, and single dots and hyphens between them",
+                "letters, digits and _, with single dots and hyphens between them, and must not start with a digit",
             ),
         };
-        if !is_fine {
-            return Err(invalid(&self.name, &format!("its name is not made of {parts}")));
+        if !is_valid {
+            return Err(invalid(&self.name, &format!("the name must consist of {parts}")));
         }
         let mut names = HashSet::new();
         for parameter in &self.parameters {
             if parameter.name.is_empty() {
-                return Err(invalid(&self.name, "a parameter has an empty name"));
+                return Err(invalid(&self.name, "the name of a parameter must not be empty"));
             }
             if !names.insert(&parameter.name) {
-                return Err(invalid(&self.name, &format!("two parameters are named {}", parameter.name)));
+                return Err(invalid(
+                    &self.name,
+                    &format!("the name of a parameter must be unique, found {} twice", parameter.name),
+                ));
             }
             check_type(&parameter.parameter_type, 1)
                 .map_err(|rule| invalid(&self.name, &format!("parameter {}: {rule}", parameter.name)))?;
@@ -208,7 +213,7 @@ impl SdkFunction {
 }
 
 impl SdkFunctionParameter {
-    /// A required parameter.
+    /// Creates a required parameter.
     ///
     /// ```
     /// use causerie::{SdkFunctionParameter, SdkFunctionParameterType};
@@ -223,11 +228,11 @@ impl SdkFunctionParameter {
         Self { name: name.into(), parameter_type, description: description.into(), optional: false, schema: None }
     }
 
-    /// The same parameter, which a call may leave out.
+    /// Makes the parameter optional: a call may omit it.
     ///
     /// ```
     /// use causerie::{SdkFunctionParameter, SdkFunctionParameterType};
-    /// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "How many.").optional();
+    /// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "The number of days.").optional();
     /// assert!(days.optional);
     /// ```
     pub fn optional(mut self) -> Self {
@@ -237,7 +242,7 @@ impl SdkFunctionParameter {
 }
 
 impl SdkFunctionParameterType {
-    /// Any text.
+    /// Any string.
     ///
     /// ```
     /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::string(), "A string.");
@@ -255,16 +260,16 @@ impl SdkFunctionParameterType {
         Self::SdkNum { enum_values: None, description: None }
     }
 
-    /// Any whole number.
+    /// Any integer.
     ///
     /// ```
-    /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::integer(), "A integer.");
+    /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::integer(), "An integer.");
     /// ```
     pub fn integer() -> Self {
         Self::SdkInt { enum_values: None, description: None }
     }
 
-    /// True or false.
+    /// A boolean.
     ///
     /// ```
     /// let value = causerie::SdkFunctionParameter::new("value", causerie::SdkFunctionParameterType::boolean(), "A boolean.");
@@ -273,7 +278,7 @@ impl SdkFunctionParameterType {
         Self::SdkBool { description: None }
     }
 
-    /// A list of one type.
+    /// An array of one type.
     ///
     /// ```
     /// use causerie::SdkFunctionParameterType;
@@ -289,42 +294,42 @@ fn invalid(function: &str, rule: &str) -> SdkError {
 }
 
 fn is_identifier(name: &str) -> bool {
-    name.bytes().next().is_some_and(|first| !first.is_ascii_digit()) && name.bytes().all(is_of_word)
+    name.bytes().next().is_some_and(|first| !first.is_ascii_digit()) && name.bytes().all(is_word_byte)
 }
 
 fn is_hyphenated(name: &str) -> bool {
     let mut parts = name.split('-');
-    parts.next().is_some_and(is_identifier) && parts.all(|part| !part.is_empty() && part.bytes().all(is_of_word))
+    parts.next().is_some_and(is_identifier) && parts.all(|part| !part.is_empty() && part.bytes().all(is_word_byte))
 }
 
-fn is_of_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 fn check_type(parameter_type: &SdkFunctionParameterType, depth: usize) -> Result<(), String> {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
-    if depth > DEEPEST_TYPE {
-        return Err(format!("types nest deeper than {DEEPEST_TYPE}"));
+    if depth > MAX_TYPE_DEPTH {
+        return Err(format!("types must not nest deeper than {MAX_TYPE_DEPTH}"));
     }
     let is_empty = match parameter_type {
         SdkStr { enum_values, .. } => enum_values.as_ref().is_some_and(Vec::is_empty),
         SdkInt { enum_values, .. } => enum_values.as_ref().is_some_and(Vec::is_empty),
         SdkNum { enum_values, .. } => {
             if enum_values.iter().flatten().any(|number| !number.is_finite()) {
-                return Err("an enum value is not finite".into());
+                return Err("enum values must be finite".into());
             }
             enum_values.as_ref().is_some_and(Vec::is_empty)
         }
         SdkArr { item_type, .. } => return check_type(item_type, depth + 1),
         SdkObj { properties, required, .. } => {
             if let Some(absent) = required.iter().find(|name| !properties.contains_key(*name)) {
-                return Err(format!("required property {absent:?} does not exist"));
+                return Err(format!("required property {absent:?} must exist"));
             }
             return properties.values().try_for_each(|property| check_type(property, depth + 1));
         }
         SdkBool { .. } | SdkNull => false,
     };
-    if is_empty { Err("its enum values are an empty list".into()) } else { Ok(()) }
+    if is_empty { Err("enum values must not be an empty array".into()) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -352,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_be_joined_where_that_is_allowed() {
+    fn names_may_be_joined_if_that_is_allowed() {
         for name in ["f", "a.b", "Cal.create_event.v2", "get-weather", "mcp__maps__resolve-3d-model", "a-b.c"] {
             SdkFunction::new(name, "", vec![]).check_with(FunctionNames::Dotted).unwrap();
         }
@@ -362,18 +367,18 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_name_stands_once() {
+    fn a_parameter_name_is_unique() {
         let parameter = SdkFunctionParameter::new("a", SdkFunctionParameterType::string(), "");
         let twice = SdkFunction::new("f", "", vec![parameter.clone(), parameter]);
-        check_refused(&twice, r#"function "f": two parameters are named a"#);
+        check_refused(&twice, r#"function "f": the name of a parameter must be unique, found a twice"#);
     }
 
     #[test]
     fn enum_values_are_present_and_finite() {
         let empty = SdkFunctionParameterType::SdkStr { enum_values: Some(vec![]), description: None };
-        check_refused(&with(empty), r#"function "f": parameter a: its enum values are an empty list"#);
+        check_refused(&with(empty), r#"function "f": parameter a: enum values must not be an empty array"#);
         let infinite = SdkFunctionParameterType::SdkNum { enum_values: Some(vec![f64::INFINITY]), description: None };
-        check_refused(&with(infinite), r#"function "f": parameter a: an enum value is not finite"#);
+        check_refused(&with(infinite), r#"function "f": parameter a: enum values must be finite"#);
     }
 
     #[test]
@@ -383,7 +388,7 @@ mod tests {
             required: vec!["x".into()],
             description: None,
         };
-        check_refused(&with(object), r#"function "f": parameter a: required property "x" does not exist"#);
+        check_refused(&with(object), r#"function "f": parameter a: required property "x" must exist"#);
     }
 
     #[test]
@@ -391,6 +396,6 @@ mod tests {
         let nested =
             |depth| (1..depth).fold(SdkFunctionParameterType::SdkNull, |item, _| SdkFunctionParameterType::array(item));
         with(nested(32)).check().unwrap();
-        check_refused(&with(nested(33)), r#"function "f": parameter a: types nest deeper than 32"#);
+        check_refused(&with(nested(33)), r#"function "f": parameter a: types must not nest deeper than 32"#);
     }
 }

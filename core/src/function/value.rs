@@ -1,4 +1,4 @@
-//! Values of arguments: JSON's kinds, with whole numbers exact at any size.
+//! Values of arguments: the types of JSON, with integers that are exact at any size.
 
 use std::fmt::{self, Write};
 
@@ -24,39 +24,39 @@ pub type Arguments = IndexMap<String, Value>;
 pub enum Value {
     /// Null, or Python's None.
     Null,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A whole number that fits 64 bits.
+    /// An integer that fits 64 bits.
     Integer(i64),
-    /// A larger whole number, exact.
+    /// A larger integer, exact.
     BigInteger(BigInteger),
-    /// Any other number; finite.
+    /// Any other number; always finite.
     Number(f64),
-    /// Text.
+    /// A string.
     String(String),
-    /// A list.
+    /// An array.
     Array(Vec<Value>),
-    /// A map, in the order written.
+    /// An object, its members in the order written.
     Object(Arguments),
 }
 
-/// A whole number beyond 64 bits, as its decimal digits with an optional leading minus.
+/// An integer beyond 64 bits, as its decimal digits with an optional leading minus.
 ///
 /// ```
-/// let causerie::Value::BigInteger(number) = causerie::read_json("123456789012345678901").unwrap() else { panic!("it is big") };
+/// let causerie::Value::BigInteger(number) = causerie::read_json("123456789012345678901").unwrap() else { panic!("the integer is large") };
 /// assert_eq!(number.digits(), "123456789012345678901");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BigInteger(String);
 
 impl BigInteger {
-    /// Reads decimal digits, with an optional `-` before them and no needless zeros; `None` for anything else, and for
-    /// numbers that fit an `i64`.
+    /// Reads decimal digits with an optional leading `-` and no leading zeros. Returns `None` for anything else, and for
+    /// integers that fit an `i64`.
     ///
     /// ```
     /// use causerie::BigInteger;
     /// assert!(BigInteger::from_digits("9223372036854775808").is_some());
-    /// assert!(BigInteger::from_digits("12").is_none()); // that is a `Value::Integer`
+    /// assert!(BigInteger::from_digits("12").is_none()); // this is a `Value::Integer`
     /// ```
     pub fn from_digits(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -64,7 +64,7 @@ impl BigInteger {
         (is_number && !digits.is_empty() && text.parse::<i64>().is_err()).then(|| Self(text.to_owned()))
     }
 
-    /// The decimal digits, with a leading `-` below zero.
+    /// The decimal digits, with a leading `-` if the integer is negative.
     ///
     /// ```
     /// let number = causerie::BigInteger::from_digits("-9223372036854775809").unwrap();
@@ -76,7 +76,7 @@ impl BigInteger {
 }
 
 impl Value {
-    /// The text, when this is a string.
+    /// The text, if this is a string.
     ///
     /// ```
     /// use causerie::Value;
@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// The number, whole or not. Numbers beyond 2^53 may round.
+    /// The number, if this is an integer or another number. Integers beyond 2^53 may be rounded.
     ///
     /// ```
     /// use causerie::Value;
@@ -106,12 +106,26 @@ impl Value {
         }
     }
 
-    /// The member of a map.
+    /// The member of this name, if this is an object that has one.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Object(entries) => entries.get(name),
             _ => None,
         }
+    }
+
+    /// The value in words, for a message about what was found: a short scalar itself, else the type.
+    pub(crate) fn described(&self) -> String {
+        const LONGEST: usize = 40; // bytes
+        let type_name = match self {
+            Self::Null | Self::Bool(_) => return self.to_string(),
+            Self::Array(_) => return "an array".to_owned(),
+            Self::Object(_) => return "an object".to_owned(),
+            Self::Integer(_) | Self::BigInteger(_) => "an integer",
+            Self::Number(_) => "a number",
+            Self::String(_) => "a string",
+        };
+        Some(self.to_string()).filter(|text| text.len() <= LONGEST).unwrap_or_else(|| type_name.to_owned())
     }
 }
 
@@ -195,7 +209,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Writes JSON text of a string as Python's `json.dumps(ensure_ascii=False)` does.
+/// Writes a string as JSON, as Python's `json.dumps(ensure_ascii=False)` does.
 pub(crate) fn write_json_string(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     for character in text.chars() {
@@ -214,10 +228,10 @@ pub(crate) fn write_json_string(out: &mut impl Write, text: &str) -> fmt::Result
     out.write_char('"')
 }
 
-/// Writes a float as Python's `repr` does: the shortest digits that read back equal, `1e16` as `1e+16`.
+/// Formats a float as Python's `repr` does: the shortest digits that read back equal, `1e16` as `1e+16`.
 pub(crate) fn python_float(number: f64) -> String {
     if !number.is_finite() {
-        // Never in arguments; templates may meet them, and Python's json spells them so.
+        // Never in arguments, but possible in templates; Python's json module uses these spellings.
         return if number.is_nan() {
             "NaN"
         } else if number > 0.0 {
@@ -302,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_texts_print_as_python_printed_them() {
+    fn recorded_strings_print_as_python_printed_them() {
         for text in golden().strings {
             assert_eq!(Value::String(text.text).to_string(), text.dumps);
         }

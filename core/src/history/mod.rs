@@ -1,28 +1,16 @@
 //! Histories in chat-completions form.
 //!
 //! A history is an array of messages `{"role", "content", "name"?, "tool_call_id"?, "reasoning_content"?, "tool_calls"?}`.
-//! What chat-completions has no word for stands in fields of our own: on an assistant message `rejected_calls` and
-//! `incomplete`, on one of its calls `raw_text`, `repairs` and `diagnostics`, and on the system message `tools`, the functions that a
-//! history carries. Fields that are not known are kept, and written again.
+//! Additional fields hold what chat-completions cannot express: on an assistant message `rejected_calls` and `incomplete`,
+//! on one of its calls `raw_text`, `repairs` and `diagnostics`, and on the system message `tools`, the functions that a
+//! history carries. Unknown fields are kept and written again.
 
+mod fields;
 mod read;
 mod write;
 
 pub use read::messages_from_json;
 pub use write::messages_to_json;
-
-/// Fields of a message that have a place in `ChatMessage`.
-const FIELDS: [&str; 9] = [
-    "role",
-    "content",
-    "name",
-    "tool_call_id",
-    "reasoning_content",
-    "tool_calls",
-    "rejected_calls",
-    "tools",
-    "incomplete",
-];
 
 #[cfg(test)]
 mod tests {
@@ -81,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_it_was() {
+    fn a_written_history_reads_back_equal() {
         let text = messages_to_json(&history());
         assert_eq!(messages_from_json(&text).unwrap(), history());
         assert_eq!(messages_to_json(&messages_from_json(&text).unwrap()), text);
     }
 
     #[test]
-    fn a_history_is_written_as_chat_completions_has_it() {
+    fn a_history_is_written_in_chat_completions_form() {
         let mut reply = ChatMessage::assistant("Yes.");
         reply.function_calls = Some(vec![SdkFunctionCall {
             name: "f".to_owned(),

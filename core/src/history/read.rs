@@ -1,27 +1,28 @@
-//! Messages from JSON.
+//! Reads messages from JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{
     Arguments, Diagnostic, DiagnosticCode, RejectedCall, RejectionReason, Repair, SdkFunctionCall, Value,
 };
-use crate::history::FIELDS;
+use crate::history::fields::FIELDS;
+use crate::json_fields::{JsonFields, must_be};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::parse::read_json;
 use crate::schema::read_functions;
 
-/// Reads a history from JSON text: a chat-completions array, as [`messages_to_json`](crate::messages_to_json) and others
-/// write it.
+/// Reads a history from JSON text: a chat-completions array, as [`messages_to_json`](crate::messages_to_json) and other
+/// programs write it.
 ///
-/// `content` is text, null, or a list of parts: `text`, `image_url` with a `data:` URL, `input_audio` of format `wav`.
-/// A call's `arguments` are an object, or JSON text of one; whole numbers stay exact at any size. The system message may carry functions as `tools`. Fields that are not known are
-/// kept in [`extra`](crate::ChatMessage::extra).
+/// `content` is a string, null, or an array of parts: `text`, `image_url` with a `data:` URL, or `input_audio` of format
+/// `wav`. A call's `arguments` are an object or a string of JSON with one; integers stay exact at any size. The system message
+/// may carry functions as `tools`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
 ///
 /// # Errors
-/// [`ErrorKind::Serialization`] naming the place.
+/// [`ErrorKind::Serialization`], naming the place.
 ///
 /// ```
 /// let history = causerie::messages_from_json(r#"[{"role": "user", "content": "What time is it?"}]"#)?;
@@ -30,11 +31,12 @@ use crate::schema::read_functions;
 /// ```
 pub fn messages_from_json(text: &str) -> Result<Vec<ChatMessage>> {
     let json: Json = serde_json::from_str(text)
-        .map_err(|err| SdkError::new(ErrorKind::Serialization, "messages are no valid JSON").caused_by(err))?;
-    let entries = json.as_array().ok_or_else(|| wrong("messages", "expected an array"))?;
+        .map_err(|err| SdkError::new(ErrorKind::Serialization, "messages must be valid JSON").caused_by(err))?;
+    let wrong = || SdkError::new(ErrorKind::Serialization, must_be("messages", "an array of messages", &json));
+    let entries = json.as_array().ok_or_else(wrong)?;
     let messages = entries.iter().enumerate().map(|(i, entry)| read_message(entry, &format!("messages[{i}]")));
     let mut messages = messages.collect::<Result<Vec<_>>>()?;
-    // serde_json rounds what exceeds 64 bits; where numbers can be so long, the text is read again.
+    // serde_json rounds integers that exceed 64 bits. If there may be some, the text is read again, exactly.
     if has_long_number(text)
         && let Some(Value::Array(exact)) = read_json(text)
     {
@@ -46,11 +48,11 @@ pub fn messages_from_json(text: &str) -> Result<Vec<ChatMessage>> {
 /// Whether a number may exceed 64 bits.
 fn has_long_number(text: &str) -> bool {
     const LONGEST: usize = 18; // decimal digits that always fit
-    let digits = |stretch: &[u8]| stretch[0].is_ascii_digit() && LONGEST < stretch.len();
+    let digits = |chunk: &[u8]| chunk[0].is_ascii_digit() && LONGEST < chunk.len();
     text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).any(digits)
 }
 
-/// Takes values as they were written into a message that was read from the same JSON.
+/// Replaces the values of a message by the exact ones from the same JSON.
 fn take_exact(message: &mut ChatMessage, exact: &Value) {
     for (key, value) in &mut message.extra {
         if let Some(exact) = exact.get(key) {
@@ -67,40 +69,39 @@ fn take_exact(message: &mut ChatMessage, exact: &Value) {
 }
 
 fn read_message(entry: &Json, place: &str) -> Result<ChatMessage> {
-    let entry = entry.as_object().ok_or_else(|| wrong(place, "expected an object"))?;
-    let role = match entry.get("role").and_then(Json::as_str) {
-        // The newer word for it.
-        Some("system" | "developer") => Role::System,
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("tool") => Role::Tool,
-        _ => return Err(wrong(place, "role is none of system, developer, user, assistant, tool")),
-    };
-    let mut message = ChatMessage::new(role, "");
-    message.content = read_content(entry.get("content").unwrap_or(&Json::Null), &format!("{place}.content"))?;
-    message.name = text(entry, "name", place)?;
-    message.tool_call_id = text(entry, "tool_call_id", place)?;
-    message.reasoning_content = text(entry, "reasoning_content", place)?;
-    message.function_calls = read_list(entry, "tool_calls", place, read_call)?;
-    message.rejected_calls = read_list(entry, "rejected_calls", place, read_rejected)?.unwrap_or_default();
-    if let Some(tools) = entry.get("tools").filter(|tools| !tools.is_null()) {
-        if role != Role::System {
-            return Err(wrong(place, "only the system message carries tools"));
+    let entry = fields(entry, place)?;
+    let role = entry.value("role", "system, developer, user, assistant or tool", |role| match role.as_str()? {
+        "system" | "developer" => Some(Role::System), // "developer" is the newer word
+        "user" => Some(Role::User),
+        "assistant" => Some(Role::Assistant),
+        "tool" => Some(Role::Tool),
+        _ => None,
+    });
+    let mut message = ChatMessage::new(entry.required("role", role?)?, "");
+    message.content = read_content(entry.get("content").unwrap_or(&Json::Null), &entry.place_of("content"))?;
+    message.name = string(&entry, "name")?;
+    message.tool_call_id = string(&entry, "tool_call_id")?;
+    message.reasoning_content = string(&entry, "reasoning_content")?;
+    message.function_calls = read_list(&entry, "tool_calls", read_call)?;
+    message.rejected_calls = read_list(&entry, "rejected_calls", read_rejected)?.unwrap_or_default();
+    if let Some(tools) = entry.get("tools") {
+        if message.role != Role::System {
+            return Err(entry.error("must not have tools, which only the system message may have"));
         }
-        message.functions = read_functions(tools, &format!("{place}.tools"))?;
+        message.functions = read_functions(tools, &entry.place_of("tools"))?;
     }
     message.incomplete = entry.get("incomplete").is_some_and(|flag| flag == true);
-    let extra = entry.iter().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
+    let extra = entry.entries().iter().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
     message.extra = extra.map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect();
     Ok(message)
 }
 
-fn text(entry: &Map<String, Json>, key: &str, place: &str) -> Result<Option<String>> {
-    match entry.get(key) {
-        None | Some(Json::Null) => Ok(None),
-        Some(Json::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(wrong(place, &format!("{key} is no text"))),
-    }
+fn fields<'a>(json: &'a Json, place: &str) -> Result<JsonFields<'a>> {
+    JsonFields::new(json, place, ErrorKind::Serialization)
+}
+
+fn string(fields: &JsonFields<'_>, key: &str) -> Result<Option<String>> {
+    Ok(fields.string(key)?.map(str::to_owned))
 }
 
 fn read_content(content: &Json, place: &str) -> Result<Vec<ChatMessageContent>> {
@@ -110,86 +111,87 @@ fn read_content(content: &Json, place: &str) -> Result<Vec<ChatMessageContent>> 
         Json::Array(parts) => {
             parts.iter().enumerate().map(|(i, part)| read_part(part, &format!("{place}[{i}]"))).collect()
         }
-        _ => Err(wrong(place, "expected text, a list of parts, or null")),
+        other => {
+            let message = must_be(place, "a string, an array of parts, or null", other);
+            Err(SdkError::new(ErrorKind::Serialization, message))
+        }
     }
 }
 
 fn read_part(part: &Json, place: &str) -> Result<ChatMessageContent> {
-    let field = |path: &str| part.pointer(path).and_then(Json::as_str);
-    match field("/type") {
-        Some("text") => {
-            let text = field("/text").ok_or_else(|| wrong(place, "expected a text"))?;
-            Ok(ChatMessageContent::Text(text.to_owned()))
-        }
+    let part = fields(part, place)?;
+    let inner = |key: &str| part.required(key, part.object(key)?);
+    let needed = |fields: &JsonFields<'_>, key: &str| fields.required(key, string(fields, key)?);
+    match part.get("type").and_then(Json::as_str) {
+        Some("text") => Ok(ChatMessageContent::Text(needed(&part, "text")?)),
         Some("image_url") => {
-            let url = field("/image_url/url").ok_or_else(|| wrong(place, "expected image_url.url"))?;
-            // Nothing is fetched: a message holds what it shows.
+            let image = inner("image_url")?;
+            let url = needed(&image, "url")?;
+            // Nothing is fetched: a message contains what it shows.
             let data = url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,"));
-            let (_, data) = data.ok_or_else(|| wrong(place, "expected a data URL of an image in base64"))?;
-            Ok(ChatMessageContent::Image(decode(data, place)?))
+            let place = image.place_of("url");
+            let wrong = || wrong(format!("{place} must be a data URL of an image in base64"));
+            let (_, data) = data.ok_or_else(wrong)?;
+            Ok(ChatMessageContent::Image(decode(data, &place)?))
         }
         Some("input_audio") => {
-            let data = field("/input_audio/data").ok_or_else(|| wrong(place, "expected input_audio.data"))?;
-            if field("/input_audio/format") != Some("wav") {
-                return Err(wrong(place, "expected audio of format wav"));
-            }
-            Ok(ChatMessageContent::Audio(decode(data, place)?))
+            let audio = inner("input_audio")?;
+            let data = needed(&audio, "data")?;
+            let is_wav = |format: &Json| (format == "wav").then_some(());
+            audio.required("format", audio.value("format", "\"wav\"", is_wav)?)?;
+            Ok(ChatMessageContent::Audio(decode(&data, &audio.place_of("data"))?))
         }
-        _ => Err(wrong(place, "expected a part of type text, image_url or input_audio")),
+        _ => {
+            let unknown = |_: &Json| None::<ChatMessageContent>;
+            part.required("type", part.value("type", "\"text\", \"image_url\" or \"input_audio\"", unknown)?)
+        }
     }
 }
 
 fn decode(data: &str, place: &str) -> Result<Vec<u8>> {
-    STANDARD.decode(data).map_err(|err| wrong(place, "its data is no base64").caused_by(err))
+    STANDARD.decode(data).map_err(|err| wrong(format!("{place} must be valid base64")).caused_by(err))
 }
 
-/// The items of a list; `None` where there is none, or no item in it.
+/// The items of an array; `None` if it is absent or empty.
 fn read_list<T>(
-    entry: &Map<String, Json>,
+    entry: &JsonFields<'_>,
     key: &str,
-    place: &str,
     read: impl Fn(&Json, usize, &str) -> Result<T>,
 ) -> Result<Option<Vec<T>>> {
-    let items = match entry.get(key) {
-        None | Some(Json::Null) => return Ok(None),
-        Some(items) => items.as_array().ok_or_else(|| wrong(place, &format!("{key} is no array")))?,
-    };
-    let read = |(i, item): (usize, &Json)| read(item, i, &format!("{place}.{key}[{i}]"));
+    let Some(items) = entry.array(key)? else { return Ok(None) };
+    let place = entry.place_of(key);
+    let read = |(i, item): (usize, &Json)| read(item, i, &format!("{place}[{i}]"));
     let items: Vec<T> = items.iter().enumerate().map(read).collect::<Result<_>>()?;
     Ok((!items.is_empty()).then_some(items))
 }
 
 fn read_call(call: &Json, i: usize, place: &str) -> Result<SdkFunctionCall> {
-    let function = call.get("function").ok_or_else(|| wrong(place, "expected a function"))?;
-    let name = function.get("name").and_then(Json::as_str).ok_or_else(|| wrong(place, "expected a name"))?;
-    let arguments = match function.get("arguments") {
-        None | Some(Json::Null) => Arguments::new(),
-        Some(Json::String(text)) if text.trim().is_empty() => Arguments::new(),
-        Some(Json::String(text)) => match read_json(text) {
-            Some(Value::Object(arguments)) => arguments,
-            _ => return Err(wrong(place, "arguments are no JSON text of an object")),
-        },
-        Some(Json::Object(entries)) => {
-            entries.iter().map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect()
-        }
-        Some(_) => return Err(wrong(place, "arguments are no object")),
-    };
+    let outer = fields(call, place)?;
+    let function = outer.required("function", outer.object("function")?)?;
+    let name = function.required("name", string(&function, "name")?)?;
+    let arguments =
+        function.value("arguments", "an object, or a string of JSON with an object", |json| match json {
+            Json::String(text) if text.trim().is_empty() => Some(Arguments::new()),
+            Json::String(text) => match read_json(text)? {
+                Value::Object(arguments) => Some(arguments),
+                _ => None,
+            },
+            Json::Object(entries) => {
+                Some(entries.iter().map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect())
+            }
+            _ => None,
+        })?;
     let repairs = call.get("repairs").and_then(Json::as_array).into_iter().flatten();
     let repairs = repairs.filter_map(|code| Repair::ALL.into_iter().find(|repair| code == repair.code()));
+    let diagnostics = call.get("diagnostics").and_then(Json::as_array).into_iter().flatten();
     let text = |key: &str| call.get(key).and_then(Json::as_str);
     Ok(SdkFunctionCall {
-        name: name.to_owned(),
-        arguments,
+        name,
+        arguments: arguments.unwrap_or_default(),
         call_id: text("id").map_or_else(|| format!("call_{i}"), str::to_owned),
         raw_text: text("raw_text").unwrap_or_default().to_owned(),
         repairs: repairs.collect(),
-        diagnostics: call
-            .get("diagnostics")
-            .and_then(Json::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(diagnostic)
-            .collect(),
+        diagnostics: diagnostics.filter_map(diagnostic).collect(),
     })
 }
 
@@ -201,22 +203,25 @@ fn diagnostic(diagnostic: &Json) -> Option<Diagnostic> {
 }
 
 fn read_rejected(rejected: &Json, _: usize, place: &str) -> Result<RejectedCall> {
+    let fields = fields(rejected, place)?;
+    let reason = fields.value("reason", "a known reason of rejection", |reason| {
+        RejectionReason::ALL.into_iter().find(|known| reason == known.code())
+    })?;
     let text = |key: &str| rejected.get(key).and_then(Json::as_str);
-    let reason = RejectionReason::ALL.into_iter().find(|reason| text("reason") == Some(reason.code()));
-    let candidate = rejected.get("candidate").filter(|candidate| !candidate.is_null());
+    let candidate = fields.get("candidate").map(|call| read_call(call, 0, &fields.place_of("candidate")));
     let byte_offset = rejected.get("byte_offset").and_then(Json::as_u64).unwrap_or_default();
     Ok(RejectedCall {
-        reason: reason.ok_or_else(|| wrong(place, "expected a known reason"))?,
+        reason: fields.required("reason", reason)?,
         name: text("name").map(str::to_owned),
         raw_text: text("raw_text").unwrap_or_default().to_owned(),
         byte_offset: usize::try_from(byte_offset).unwrap_or(usize::MAX),
-        candidate: candidate.map(|call| read_call(call, 0, &format!("{place}.candidate"))).transpose()?,
+        candidate: candidate.transpose()?,
         message: text("message").unwrap_or_default().to_owned(),
     })
 }
 
-fn wrong(place: &str, rule: &str) -> SdkError {
-    SdkError::new(ErrorKind::Serialization, format!("{place}: {rule}"))
+fn wrong(message: String) -> SdkError {
+    SdkError::new(ErrorKind::Serialization, message)
 }
 
 #[cfg(test)]
@@ -228,7 +233,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn arguments_are_exact_in_both_spellings() {
+    fn arguments_are_exact_in_both_forms() {
         let text = r#"[{"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "function": {"name": "f", "arguments": "{\"n\": 123456789012345678901234567890}"}},
             {"function": {"name": "g", "arguments": {"x": 1.0, "n": [-99999999999999999999]}}}],
@@ -243,14 +248,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_history_is_refused_by_place() {
+    fn a_wrong_history_is_refused_with_its_place() {
         for (text, expect) in [
-            ("{}", "messages: expected an array"),
-            (r#"[{"role": "clown"}]"#, "messages[0]: role is none of system, developer, user, assistant, tool"),
-            (r#"[{"role": "user", "content": 3}]"#, "messages[0].content: expected text, a list of parts, or null"),
+            ("{}", "messages must be an array of messages, found an object"),
+            (
+                r#"[{"role": "clown"}]"#,
+                "messages[0].role must be system, developer, user, assistant or tool, found \"clown\"",
+            ),
+            (
+                r#"[{"role": "user", "content": 3}]"#,
+                "messages[0].content must be a string, an array of parts, or null, found 3",
+            ),
             (
                 r#"[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[]"}}]}]"#,
-                "messages[0].tool_calls[0]: arguments are no JSON text of an object",
+                "messages[0].tool_calls[0].function.arguments must be an object, or a string of JSON with an object, found \"[]\"",
             ),
         ] {
             let err = messages_from_json(text).unwrap_err();

@@ -1,18 +1,18 @@
-//! Messages to JSON.
+//! Writes messages as JSON.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::function::{Arguments, Diagnostic, RejectedCall, SdkFunctionCall, Value};
-use crate::history::FIELDS;
+use crate::history::fields::FIELDS;
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::schema::tool_schema;
 
-/// Writes a history as JSON text: an array of chat-completions messages, from which
-/// [`messages_from_json`](crate::messages_from_json) makes the same history again.
+/// Writes a history as JSON text: an array of chat-completions messages. [`messages_from_json`](crate::messages_from_json)
+/// reads the same history back.
 ///
-/// The functions that the system message carries are its field `tools`. Where a parameter's description overrides that
-/// of its type, as it does in every prompt, only the parameter's is written.
+/// The functions that the system message carries are its field `tools`. If a parameter's description overrides that of its
+/// type, as it does in every prompt, only the parameter's is written.
 ///
 /// ```
 /// let text = causerie::messages_to_json(&[causerie::ChatMessage::user("Hi")]);
@@ -23,7 +23,7 @@ pub fn messages_to_json(messages: &[ChatMessage]) -> String {
 }
 
 fn message(message: &ChatMessage) -> Value {
-    let mut fields = Fields::default();
+    let mut fields = MessageFields::default();
     fields.set("role", message.role.as_str());
     fields.set("content", content(&message.content));
     fields.set_some("name", message.name.as_deref());
@@ -47,7 +47,7 @@ fn content(parts: &[ChatMessageContent]) -> Value {
 }
 
 fn part(part: &ChatMessageContent) -> Value {
-    let mut fields = Fields::default();
+    let mut fields = MessageFields::default();
     match part {
         ChatMessageContent::Text(text) => {
             fields.set("type", "text");
@@ -55,13 +55,13 @@ fn part(part: &ChatMessageContent) -> Value {
         }
         ChatMessageContent::Image(bytes) => {
             let kind = if bytes.starts_with(b"\x89PNG") { "png" } else { "jpeg" };
-            let mut url = Fields::default();
+            let mut url = MessageFields::default();
             url.set("url", format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)));
             fields.set("type", "image_url");
             fields.set("image_url", Value::Object(url.0));
         }
         ChatMessageContent::Audio(bytes) => {
-            let mut audio = Fields::default();
+            let mut audio = MessageFields::default();
             audio.set("data", STANDARD.encode(bytes));
             audio.set("format", "wav");
             fields.set("type", "input_audio");
@@ -72,10 +72,10 @@ fn part(part: &ChatMessageContent) -> Value {
 }
 
 fn call(call: &SdkFunctionCall) -> Value {
-    let mut function = Fields::default();
+    let mut function = MessageFields::default();
     function.set("name", call.name.as_str());
     function.set("arguments", Value::Object(call.arguments.clone()).to_string());
-    let mut fields = Fields::default();
+    let mut fields = MessageFields::default();
     fields.set("id", call.call_id.as_str());
     fields.set("type", "function");
     fields.set("function", Value::Object(function.0));
@@ -86,7 +86,7 @@ fn call(call: &SdkFunctionCall) -> Value {
 }
 
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
-    let mut fields = Fields::default();
+    let mut fields = MessageFields::default();
     fields.set("code", diagnostic.code.code());
     fields.set("path", diagnostic.path.as_str());
     fields.set("message", diagnostic.message.as_str());
@@ -94,7 +94,7 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
 }
 
 fn rejected(rejected: &RejectedCall) -> Value {
-    let mut fields = Fields::default();
+    let mut fields = MessageFields::default();
     fields.set("reason", rejected.reason.code());
     fields.set_some("name", rejected.name.as_deref());
     fields.set("raw_text", rejected.raw_text.as_str());
@@ -108,16 +108,16 @@ fn array<T>(items: &[T], write: impl Fn(&T) -> Value) -> Value {
     Value::Array(items.iter().map(write).collect())
 }
 
-/// An array, or nothing for no items.
+/// An array; `None` if there are no items.
 fn list<T>(items: &[T], write: impl Fn(&T) -> Value) -> Option<Value> {
     (!items.is_empty()).then(|| array(items, write))
 }
 
-/// The fields of an object in order.
+/// The fields of an object, in order.
 #[derive(Default)]
-struct Fields(Arguments);
+struct MessageFields(Arguments);
 
-impl Fields {
+impl MessageFields {
     fn set(&mut self, key: &str, value: impl Into<Value>) {
         self.0.insert(key.to_owned(), value.into());
     }

@@ -1,8 +1,10 @@
-//! Functions as JSON Schema: what the model reads in its prompt, and what function files hold.
+//! Functions as JSON Schema, as the model reads them in its prompt and as function files contain them.
 //!
-//! The one translation of parameter types; prompt, validation and constrained decoding all use it.
+//! This is the only translation of parameter types; prompt, validation and constrained decoding use it.
 
 mod read;
+#[cfg(test)]
+mod tests;
 
 use crate::function::{Arguments, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 
@@ -11,9 +13,9 @@ pub(crate) use read::read_functions;
 
 /// The entry of a function in the tool list: its name, description and parameters.
 ///
-/// Keys stand in the order `type, description, enum, items, properties, required`; parameters in the order given;
-/// properties of objects with the required ones first, as listed, and the others sorted by name. A type that stands directly under a parameter takes the parameter's
-/// description, even an empty one.
+/// Keys have the order `type, description, enum, items, properties, required`, and parameters the order given. Properties
+/// of objects start with the required ones, as listed; the others follow sorted by name. A type directly under a parameter
+/// takes the parameter's description, even an empty one.
 ///
 /// ```
 /// use causerie::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, function_schema};
@@ -40,7 +42,7 @@ pub fn function_schema(function: &SdkFunction) -> Value {
     ]))
 }
 
-/// The schema of a parameter: of its type, or the one that it was imported with.
+/// The schema of a parameter: the one that it was imported with, or that of its type.
 pub(crate) fn parameter_schema(parameter: &SdkFunctionParameter) -> Value {
     match &parameter.schema {
         Some(schema) => described(schema.clone(), &parameter.description),
@@ -59,7 +61,7 @@ pub(crate) fn tool_schema(function: &SdkFunction) -> Value {
 /// Functions as JSON text: chat-completions `tools`, which [`functions_from_json`] reads.
 ///
 /// ```
-/// let functions = [causerie::SdkFunction::new("now", "Tell the time.", vec![])];
+/// let functions = [causerie::SdkFunction::new("now", "Get the time.", vec![])];
 /// let text = causerie::functions_to_json(&functions);
 /// assert_eq!(causerie::functions_from_json(&text)?, functions);
 /// # Ok::<(), causerie::SdkError>(())
@@ -68,7 +70,7 @@ pub fn functions_to_json(functions: &[SdkFunction]) -> String {
     functions.iter().map(tool_schema).collect::<Value>().to_string()
 }
 
-/// A schema with a parameter's description, where there is one to say.
+/// A schema with a parameter's description, unless neither has one.
 fn described(mut schema: Value, description: &str) -> Value {
     if let Value::Object(entries) = &mut schema
         && (entries.contains_key("description") || !description.is_empty())
@@ -78,7 +80,7 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-/// The schema of a type. `description` comes from where the type stands, and overrides the type's own.
+/// The schema of a type. `description` comes from the parameter of this type, and overrides the type's own one.
 fn type_schema(parameter_type: &SdkFunctionParameterType, description: Option<&str>) -> Value {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
     let (name, own_description, rest) = match parameter_type {
@@ -121,63 +123,4 @@ fn object(properties: Arguments, required: Vec<String>) -> Arguments {
         schema.insert("required".to_owned(), Value::Array(required.into_iter().map(Value::String).collect()));
     }
     schema
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(parameter_type: SdkFunctionParameterType, expect: &str) {
-        let function = SdkFunction::new("f", "", vec![SdkFunctionParameter::new("a", parameter_type, "p").optional()]);
-        let expect = format!(
-            r#"{{"name": "f", "description": "", "parameters": {{"type": "object", "properties": {{"a": {expect}}}}}}}"#
-        );
-        assert_eq!(function_schema(&function).to_string(), expect);
-    }
-
-    fn described(description: &str) -> SdkFunctionParameterType {
-        SdkFunctionParameterType::SdkStr { enum_values: None, description: Some(description.into()) }
-    }
-
-    #[test]
-    fn the_parameters_description_overrides_the_types() {
-        check(described("own"), r#"{"type": "string", "description": "p"}"#);
-    }
-
-    #[test]
-    fn only_one_level_is_overridden() {
-        let array =
-            SdkFunctionParameterType::SdkArr { item_type: Box::new(described("x")), description: Some("y".into()) };
-        check(array, r#"{"type": "array", "description": "p", "items": {"type": "string", "description": "x"}}"#);
-    }
-
-    #[test]
-    fn enum_values_keep_order_and_type() {
-        let numbers = SdkFunctionParameterType::SdkNum { enum_values: Some(vec![2.0, 0.5]), description: None };
-        check(numbers, r#"{"type": "number", "description": "p", "enum": [2.0, 0.5]}"#);
-        let integers = SdkFunctionParameterType::SdkInt { enum_values: Some(vec![3, -1]), description: None };
-        check(integers, r#"{"type": "integer", "description": "p", "enum": [3, -1]}"#);
-    }
-
-    #[test]
-    fn required_properties_come_first_as_they_are_listed() {
-        let object = SdkFunctionParameterType::SdkObj {
-            properties: ["b", "y", "c", "z"].map(|name| (name.into(), described(name))).into(),
-            required: vec!["z".into(), "c".into()],
-            description: None,
-        };
-        check(
-            object,
-            r#"{"type": "object", "description": "p", "properties": {"z": {"type": "string", "description": "z"}, "c": {"type": "string", "description": "c"}, "b": {"type": "string", "description": "b"}, "y": {"type": "string", "description": "y"}}, "required": ["z", "c"]}"#,
-        );
-    }
-
-    #[test]
-    fn a_function_without_parameters_has_empty_properties() {
-        assert_eq!(
-            function_schema(&SdkFunction::new("f", "Does.", vec![])).to_string(),
-            r#"{"name": "f", "description": "Does.", "parameters": {"type": "object", "properties": {}}}"#
-        );
-    }
 }

@@ -1,26 +1,25 @@
-//! Values made to fit a type, where there is one obvious way.
+//! Coerces values to a type, if there is one obvious way.
 
-use crate::function::{SdkFunctionParameterType, Value};
+use crate::function::{DiagnosticCode, SdkFunctionParameterType, Value};
 use crate::parse::{number_of, read_json};
-use crate::validate::DiagnosticCode;
 
-/// The largest float below which every whole number is exact.
-const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+/// The float below which every integer is exact.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
 
-/// A type in words, for a message.
+/// A type in words, with its article, for a message.
 pub(super) fn name(wanted: &SdkFunctionParameterType) -> &'static str {
     match wanted {
-        SdkFunctionParameterType::SdkStr { .. } => "text",
+        SdkFunctionParameterType::SdkStr { .. } => "a string",
         SdkFunctionParameterType::SdkNum { .. } => "a number",
-        SdkFunctionParameterType::SdkInt { .. } => "a whole number",
-        SdkFunctionParameterType::SdkBool { .. } => "true or false",
-        SdkFunctionParameterType::SdkArr { .. } => "a list",
-        SdkFunctionParameterType::SdkObj { .. } => "a map",
+        SdkFunctionParameterType::SdkInt { .. } => "an integer",
+        SdkFunctionParameterType::SdkBool { .. } => "a boolean",
+        SdkFunctionParameterType::SdkArr { .. } => "an array",
+        SdkFunctionParameterType::SdkObj { .. } => "an object",
         SdkFunctionParameterType::SdkNull => "null",
     }
 }
 
-/// Whether a value is of a type, its parts and enum values aside. A whole number is a number; true is none.
+/// Whether a value has a type, apart from its elements, members and enum values. An integer is also a number.
 pub(super) fn is_of_type(value: &Value, wanted: &SdkFunctionParameterType) -> bool {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
     match value {
@@ -34,8 +33,8 @@ pub(super) fn is_of_type(value: &Value, wanted: &SdkFunctionParameterType) -> bo
     }
 }
 
-/// The value, changed if that makes it fit, and how it was changed. `written` is the same value with numbers as texts, as
-/// the model wrote them, where that is known.
+/// The value, changed if that makes it fit, and how it was changed. `written` is the same value with numbers as strings,
+/// exactly as the model wrote them, if that is known.
 pub(super) fn to_type(
     value: Value,
     wanted: &SdkFunctionParameterType,
@@ -79,10 +78,10 @@ pub(super) fn to_type(
 
 fn whole(number: f64) -> Option<Value> {
     // Exact: whole, and below 2^53.
-    (number.fract() == 0.0 && number.abs() < EXACT).then_some(Value::Integer(number as i64))
+    (number.fract() == 0.0 && number.abs() < MAX_EXACT).then_some(Value::Integer(number as i64))
 }
 
-/// The values that an enum allows; `None` where all are.
+/// The values that an enum allows; `None` if all are allowed.
 pub(super) fn allowed(wanted: &SdkFunctionParameterType) -> Option<Vec<Value>> {
     match wanted {
         SdkFunctionParameterType::SdkStr { enum_values, .. } => {
@@ -98,7 +97,7 @@ pub(super) fn allowed(wanted: &SdkFunctionParameterType) -> Option<Vec<Value>> {
     }
 }
 
-/// The one among the allowed texts that differs from a value in no more than case; `None` where it is allowed as it is.
+/// The only allowed string that differs from a value in nothing but case; `None` if the value itself is allowed.
 pub(super) fn alike<'a>(allowed: &'a [Value], value: &Value) -> Option<&'a Value> {
     let lower = value.as_str()?.to_lowercase();
     let is_alike = |candidate: &&Value| candidate.as_str().is_some_and(|text| text.to_lowercase() == lower);
@@ -107,7 +106,21 @@ pub(super) fn alike<'a>(allowed: &'a [Value], value: &Value) -> Option<&'a Value
     alike.next().is_none().then_some(only)
 }
 
-/// Whether two values are the same; 3 and 3.0 are.
+/// Whether two values are equal; 3 and 3.0 are.
 pub(super) fn is_equal(a: &Value, b: &Value) -> bool {
     a == b || (a.as_f64().is_some() && a.as_f64() == b.as_f64())
+}
+
+/// The type that JSON Schema calls by this name.
+pub(super) fn type_of(name: &str) -> Option<SdkFunctionParameterType> {
+    use SdkFunctionParameterType::{SdkBool, SdkNull, SdkObj};
+    Some(match name {
+        "string" => SdkFunctionParameterType::string(),
+        "integer" => SdkFunctionParameterType::integer(),
+        "number" => SdkFunctionParameterType::number(),
+        "boolean" => SdkBool { description: None },
+        "array" => SdkFunctionParameterType::array(SdkNull),
+        "object" => SdkObj { properties: Default::default(), required: Vec::new(), description: None },
+        _ => return None,
+    })
 }

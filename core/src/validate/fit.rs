@@ -1,11 +1,11 @@
-//! Values made to fit a JSON Schema where there is one obvious way, as [`coerce`] makes them fit a type.
+//! Coerces values to a JSON Schema, if there is one obvious way, as [`coerce`] does for a type.
 
-use crate::function::{Arguments, DiagnosticCode, SdkFunctionParameterType, Value};
+use crate::function::{Arguments, DiagnosticCode, Value};
 use crate::validate::coerce;
-use crate::validate::json_schema::{Remark, combined, fits, is_of_type, listed, required, schemas_of, types};
+use crate::validate::json_schema::{Remark, allowed, combined, fits, is_of_type, required, schemas_of, types};
 
-/// Makes a value fit, as far as that goes, and notes what was changed. `written` is the value with numbers as texts, as the
-/// model wrote them, where that is known.
+/// Coerces a value as far as possible and adds a remark for each change. `written` is the value with numbers as strings,
+/// exactly as the model wrote them, if that is known.
 pub(super) fn to_schema(
     value: Value,
     schema: &Value,
@@ -33,7 +33,7 @@ pub(super) fn to_schema(
     }
 }
 
-/// Makes a value fit the first of several schemas that it fits, or can be made to fit.
+/// Coerces a value to the first of several schemas that it fits, or else to the first that it can be coerced to.
 fn to_one_of(value: Value, schemas: &[Value], place: (&str, Option<&Value>), changes: &mut Vec<Remark>) -> Value {
     let fitting = schemas.iter().find(|schema| fits(&value, schema));
     for schema in fitting.map_or(schemas, std::slice::from_ref) {
@@ -50,18 +50,18 @@ fn to_one_of(value: Value, schemas: &[Value], place: (&str, Option<&Value>), cha
 fn to_types(value: Value, schema: &Value, (path, written): (&str, Option<&Value>), changes: &mut Vec<Remark>) -> Value {
     let types = types(schema);
     let fits = types.iter().any(|name| is_of_type(&value, name));
-    // A float is a whole number where it has no fraction, but apps want one that looks it.
+    // For JSON Schema, a float without a fraction is an integer, but apps expect one that is written as an integer.
     let is_whole = fits && matches!(value, Value::Number(_)) && !types.contains(&"number");
     let wanted = if is_whole { vec!["integer"] } else { types };
     if fits && !is_whole {
         return value;
     }
-    for wanted in wanted.into_iter().filter_map(type_of) {
+    for wanted in wanted.into_iter().filter_map(coerce::type_of) {
         if let (fitting, Some(code)) = coerce::to_type(value.clone(), &wanted, written) {
             changes.push(Remark {
                 path: path.to_owned(),
                 code,
-                message: format!("was read as {}", coerce::name(&wanted)),
+                message: format!("was converted to {}", coerce::name(&wanted)),
             });
             return fitting;
         }
@@ -70,9 +70,9 @@ fn to_types(value: Value, schema: &Value, (path, written): (&str, Option<&Value>
 }
 
 fn to_listed(value: Value, schema: &Value, path: &str, changes: &mut Vec<Remark>) -> Value {
-    match listed(schema).and_then(|allowed| coerce::alike(allowed, &value)) {
+    match allowed(schema).and_then(|allowed| coerce::alike(allowed, &value)) {
         Some(only) => {
-            let message = format!("was read as {only}");
+            let message = format!("was converted to {only}");
             changes.push(Remark { path: path.to_owned(), code: DiagnosticCode::EnumCase, message });
             only.clone()
         }
@@ -110,17 +110,4 @@ fn item_of(written: Option<&Value>, i: usize) -> Option<&Value> {
         Some(Value::Array(items)) => items.get(i),
         _ => None,
     }
-}
-
-fn type_of(name: &str) -> Option<SdkFunctionParameterType> {
-    use SdkFunctionParameterType::{SdkBool, SdkNull, SdkObj};
-    Some(match name {
-        "string" => SdkFunctionParameterType::string(),
-        "integer" => SdkFunctionParameterType::integer(),
-        "number" => SdkFunctionParameterType::number(),
-        "boolean" => SdkBool { description: None },
-        "array" => SdkFunctionParameterType::array(SdkNull),
-        "object" => SdkObj { properties: Default::default(), required: Vec::new(), description: None },
-        _ => return None,
-    })
 }

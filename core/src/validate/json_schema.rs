@@ -1,19 +1,19 @@
-//! Values compared with a JSON Schema that no parameter type expresses: types, values, limits, patterns, and what combines
-//! them.
+//! Validates values against a JSON Schema that no parameter type can express: types, allowed values, limits, patterns and
+//! combinations of schemas.
 //!
-//! Formats, references and what else has no check here pass: the app's own checks come behind these.
+//! Formats, references and other keywords are not checked here (docs/adr/0018): the app has its own checks.
 
 use crate::function::{Arguments, DiagnosticCode, Value};
-use crate::validate::pattern;
+use crate::validate::{coerce, pattern};
 
-/// What is to be said of a value, and where below it.
+/// A remark about a value, or about a part of it at `path`.
 pub(super) struct Remark {
     pub(super) path: String,
     pub(super) code: DiagnosticCode,
     pub(super) message: String,
 }
 
-/// The types that a schema names; none where any will do.
+/// The names of the types that a schema allows; empty if it allows any.
 pub(super) fn types(schema: &Value) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
@@ -22,8 +22,8 @@ pub(super) fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// The values that a schema lists, the only one where it has a `const`; `None` where it lists none.
-pub(super) fn listed(schema: &Value) -> Option<&[Value]> {
+/// The values that a schema allows: the one of its `const`, or those of its `enum`; `None` if it has neither.
+pub(super) fn allowed(schema: &Value) -> Option<&[Value]> {
     match (schema.get("const"), schema.get("enum")) {
         (Some(only), _) => Some(std::slice::from_ref(only)),
         (None, Some(Value::Array(values))) => Some(values),
@@ -39,17 +39,17 @@ pub(super) fn combined<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
     }
 }
 
-/// The names that a schema wants to be there.
+/// The names of the properties that a schema requires.
 pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
     combined(schema, "required").iter().filter_map(Value::as_str)
 }
 
-/// Whether a value breaks nothing of a schema.
+/// Whether a value fits a schema.
 pub(super) fn fits(value: &Value, schema: &Value) -> bool {
     faults(value, schema).is_empty()
 }
 
-/// All that a value breaks of a schema.
+/// Everything about a value that does not fit a schema.
 pub(super) fn faults(value: &Value, schema: &Value) -> Vec<Remark> {
     let mut faults = Vec::new();
     compare(value, schema, "", &mut faults);
@@ -63,38 +63,47 @@ fn compare(value: &Value, schema: &Value, path: &str, faults: &mut Vec<Remark>) 
     }
     let types = types(schema);
     if !types.is_empty() && !types.iter().any(|name| is_of_type(value, name)) {
-        return fault(DiagnosticCode::WrongType, format!("is not of type {}", types.join(" or ")));
+        let expected: Vec<&str> = types.into_iter().map(with_article).collect();
+        let message = format!("must be {}, found {}", expected.join(" or "), value.described());
+        return fault(DiagnosticCode::WrongType, message);
     }
-    if let Some(allowed) = listed(schema)
+    if let Some(allowed) = allowed(schema)
         && !allowed.iter().any(|candidate| is_equal(candidate, value))
     {
-        let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-        fault(DiagnosticCode::NotInEnum, format!("is none of {}", allowed.join(", ")));
+        let listed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        let one_of = if listed.len() == 1 { "" } else { "one of " };
+        let message = format!("must be {one_of}{}, found {}", listed.join(", "), value.described());
+        fault(DiagnosticCode::NotInEnum, message);
     }
-    for rule in broken_limits(value, schema) {
-        fault(DiagnosticCode::WrongType, rule);
+    for message in broken_limits(value, schema) {
+        fault(DiagnosticCode::WrongType, message);
     }
-    if let Some(rule) = broken_combination(value, schema) {
-        fault(DiagnosticCode::WrongType, rule.to_owned());
+    if let Some(message) = broken_combination(value, schema) {
+        fault(DiagnosticCode::WrongType, message.to_owned());
     }
     combined(schema, "allOf").iter().for_each(|schema| compare(value, schema, path, faults));
     match value {
-        Value::Array(items) => compare_items(items, schema, path, faults),
+        Value::Array(elements) => compare_elements(elements, schema, path, faults),
         Value::Object(entries) => compare_entries(entries, schema, path, faults),
         _ => {}
     }
 }
 
-fn compare_items(items: &[Value], schema: &Value, path: &str, faults: &mut Vec<Remark>) {
+/// The name of a type in words, with its article.
+fn with_article(name: &str) -> &str {
+    coerce::type_of(name).map_or(name, |parameter_type| coerce::name(&parameter_type))
+}
+
+fn compare_elements(elements: &[Value], schema: &Value, path: &str, faults: &mut Vec<Remark>) {
     let firsts = combined(schema, "prefixItems");
-    for (i, item) in items.iter().enumerate() {
+    for (i, element) in elements.iter().enumerate() {
         if let Some(schema) = firsts.get(i).or_else(|| schema.get("items")) {
-            compare(item, schema, &format!("{path}[{i}]"), faults);
+            compare(element, schema, &format!("{path}[{i}]"), faults);
         }
     }
-    let is_twice = |(i, item): (usize, &Value)| items[..i].iter().any(|other| is_equal(other, item));
-    if schema.get("uniqueItems") == Some(&Value::Bool(true)) && items.iter().enumerate().any(is_twice) {
-        let message = "holds a value twice".to_owned();
+    let is_repeated = |(i, element): (usize, &Value)| elements[..i].iter().any(|other| is_equal(other, element));
+    if schema.get("uniqueItems") == Some(&Value::Bool(true)) && elements.iter().enumerate().any(is_repeated) {
+        let message = "must not contain equal elements".to_owned();
         faults.push(Remark { path: path.to_owned(), code: DiagnosticCode::WrongType, message });
     }
 }
@@ -111,16 +120,13 @@ fn compare_entries(entries: &Arguments, schema: &Value, path: &str, faults: &mut
         }
         let names = schema.get("propertyNames");
         if names.is_some_and(|names| !fits(&Value::from(name.as_str()), names)) {
-            faults.push(Remark {
-                path,
-                code: DiagnosticCode::UndeclaredArgument,
-                message: "is no name here".to_owned(),
-            });
+            let message = "must have a name that the schema allows".to_owned();
+            faults.push(Remark { path, code: DiagnosticCode::UndeclaredArgument, message });
         }
     }
 }
 
-/// The schemas that what stands under a name has to fit.
+/// The schemas that the property of this name must fit.
 pub(super) fn schemas_of<'a>(name: &str, schema: &'a Value) -> Vec<&'a Value> {
     let declared = schema.get("properties").and_then(|properties| properties.get(name));
     let mut schemas: Vec<&Value> = declared.into_iter().collect();
@@ -133,62 +139,69 @@ pub(super) fn schemas_of<'a>(name: &str, schema: &'a Value) -> Vec<&'a Value> {
     schemas
 }
 
-/// What a value breaks of `anyOf`, `oneOf` and `not`.
+/// The rule of `anyOf`, `oneOf` or `not` that a value breaks.
 fn broken_combination(value: &Value, schema: &Value) -> Option<&'static str> {
     let n_fitting = |keyword| combined(schema, keyword).iter().filter(|schema| fits(value, schema)).count();
     let has = |keyword| !combined(schema, keyword).is_empty();
     if has("anyOf") && n_fitting("anyOf") == 0 {
-        return Some("fits none of the forms that it may have");
+        return Some("must fit one of the allowed schemas, but fits none");
     }
     match has("oneOf").then(|| n_fitting("oneOf")) {
-        Some(0) => return Some("fits none of the forms that it may have"),
-        Some(2..) => return Some("fits several forms of which it may have one"),
+        Some(0) => return Some("must fit one of the allowed schemas, but fits none"),
+        Some(2..) => return Some("must fit exactly one of the allowed schemas, but fits several"),
         _ => {}
     }
-    schema.get("not").is_some_and(|not| fits(value, not)).then_some("has a form that it may not have")
+    schema.get("not").is_some_and(|not| fits(value, not)).then_some("must not fit the schema that is excluded")
 }
 
-/// What a value breaks of the limits of its size, and of a text's pattern.
+/// The rules about its size, and about a string's pattern, that a value breaks.
 fn broken_limits(value: &Value, schema: &Value) -> Vec<String> {
-    let measured = match value {
-        Value::Integer(_) | Value::BigInteger(_) | Value::Number(_) => return broken_limits_of_number(value, schema),
-        Value::String(text) => (text.chars().count(), "minLength", "maxLength"),
-        Value::Array(items) => (items.len(), "minItems", "maxItems"),
-        Value::Object(entries) => (entries.len(), "minProperties", "maxProperties"),
+    let (size, least, most, unit) = match value {
+        Value::Integer(_) | Value::BigInteger(_) | Value::Number(_) => return broken_number_limits(value, schema),
+        Value::String(text) => (text.chars().count(), "minLength", "maxLength", "characters"),
+        Value::Array(elements) => (elements.len(), "minItems", "maxItems", "elements"),
+        Value::Object(entries) => (entries.len(), "minProperties", "maxProperties", "properties"),
         Value::Null | Value::Bool(_) => return Vec::new(),
     };
-    let (size, least, most) = measured;
     let size = Value::Integer(i64::try_from(size).unwrap_or(i64::MAX));
-    let mut broken = broken_rules(&size, schema, [(least, is_less as Rule), (most, |size, most| is_less(most, size))]);
+    let rules: [(&str, Rule, &str); 2] =
+        [(least, is_less, "at least"), (most, |size, most| is_less(most, size), "at most")];
+    let mut broken = broken_rules(&size, schema, rules, |rule, limit| format!("must have {rule} {limit} {unit}"));
     if let (Value::String(text), Some(Value::String(pattern))) = (value, schema.get("pattern"))
         && !matches(text, pattern)
     {
-        broken.push(format!("does not match {pattern}"));
+        broken.push(format!("must match the pattern {pattern}, found {}", value.described()));
     }
     broken
 }
 
-fn broken_limits_of_number(value: &Value, schema: &Value) -> Vec<String> {
-    let rules: [(&str, Rule); 5] = [
-        ("minimum", is_less),
-        ("maximum", |value, most| is_less(most, value)),
-        ("exclusiveMinimum", |value, limit| !is_less(limit, value)),
-        ("exclusiveMaximum", |value, limit| !is_less(value, limit)),
-        ("multipleOf", |value, step| !is_multiple(value, step)),
+fn broken_number_limits(value: &Value, schema: &Value) -> Vec<String> {
+    let rules: [(&str, Rule, &str); 5] = [
+        ("minimum", is_less, "at least"),
+        ("maximum", |value, most| is_less(most, value), "at most"),
+        ("exclusiveMinimum", |value, limit| !is_less(limit, value), "greater than"),
+        ("exclusiveMaximum", |value, limit| !is_less(value, limit), "less than"),
+        ("multipleOf", |value, step| !is_multiple(value, step), "a multiple of"),
     ];
-    broken_rules(value, schema, rules)
+    broken_rules(value, schema, rules, |rule, limit| format!("must be {rule} {limit}"))
 }
 
 /// Whether a number breaks the rule that another one sets.
 type Rule = fn(&Value, &Value) -> bool;
 
-fn broken_rules<const N: usize>(value: &Value, schema: &Value, rules: [(&str, Rule); N]) -> Vec<String> {
-    let limits = rules.into_iter().filter_map(|(key, rule)| Some((key, rule, schema.get(key)?)));
-    let broken = limits.filter(|(_, is_broken, limit)| limit.as_f64().is_some() && is_broken(value, limit));
-    broken.map(|(key, _, limit)| format!("breaks its {key} of {limit}")).collect()
+fn broken_rules<const N: usize>(
+    value: &Value,
+    schema: &Value,
+    rules: [(&str, Rule, &str); N],
+    state: impl Fn(&str, &Value) -> String,
+) -> Vec<String> {
+    let limits =
+        rules.into_iter().filter_map(|(keyword, is_broken, rule)| Some((schema.get(keyword)?, is_broken, rule)));
+    let broken = limits.filter(|(limit, is_broken, _)| limit.as_f64().is_some() && is_broken(value, limit));
+    broken.map(|(limit, _, rule)| format!("{}, found {}", state(rule, limit), value.described())).collect()
 }
 
-/// Exact where both are whole and have 64 bits.
+/// Exact if both are integers of 64 bits.
 fn is_less(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Integer(a), Value::Integer(b)) => a < b,
@@ -196,7 +209,7 @@ fn is_less(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Of fractions, as near as floats come: 0.3 is three times 0.1.
+/// Exact for integers of 64 bits; for other numbers within the accuracy of floats, so that 0.3 is a multiple of 0.1.
 fn is_multiple(value: &Value, step: &Value) -> bool {
     match (value, step) {
         (Value::Integer(value), Value::Integer(step)) => value.checked_rem(*step) == Some(0),
@@ -207,29 +220,30 @@ fn is_multiple(value: &Value, step: &Value) -> bool {
     }
 }
 
-/// Whether a pattern is found in a text; also where it is none that can be searched for.
+/// Whether a pattern matches somewhere in a text; true for a pattern that is not valid or exceeds the limits.
 fn matches(text: &str, pattern: &str) -> bool {
     pattern::matches(pattern, text).unwrap_or(true)
 }
 
+/// Whether a value has the type that JSON Schema calls by this name; true for names that are not types.
 pub(super) fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
         "null" => *value == Value::Null,
         "boolean" => matches!(value, Value::Bool(_)),
         "integer" => match value {
             Value::Integer(_) | Value::BigInteger(_) => true,
-            Value::Number(number) => number.fract() == 0.0, // as JSON Schema has it
+            Value::Number(number) => number.fract() == 0.0, // as JSON Schema defines it
             _ => false,
         },
         "number" => matches!(value, Value::Integer(_) | Value::BigInteger(_) | Value::Number(_)),
         "string" => matches!(value, Value::String(_)),
         "array" => matches!(value, Value::Array(_)),
         "object" => matches!(value, Value::Object(_)),
-        _ => true, // no type of JSON Schema
+        _ => true,
     }
 }
 
-/// Numbers are equal by value, as JSON Schema has it, also within lists and maps.
+/// Whether two values are equal. Numbers are compared by value, as JSON Schema defines it, also inside arrays and objects.
 fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Integer(_), Value::Number(_)) | (Value::Number(_), Value::Integer(_)) => a.as_f64() == b.as_f64(),

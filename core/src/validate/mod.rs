@@ -1,12 +1,14 @@
-//! Compares a call with the function that it means, before an app runs it.
+//! Compares a call with its function, before an app runs it.
 //!
-//! A call's own arguments stay what the model wrote. What comes out here are arguments that fit the declared types
-//! where an obvious coercion makes them fit, with a diagnostic for every change and for everything that does not fit.
+//! The call's own arguments stay as the model wrote them. The result has arguments that are coerced to the declared types
+//! where that is obvious, with a diagnostic for every change and for everything that does not fit.
 
 mod coerce;
 mod fit;
 mod json_schema;
 mod pattern;
+#[cfg(test)]
+mod suite;
 #[cfg(test)]
 mod tests;
 
@@ -15,10 +17,12 @@ use crate::function::{
 };
 use crate::parse::number_lexemes;
 
-/// Argument names that some models wrap all arguments in.
+/// Names of an argument that some models put all arguments into.
 const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "kwargs"];
+/// Characters of the longest name that is compared with others: comparing takes quadratic time.
+const LONGEST_COMPARED: usize = 64;
 
-/// What [`validate`] found.
+/// The result of [`validate`].
 ///
 /// ```
 /// use causerie::{SdkFunction, SdkFunctionCall, validate};
@@ -32,22 +36,22 @@ const WRAPPERS: [&str; 5] = ["properties", "parameters", "arguments", "args", "k
 pub struct Validation {
     /// The arguments, coerced where that was possible.
     pub arguments: Arguments,
-    /// In the order of the function's parameters.
+    /// Diagnostics, in the order of the function's parameters.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Validation {
-    /// Whether the arguments fit, coerced or not.
+    /// Whether all arguments fit, coerced or as written.
     ///
     /// ```
     /// use causerie::{SdkFunction, SdkFunctionCall, validate};
-    /// assert!(validate(&SdkFunctionCall::default(), &SdkFunction::new("now", "Tell the time.", vec![])).is_ok());
+    /// assert!(validate(&SdkFunctionCall::default(), &SdkFunction::new("now", "Get the time.", vec![])).is_ok());
     /// ```
     pub fn is_ok(&self) -> bool {
         self.diagnostics.iter().all(|diagnostic| diagnostic.code.severity() < Severity::Error)
     }
 
-    /// What does not fit, as a short JSON text to send back to the model as the call's result.
+    /// The errors as a short JSON text to send back to the model as the result of the call.
     ///
     /// ```
     /// # use causerie::*;
@@ -69,8 +73,8 @@ impl Validation {
 /// ```
 /// use causerie::{SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value, validate};
 ///
-/// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "How many.");
-/// let forecast = SdkFunction::new("forecast", "Tell the weather to come.", vec![days]);
+/// let days = SdkFunctionParameter::new("days", SdkFunctionParameterType::integer(), "The number of days.");
+/// let forecast = SdkFunction::new("forecast", "Get the forecast.", vec![days]);
 /// let call = SdkFunctionCall {
 ///     name: "forecast".into(),
 ///     arguments: [("days".to_owned(), "3".into())].into_iter().collect(),
@@ -88,7 +92,7 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
     let mut arguments = Arguments::new();
     for parameter in &function.parameters {
         let written = written.get(&parameter.name);
-        let place = Place { path: parameter.name.clone(), is_required: !parameter.optional, written };
+        let place = ArgumentPlace { path: parameter.name.clone(), is_required: !parameter.optional, written };
         let value = given.shift_remove(&parameter.name);
         let value = match &parameter.schema {
             Some(schema) => place.check_schema(value, schema, &mut diagnostics),
@@ -106,13 +110,13 @@ pub fn validate(call: &SdkFunctionCall, function: &SdkFunction) -> Validation {
 
 pub(crate) use pattern::is_pattern;
 
-/// Whether a value fits a JSON Schema, as far as arguments are compared with one.
+/// Whether a value fits a JSON Schema, as far as arguments are validated against one.
 pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {
     json_schema::fits(value, schema)
 }
 
-/// Compares a call with the one of several functions that it names, as [`validate`] does. For a name that none has, the
-/// arguments stay as they are, with a warning: the app may know the function all the same.
+/// Compares a call with the function among several that has its name, as [`validate`] does. If no function has this name,
+/// the arguments stay as they are, with a warning: the app may know the function nevertheless.
 ///
 /// ```
 /// use causerie::{DiagnosticCode, SdkFunction, SdkFunctionCall, validate_among};
@@ -133,14 +137,14 @@ pub fn validate_among(call: &SdkFunctionCall, functions: &[SdkFunction]) -> Vali
     Validation { arguments: call.arguments.clone(), diagnostics }
 }
 
-/// The arguments inside a wrapper, where a single argument is one and no parameter has its name.
+/// The arguments without a wrapper: the members of a single argument that is a wrapper and that no parameter declares.
 fn unwrapped(arguments: &Arguments, function: &SdkFunction, diagnostics: &mut Vec<Diagnostic>) -> Arguments {
     let is_declared = |name: &str| function.parameters.iter().any(|parameter| parameter.name == name);
     match arguments.first() {
         Some((name, Value::Object(inner)))
             if arguments.len() == 1 && WRAPPERS.contains(&name.as_str()) && !is_declared(name) =>
         {
-            let message = format!("the arguments stood inside {name}");
+            let message = format!("the arguments were inside {name}");
             diagnostics.push(Diagnostic { code: DiagnosticCode::UnwrappedArguments, path: name.clone(), message });
             inner.clone()
         }
@@ -148,16 +152,16 @@ fn unwrapped(arguments: &Arguments, function: &SdkFunction, diagnostics: &mut Ve
     }
 }
 
-/// Where a value stands, and whether it must be there.
-struct Place<'a> {
+/// The place of a value, and whether the value must be present.
+struct ArgumentPlace<'a> {
     path: String,
     is_required: bool,
-    /// The value there with numbers as texts, as the model wrote them, where that is known.
+    /// The value with numbers as strings, exactly as the model wrote them, if that is known.
     written: Option<&'a Value>,
 }
 
-impl Place<'_> {
-    /// The value that fits, or the one given where none does; `None` for one that is left out.
+impl ArgumentPlace<'_> {
+    /// The value, coerced if that makes it fit; `None` if it is left out.
     fn check(
         &self,
         value: Option<Value>,
@@ -172,7 +176,7 @@ impl Place<'_> {
         }
     }
 
-    /// As [`check`](Self::check), with a schema.
+    /// The same as [`check`](Self::check), with a schema.
     fn check_schema(&self, value: Option<Value>, schema: &Value, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
         let value = match value {
             Some(value) if value != Value::Null || fits_schema(&Value::Null, schema) => value,
@@ -182,20 +186,21 @@ impl Place<'_> {
         let value = fit::to_schema(value, schema, ("", self.written), &mut remarks);
         remarks.extend(json_schema::faults(&value, schema));
         for remark in remarks {
-            let place = Place { path: format!("{}{}", self.path, remark.path), is_required: true, written: None };
-            place.note(remark.code, &remark.message, diagnostics);
+            let place =
+                ArgumentPlace { path: format!("{}{}", self.path, remark.path), is_required: true, written: None };
+            place.report(remark.code, &remark.message, diagnostics);
         }
         Some(value)
     }
 
-    /// Notes that a value is missing or null; returns what is left of it.
+    /// Reports that a value is missing or null; returns the value unless it is left out.
     fn absent(&self, value: Option<Value>, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
         match (&value, self.is_required) {
             (None, false) => {}
-            (None, true) => self.note(DiagnosticCode::MissingRequired, "is missing", diagnostics),
-            (Some(_), true) => self.note(DiagnosticCode::NullForRequired, "is null", diagnostics),
+            (None, true) => self.report(DiagnosticCode::MissingRequired, "is missing", diagnostics),
+            (Some(_), true) => self.report(DiagnosticCode::NullForRequired, "must not be null", diagnostics),
             (Some(_), false) => {
-                self.note(DiagnosticCode::NullDropped, "is null and was left out", diagnostics);
+                self.report(DiagnosticCode::NullDropped, "is null and was left out", diagnostics);
                 return None;
             }
         }
@@ -206,7 +211,7 @@ impl Place<'_> {
         use SdkFunctionParameterType::{SdkArr, SdkObj};
         let (value, coerced) = coerce::to_type(value, wanted, self.written);
         if let Some(code) = coerced {
-            self.note(code, &format!("was read as {}", coerce::name(wanted)), diagnostics);
+            self.report(code, &format!("was converted to {}", coerce::name(wanted)), diagnostics);
         }
         match (value, wanted) {
             (Value::Array(items), SdkArr { item_type, .. }) => {
@@ -215,7 +220,7 @@ impl Place<'_> {
                         Some(Value::Array(items)) => items.get(i),
                         _ => None,
                     };
-                    let place = Place { path: format!("{}[{i}]", self.path), is_required: true, written };
+                    let place = ArgumentPlace { path: format!("{}[{i}]", self.path), is_required: true, written };
                     place.check(Some(item), item_type, diagnostics).unwrap_or(Value::Null)
                 };
                 Value::Array(items.into_iter().enumerate().map(fit).collect())
@@ -228,13 +233,13 @@ impl Place<'_> {
                         _ => None,
                     };
                     let is_required = required.contains(name);
-                    let place = Place { path: format!("{}.{name}", self.path), is_required, written };
+                    let place = ArgumentPlace { path: format!("{}.{name}", self.path), is_required, written };
                     let value = place.check(entries.shift_remove(name), property, diagnostics);
                     fitted.extend(value.map(|value| (name.clone(), value)));
                 }
                 let declared: Vec<&str> = properties.keys().map(String::as_str).collect();
                 for (name, value) in entries {
-                    // An object without declared properties takes any.
+                    // An object without declared properties accepts any.
                     if !declared.is_empty() {
                         diagnostics.push(undeclared(&format!("{}.{name}", self.path), &name, &declared));
                     }
@@ -244,7 +249,8 @@ impl Place<'_> {
             }
             (value, wanted) if coerce::is_of_type(&value, wanted) => self.fit_enum(value, wanted, diagnostics),
             (value, wanted) => {
-                self.note(DiagnosticCode::WrongType, &format!("is not {}", coerce::name(wanted)), diagnostics);
+                let rule = format!("must be {}, found {}", coerce::name(wanted), value.described());
+                self.report(DiagnosticCode::WrongType, &rule, diagnostics);
                 value
             }
         }
@@ -256,20 +262,21 @@ impl Place<'_> {
             return value;
         }
         if let Some(only) = coerce::alike(&allowed, &value) {
-            self.note(DiagnosticCode::EnumCase, &format!("was read as {only}"), diagnostics);
+            self.report(DiagnosticCode::EnumCase, &format!("was converted to {only}"), diagnostics);
             return only.clone();
         }
         let listed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-        self.note(DiagnosticCode::NotInEnum, &format!("is none of {}", listed.join(", ")), diagnostics);
+        let rule = format!("must be one of {}, found {}", listed.join(", "), value.described());
+        self.report(DiagnosticCode::NotInEnum, &rule, diagnostics);
         value
     }
 
-    fn note(&self, code: DiagnosticCode, what: &str, diagnostics: &mut Vec<Diagnostic>) {
+    fn report(&self, code: DiagnosticCode, what: &str, diagnostics: &mut Vec<Diagnostic>) {
         diagnostics.push(Diagnostic { code, path: self.path.clone(), message: format!("{} {what}", self.path) });
     }
 }
 
-/// An argument that nobody declared.
+/// The diagnostic for an argument that is not declared.
 fn undeclared(path: &str, name: &str, declared: &[&str]) -> Diagnostic {
     let message = format!("{path} is not declared{}", hint(name, declared));
     Diagnostic { code: DiagnosticCode::UndeclaredArgument, path: path.to_owned(), message }
@@ -277,31 +284,15 @@ fn undeclared(path: &str, name: &str, declared: &[&str]) -> Diagnostic {
 
 /// Offers a near name. It is never taken: models copy misspellings on purpose, too.
 fn hint(name: &str, declared: &[&str]) -> String {
-    let nearest = declared.iter().map(|other| (distance(name, other), other)).min();
+    if LONGEST_COMPARED < name.chars().count() {
+        return String::new();
+    }
+    let comparable = declared.iter().filter(|other| other.chars().count() <= LONGEST_COMPARED);
+    let nearest = comparable.map(|other| (strsim::levenshtein(name, other), other)).min();
     match nearest {
         Some((distance, other)) if distance <= 2 && distance < other.chars().count() => {
             format!("; did you mean {other}?")
         }
         _ => String::new(),
     }
-}
-
-/// How many letters must be added, dropped or changed (Levenshtein 1966). Long names are not compared: 64 letters are
-/// more than names have.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(65).collect(), b.chars().take(65).collect());
-    if 64 < a.len() || 64 < b.len() {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

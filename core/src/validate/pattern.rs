@@ -1,4 +1,4 @@
-//! Patterns of JSON Schema, which are JavaScript's: `\d` and `\w` stand for ASCII, as grammars have it too.
+//! Patterns of JSON Schema, which are those of JavaScript: `\d` and `\w` only match ASCII, as they do in grammars.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,42 +6,45 @@ use std::collections::HashMap;
 use fancy_regex::{Regex, RegexBuilder};
 use llguidance::regex_to_lark;
 
-/// Steps back that a search may take.
-const MOST_STEPS_BACK: usize = 100_000;
-/// Bytes that a pattern may take when it is made ready, about.
-const LARGEST: usize = 128 << 10;
-/// Patterns that a thread keeps ready: each is wanted for many values.
-const MOST_READY: usize = 128;
+/// Steps of backtracking that a search may take.
+const MAX_BACKTRACKING: usize = 100_000;
+/// Bytes that a compiled pattern may take, approximately.
+const MAX_PATTERN_BYTES: usize = 128 << 10;
+/// Compiled patterns that a thread keeps: most are needed for many values.
+const MAX_CACHED: usize = 128;
 
 thread_local! {
-    static READY: RefCell<HashMap<String, Option<Regex>>> = RefCell::default();
+    static CACHE: RefCell<HashMap<String, Option<Regex>>> = RefCell::default();
 }
 
-/// Whether a pattern is found in a text; `None` for one that is none, or that takes too much.
+/// Whether a pattern matches somewhere in a text; `None` for a pattern that is not valid or exceeds the limits.
 pub(super) fn matches(pattern: &str, text: &str) -> Option<bool> {
-    ready(pattern, |regex| regex?.is_match(text).ok())
+    with_regex(pattern, |regex| regex?.is_match(text).ok())
 }
 
-/// Whether a pattern is one, and takes no more than it may.
+/// Whether a pattern is valid and within the limits.
 pub(crate) fn is_pattern(pattern: &str) -> bool {
-    ready(pattern, |regex| regex.is_some())
+    with_regex(pattern, |regex| regex.is_some())
 }
 
-fn ready<T>(pattern: &str, f: impl FnOnce(Option<&Regex>) -> T) -> T {
-    READY.with_borrow_mut(|ready| {
-        if let Some(regex) = ready.get(pattern) {
+fn with_regex<T>(pattern: &str, f: impl FnOnce(Option<&Regex>) -> T) -> T {
+    CACHE.with_borrow_mut(|cache| {
+        if let Some(regex) = cache.get(pattern) {
             return f(regex.as_ref());
         }
-        if MOST_READY <= ready.len() {
-            ready.clear();
+        if MAX_CACHED <= cache.len() {
+            cache.clear();
         }
-        f(ready.entry(pattern.to_owned()).or_insert(compile(pattern)).as_ref())
+        f(cache.entry(pattern.to_owned()).or_insert(compile(pattern)).as_ref())
     })
 }
 
 fn compile(pattern: &str) -> Option<Regex> {
     let mut builder = RegexBuilder::new(&regex_to_lark(pattern, "dw"));
-    builder.backtrack_limit(MOST_STEPS_BACK).delegate_size_limit(LARGEST).delegate_dfa_size_limit(LARGEST);
+    builder
+        .backtrack_limit(MAX_BACKTRACKING)
+        .delegate_size_limit(MAX_PATTERN_BYTES)
+        .delegate_dfa_size_limit(MAX_PATTERN_BYTES);
     builder.build().ok()
 }
 
@@ -50,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_and_digits_are_those_of_ascii() {
+    fn classes_only_match_ascii() {
         assert_eq!(matches(r"^\d\w$", "1a"), Some(true));
         assert_eq!(matches(r"^\w$", "é"), Some(false));
         assert_eq!(matches(r"^\W$", "é"), Some(true));
@@ -58,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_much_is_no_pattern() {
+    fn a_pattern_over_the_limits_is_not_valid() {
         for pattern in ["(", "(a{1,1000}){1,1000}", r"^\pL{1,4000}$"] {
             assert!(!is_pattern(pattern), "{pattern}");
             assert_eq!(matches(pattern, "a"), None);
         }
-        for i in 0..2 * MOST_READY {
+        for i in 0..2 * MAX_CACHED {
             assert_eq!(matches(&format!("^x{i}$"), "x7"), Some(i == 7));
         }
-        assert!(READY.with_borrow(HashMap::len) <= MOST_READY);
+        assert!(CACHE.with_borrow(HashMap::len) <= MAX_CACHED);
     }
 }

@@ -4,14 +4,14 @@ use crate::options::FunctionCallParser;
 use crate::parse::read_json;
 use crate::schema::functions_from_json;
 
-/// Validates arguments against one parameter `a`, whose schema is given, or against several under their names.
+/// Validates arguments against parameters with these schemas.
 #[track_caller]
 fn check(properties: &str, required: &str, arguments: &str, expect_arguments: &str, expect: &[&str]) {
     let functions = format!(
         r#"[{{"name": "f", "parameters": {{"type": "object", "properties": {properties}, "required": {required}}}}}]"#
     );
     let function = functions_from_json(&functions).unwrap().remove(0);
-    let Some(Value::Object(arguments)) = read_json(arguments) else { panic!("arguments are a map") };
+    let Some(Value::Object(arguments)) = read_json(arguments) else { panic!("arguments must be an object") };
     let call = SdkFunctionCall { name: "f".into(), arguments, ..Default::default() };
     let validation = validate(&call, &function);
     let found: Vec<String> =
@@ -23,7 +23,7 @@ fn check(properties: &str, required: &str, arguments: &str, expect_arguments: &s
 }
 
 #[test]
-fn what_fits_stays_as_it_is() {
+fn fitting_arguments_stay_as_they_are() {
     check(
         r#"{"s": {"type": "string"}, "n": {"type": "number"}, "i": {"type": "integer"}, "b": {"type": "boolean"}, "z": {"type": "null"}}"#,
         r#"["s", "n", "i", "b", "z"]"#,
@@ -34,7 +34,7 @@ fn what_fits_stays_as_it_is() {
 }
 
 #[test]
-fn obvious_coercions_are_made_and_listed() {
+fn obvious_coercions_are_made_and_reported() {
     let one = |schema: &str, argument: &str, expect: &str, code: &str| {
         let properties = format!(r#"{{"a": {schema}}}"#);
         check(
@@ -63,7 +63,7 @@ fn obvious_coercions_are_made_and_listed() {
 }
 
 #[test]
-fn what_does_not_fit_is_kept_and_listed() {
+fn an_argument_that_does_not_fit_is_kept_and_reported() {
     let one = |schema: &str, argument: &str, code: &str| {
         let properties = format!(r#"{{"a": {schema}}}"#);
         let arguments = format!(r#"{{"a": {argument}}}"#);
@@ -92,7 +92,7 @@ fn numbers_of_an_enum_are_compared_by_value() {
 }
 
 #[test]
-fn paths_lead_into_lists_and_maps() {
+fn paths_lead_into_arrays_and_objects() {
     check(
         r#"{"config": {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}}}}"#,
         r#"["config"]"#,
@@ -117,14 +117,14 @@ fn a_near_name_is_offered() {
 }
 
 #[test]
-fn a_call_of_an_unknown_function_is_warned_of_and_otherwise_left_alone() {
+fn a_call_of_an_unknown_function_only_gets_a_warning() {
     let functions = [SdkFunction::new("get_weather", "", vec![]), SdkFunction::new("ping", "", vec![])];
     let of = |name: &str| {
         let arguments = [("a".to_owned(), Value::Integer(1))].into_iter().collect();
         validate_among(&SdkFunctionCall { name: name.into(), arguments, ..Default::default() }, &functions)
     };
     let unknown = of("nope");
-    assert!(unknown.is_ok(), "an app may know it");
+    assert!(unknown.is_ok(), "the app may know it");
     assert_eq!(unknown.arguments["a"], Value::Integer(1));
     assert_eq!(unknown.diagnostics[0].code.code(), "undeclared_function");
     assert_eq!(unknown.diagnostics[0].message, "nope is not declared");
@@ -133,13 +133,13 @@ fn a_call_of_an_unknown_function_is_warned_of_and_otherwise_left_alone() {
 }
 
 #[test]
-fn every_code_has_a_name_of_its_own() {
+fn every_code_is_unique() {
     let names: std::collections::HashSet<&str> = DiagnosticCode::ALL.iter().map(|code| code.code()).collect();
     assert_eq!(names.len(), DiagnosticCode::ALL.len());
 }
 
 #[test]
-fn a_number_that_was_to_be_text_is_the_text_that_was_written() {
+fn a_number_for_a_string_parameter_keeps_its_spelling() {
     let parameter = |name: &str| SdkFunctionParameter::new(name, SdkFunctionParameterType::string(), "");
     let list = SdkFunctionParameterType::array(SdkFunctionParameterType::string());
     let parameters = vec![parameter("zip"), parameter("price"), SdkFunctionParameter::new("tags", list, "")];
@@ -167,7 +167,7 @@ fn a_number_that_was_to_be_text_is_the_text_that_was_written() {
     let json = FunctionCallParser::JsonStyleFunctionCallParser;
     let text = r#"{"name": "f", "arguments": {"zip": 100000000000000000000, "price": 5.10, "tags": [1E3]}}"#;
     check(json, text, r#"{"zip": "100000000000000000000", "price": "5.10", "tags": ["1E3"]}"#);
-    // What the app has changed since is not taken back.
+    // A value that the app has changed since is not reverted.
     call.arguments["zip"] = Value::Integer(7);
     assert_eq!(validate(&call, &function).arguments["zip"], "7".into());
 }
@@ -178,7 +178,7 @@ fn parser_markers(parser: FunctionCallParser) -> (crate::parse::Piece<'static>, 
 }
 
 #[test]
-fn arguments_are_compared_with_schemas_that_no_type_expresses() {
+fn arguments_are_validated_against_schemas_that_no_type_expresses() {
     let one = |schema: &str, argument: &str, expect: &[&str]| {
         let (properties, arguments) = (format!(r#"{{"a": {schema}}}"#), format!(r#"{{"a": {argument}}}"#));
         check(&properties, r#"["a"]"#, &arguments, &arguments, expect);
@@ -205,7 +205,7 @@ fn arguments_are_compared_with_schemas_that_no_type_expresses() {
     let closed = r#"{"type": "object", "minProperties": 1, "properties": {"n": {}}, "additionalProperties": false}"#;
     one(closed, r#"{"n": [null]}"#, &[]);
     one(closed, r#"{"n": 1, "k": 2}"#, &["a.k undeclared_argument"]);
-    // What is obvious is still mended.
+    // Obvious coercions are still made.
     let properties = r#"{"a": {"type": "integer", "minimum": 1}}"#;
     check(properties, r#"["a"]"#, r#"{"a": "3"}"#, r#"{"a": 3}"#, &["a string_to_number"]);
     check(properties, "[]", r#"{"a": null}"#, "{}", &["a null_dropped"]);
@@ -213,7 +213,7 @@ fn arguments_are_compared_with_schemas_that_no_type_expresses() {
 }
 
 #[test]
-fn what_a_schema_limits_is_compared() {
+fn the_limits_of_a_schema_are_checked() {
     let one = |schema: &str, fitting: &[&str], wrong: &[&str]| {
         let properties = format!(r#"{{"a": {schema}}}"#);
         for (arguments, expect) in [(fitting, &[][..]), (wrong, &["a wrong_type"][..])] {
@@ -250,7 +250,7 @@ fn what_a_schema_limits_is_compared() {
 }
 
 #[test]
-fn what_is_obvious_is_mended_wherever_a_schema_says_it() {
+fn obvious_coercions_are_made_anywhere_in_a_schema() {
     let one = |schema: &str, argument: &str, expect: &str, codes: &[&str]| {
         let (argument, expect) = (format!(r#"{{"a": {argument}}}"#), format!(r#"{{"a": {expect}}}"#));
         check(&format!(r#"{{"a": {schema}}}"#), r#"["a"]"#, &argument, &expect, codes);
@@ -273,9 +273,40 @@ fn what_is_obvious_is_mended_wherever_a_schema_says_it() {
     let map = r#"{"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}, "l": {"type": "string"}}}"#;
     one(map, r#"{"n": "5", "l": null}"#, r#"{"n": 5}"#, &["a.n string_to_number", "a.l null_dropped"]);
     one(r#"{"allOf": [{"type": "boolean"}]}"#, r#""true""#, "true", &["a string_to_bool"]);
-    // Of what fits none, nothing is changed.
+    // A value that fits no schema is not changed.
     let forms = r#"{"anyOf": [{"type": "object", "required": ["k"], "properties": {"n": {"type": "integer"}}}, {"type": "null"}]}"#;
     one(forms, r#"{"n": "5"}"#, r#"{"n": "5"}"#, &["a wrong_type"]);
     let either = r#"{"a": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}"#;
     check(either, "[]", r#"{"a": null}"#, "{}", &["a null_dropped"]);
+}
+
+#[test]
+fn a_message_says_what_must_be_and_what_was_found() {
+    let message = |schema: &str, argument: &str| {
+        let functions =
+            format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}, "required": ["a"]}}}}]"#);
+        let arguments = [("a".to_owned(), read_json(argument).unwrap())].into();
+        let call = SdkFunctionCall { name: "f".into(), arguments, ..Default::default() };
+        let validation = validate(&call, &functions_from_json(&functions).unwrap()[0]);
+        validation.diagnostics[0].message.clone()
+    };
+    for (schema, argument, expect) in [
+        (r#"{"type": "integer"}"#, r#""three""#, r#"a must be an integer, found "three""#),
+        (r#"{"type": "string"}"#, "[1, 2]", "a must be a string, found an array"),
+        (r#"{"type": "string"}"#, "null", "a must not be null"),
+        (r#"{"type": "boolean"}"#, r#""TRUE""#, "a was converted to a boolean"),
+        (r#"{"type": "string", "enum": ["x", "y"]}"#, r#""z""#, r#"a must be one of "x", "y", found "z""#),
+        (r#"{"type": ["integer", "null"]}"#, "{}", "a must be an integer or null, found an object"),
+        (r#"{"const": 3}"#, "4", "a must be 3, found 4"),
+        (r#"{"type": "integer", "minimum": 1}"#, "0", "a must be at least 1, found 0"),
+        (r#"{"type": "number", "exclusiveMaximum": 0.5}"#, "2", "a must be less than 0.5, found 2"),
+        (r#"{"type": "integer", "multipleOf": 5}"#, "12", "a must be a multiple of 5, found 12"),
+        (r#"{"type": "string", "minLength": 2}"#, r#""x""#, "a must have at least 2 characters, found 1"),
+        (r#"{"type": "string", "pattern": "^y"}"#, r#""x""#, r#"a must match the pattern ^y, found "x""#),
+        (r#"{"type": "array", "uniqueItems": true}"#, "[1, 1]", "a must not contain equal elements"),
+        (r#"{"anyOf": [{"type": "null"}]}"#, "1", "a must fit one of the allowed schemas, but fits none"),
+        (r#"{"not": {"type": "integer"}}"#, "1", "a must not fit the schema that is excluded"),
+    ] {
+        assert_eq!(message(schema, argument), expect);
+    }
 }

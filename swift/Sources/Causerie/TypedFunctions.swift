@@ -91,7 +91,7 @@ public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String 
 public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) throws -> Value {
     guard let value = try? JsonReader.value(from: text),
         let json = try? SdkJsonObject(text: JsonValue.object([(replyName, value)]).text)
-    else { throw SdkError.InvalidArgument(reason: "\(replyName) is no JSON", argument: replyName) }
+    else { throw SdkError.InvalidArgument(reason: "\(replyName) must be valid JSON", argument: replyName) }
     // A reply is checked as the one argument of a function.
     let member = try replyMember(of: type)
     let function = SdkFunction(name: replyName, functionDescription: "", parameters: [try member.parameter()])

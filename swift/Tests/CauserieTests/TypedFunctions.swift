@@ -85,7 +85,7 @@ struct Recipe: Codable, SdkDescribed {
 
     @Test(arguments: [#"[], "x": [1]"#, "[], 5", "[]]", "", "nil", #"{"a": 1, "a": 2}"#])
     func refuseRepliesThatAreNoJson(_ text: String) {
-        #expect(throws: SdkError.InvalidArgument(reason: "reply is no JSON", argument: "reply")) {
+        #expect(throws: SdkError.InvalidArgument(reason: "reply must be valid JSON", argument: "reply")) {
             try decodedReply(text, as: [Int].self)
         }
     }
@@ -94,7 +94,7 @@ struct Recipe: Codable, SdkDescribed {
         #expect(try decodedReply(" null ", as: Int?.self) == nil)
         #expect(try decodedReply("5", as: Int?.self) == 5)
         #expect(try decodedReply("null", as: Recipe?.self)?.title == nil)
-        #expect(throws: SdkError.InvalidArgument(reason: "reply is null", argument: "reply")) {
+        #expect(throws: SdkError.InvalidArgument(reason: "reply must not be null", argument: "reply")) {
             try decodedReply("null", as: Int.self)
         }
     }

@@ -109,7 +109,7 @@ public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: Strin
         Json.parseToJsonElement(text).takeIf(::isJson)
     } catch (_: SerializationException) {
         null
-    } ?: throw SdkException.InvalidArgument("$REPLY is no JSON", REPLY)
+    } ?: throw SdkException.InvalidArgument("$REPLY must be valid JSON", REPLY)
     val call = SdkFunctionCall(REPLY, decodeJsonObject("""{"$REPLY": $reply}"""))
     val arguments = fitting(call, replyFunction(deserializer.descriptor))
     return decoded(deserializer, encodeJson(arguments[REPLY]), REPLY)

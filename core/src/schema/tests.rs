@@ -1,0 +1,202 @@
+use super::*;
+use crate::error::ErrorKind;
+
+#[track_caller]
+fn check(parameter_type: SdkFunctionParameterType, expect: &str) {
+    let function = SdkFunction::new("f", "", vec![SdkFunctionParameter::new("a", parameter_type, "p").optional()]);
+    let expect = format!(
+        r#"{{"name": "f", "description": "", "parameters": {{"type": "object", "properties": {{"a": {expect}}}}}}}"#
+    );
+    assert_eq!(function_schema(&function).to_string(), expect);
+}
+
+fn described(description: &str) -> SdkFunctionParameterType {
+    SdkFunctionParameterType::SdkStr { enum_values: None, description: Some(description.into()) }
+}
+
+#[test]
+fn the_parameters_description_overrides_the_types() {
+    check(described("own"), r#"{"type": "string", "description": "p"}"#);
+}
+
+#[test]
+fn only_one_level_is_overridden() {
+    let array = SdkFunctionParameterType::SdkArr { item_type: Box::new(described("x")), description: Some("y".into()) };
+    check(array, r#"{"type": "array", "description": "p", "items": {"type": "string", "description": "x"}}"#);
+}
+
+#[test]
+fn enum_values_keep_order_and_type() {
+    let numbers = SdkFunctionParameterType::SdkNum { enum_values: Some(vec![2.0, 0.5]), description: None };
+    check(numbers, r#"{"type": "number", "description": "p", "enum": [2.0, 0.5]}"#);
+    let integers = SdkFunctionParameterType::SdkInt { enum_values: Some(vec![3, -1]), description: None };
+    check(integers, r#"{"type": "integer", "description": "p", "enum": [3, -1]}"#);
+}
+
+#[test]
+fn required_properties_come_first_as_listed() {
+    let object = SdkFunctionParameterType::SdkObj {
+        properties: ["b", "y", "c", "z"].map(|name| (name.into(), described(name))).into(),
+        required: vec!["z".into(), "c".into()],
+        description: None,
+    };
+    check(
+        object,
+        r#"{"type": "object", "description": "p", "properties": {"z": {"type": "string", "description": "z"}, "c": {"type": "string", "description": "c"}, "b": {"type": "string", "description": "b"}, "y": {"type": "string", "description": "y"}}, "required": ["z", "c"]}"#,
+    );
+}
+
+#[test]
+fn a_function_without_parameters_has_empty_properties() {
+    assert_eq!(
+        function_schema(&SdkFunction::new("f", "Does.", vec![])).to_string(),
+        r#"{"name": "f", "description": "Does.", "parameters": {"type": "object", "properties": {}}}"#
+    );
+}
+
+#[test]
+fn written_functions_read_back_equal() {
+    let text = r#"[{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"#.to_owned()
+        + r#""a": {"type": "string", "description": "p", "enum": ["x", "y"]}, "#
+        + r#""b": {"type": "array", "description": "", "items": {"type": "object", "properties": {"#
+        + r#""k": {"type": "integer", "description": "inner"}}, "required": ["k"]}}}, "required": ["a"]}}]"#;
+    let functions = functions_from_json(&text).unwrap();
+    assert_eq!(format!("[{}]", function_schema(&functions[0])), text);
+}
+
+#[test]
+fn a_schema_that_no_type_expresses_is_kept() {
+    let text = r#"[{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+        + r#""a": {"pattern": "x", "type": "string"}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "#
+        + r#""c": {"type": ["integer", "null"], "description": "How many.", "minimum": 0}, "d": {}, "#
+        + r##""e": {"$ref": "#/$defs/none"}, "f": {"type": "integer", "description": "Plain."}}}}]"##;
+    let functions = functions_from_json(&text).unwrap();
+    assert_eq!(format!("[{}]", function_schema(&functions[0])), text);
+    let parameters = &functions[0].parameters;
+    assert_eq!(parameters[0].parameter_type, SdkFunctionParameterType::string());
+    let kept: Vec<bool> = parameters.iter().map(|parameter| parameter.schema.is_some()).collect();
+    assert_eq!(kept, [true, true, true, true, true, false]);
+    let mut function = functions[0].clone();
+    function.parameters[2].description = "The number.".to_owned();
+    assert!(function_schema(&function).to_string().contains(r#""description": "The number.", "minimum": 0"#));
+}
+
+#[test]
+fn combining_keywords_without_properties_are_refused() {
+    let text = r#"[{"name": "f", "parameters": {"type": "object", "oneOf": []}}]"#;
+    let expect = r#"functions[0].parameters must have properties, found the keyword "oneOf" instead"#;
+    assert_eq!(functions_from_json(text).unwrap_err().message(), expect);
+}
+
+#[test]
+fn definitions_replace_references() {
+    let text = r##"[{"name": "f", "parameters": {"type": "object", "$defs": {"Point": {"type": "object",
+        "title": "Point", "properties": {"x": {"type": "integer"}, "name": {"$ref": "#/definitions/a~1b"}},
+        "required": ["x"]}}, "definitions": {"a/b": {"type": "string"}}, "$comment": "from a generator",
+        "properties": {"at": {"$ref": "#/$defs/Point", "description": "Where."},
+                       "path": {"type": "array", "items": {"$ref": "#/$defs/Point"}}}}}]"##;
+    let function = &functions_from_json(text).unwrap()[0];
+    assert!(function.parameters.iter().all(|parameter| parameter.schema.is_none()), "{function:?}");
+    let point = r#"{"type": "object", "properties": {"x": {"type": "integer"}, "name": {"type": "string"}}, "required": ["x"]}"#;
+    let schema = function_schema(function).to_string();
+    assert!(
+        schema.contains(&format!(r#""path": {{"type": "array", "description": "", "items": {point}}}"#)),
+        "{schema}"
+    );
+    assert!(schema.contains(r#""at": {"type": "object", "description": "Where.", "properties""#), "{schema}");
+}
+
+#[test]
+fn a_definition_inside_itself_accepts_any_value() {
+    let text = r##"[{"name": "f", "parameters": {"$ref": "#/definitions/Tree", "definitions": {"Tree": {"type": "object",
+        "properties": {"name": {"type": "string"}, "left": {"$ref": "#/definitions/Tree"},
+                       "right": {"$ref": "#/definitions/Tree", "description": "The other."}}, "required": ["name"]}}}}]"##;
+    let function = &functions_from_json(text).unwrap()[0];
+    let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    assert_eq!((names, function.parameters[0].optional), (vec!["name", "left", "right"], false));
+    let schema = function_schema(function).to_string();
+    assert!(
+        schema.contains(r#""left": {}"#) && schema.contains(r#""right": {"description": "The other."}"#),
+        "{schema}"
+    );
+    let list = text.replace("\"#/definitions/Tree\", \"definitions\"", "\"\", \"properties\": {\"roots\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/Tree\"}}}, \"definitions\"");
+    let schema = function_schema(&functions_from_json(&list).unwrap()[0]).to_string();
+    assert!(
+        schema.contains(r#""items": {"type": "object", "properties": {"name": {"type": "string"}, "left": {}"#),
+        "{schema}"
+    );
+}
+
+#[test]
+fn definitions_that_exceed_the_limit_are_refused() {
+    let wide: Vec<String> = (0..60)
+        .map(|i| format!(r##""d{i}": [{{"$ref": "#/$defs/d{0}"}}, {{"$ref": "#/$defs/d{0}"}}]"##, i + 1))
+        .collect();
+    let all: Vec<String> = (0..12).map(|i| format!(r##"{{"$ref": "#/$defs/d{i}"}}"##)).collect();
+    let mutual: Vec<String> = (0..12).map(|i| format!(r#""d{i}": [{}]"#, all.join(", "))).collect();
+    let long = format!(
+        r#""long": {{"description": "{}"}}, "many": [{}]"#,
+        "x".repeat(10_000),
+        [r##"{"$ref": "#/$defs/long"}"##; 100].join(", ")
+    );
+    for (definitions, start) in [(wide.join(", "), "d0"), (mutual.join(", "), "d0"), (long, "many")] {
+        let text = format!(
+            r##"[{{"name": "f", "parameters": {{"$defs": {{{definitions}}}, "properties": {{"a": {{"$ref": "#/$defs/{start}"}}}}}}}}]"##
+        );
+        let err = functions_from_json(&text).unwrap_err();
+        assert_eq!(err.message(), "functions[0].parameters must not exceed 256 KiB with its definitions");
+    }
+}
+
+#[test]
+fn keywords_about_all_parameters_together_are_ignored() {
+    let text = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": true, "c": false},
+        "required": ["a", "d"], "minProperties": 1, "if": {}, "anyOf": [{"required": ["b"]}], "patternProperties": {}, "x-source": "a generator"}},
+        {"name": "g", "parameters": {"type": ["object"], "properties": {}, "required": null}}]"#;
+    let functions = functions_from_json(text).unwrap();
+    let expect = r#"{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+        + r#""a": {"type": "string", "description": ""}, "b": {}, "d": {}}, "required": ["a", "d"]}}"#;
+    assert_eq!(function_schema(&functions[0]).to_string(), expect);
+    assert!(functions[1].parameters.is_empty());
+}
+
+#[test]
+fn the_nearest_type_keeps_the_enum() {
+    let text = r#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string", "enum": ["x", "y"], "examples": ["x"]}}}}]"#;
+    let parameter = &functions_from_json(text).unwrap()[0].parameters[0];
+    let choice = Some(vec!["x".to_owned(), "y".to_owned()]);
+    assert_eq!(parameter.parameter_type, SdkFunctionParameterType::SdkStr { enum_values: choice, description: None });
+    assert!(parameter.schema.is_some());
+}
+
+#[test]
+fn an_object_with_values_of_one_type_keeps_its_schema() {
+    let text = r#"[{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
+        + r#""a": {"type": "object", "additionalProperties": {"type": "integer"}}}}}]"#;
+    let function = &functions_from_json(&text).unwrap()[0];
+    assert_eq!(format!("[{}]", function_schema(function)), text);
+    let open = text.replace(r#"{"type": "integer"}"#, "true");
+    assert!(functions_from_json(&open).unwrap()[0].parameters[0].schema.is_none());
+}
+
+#[test]
+fn additional_properties_keep_the_schema() {
+    let keeps = |object: &str| {
+        let text = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {object}}}}}}}]"#);
+        functions_from_json(&text).unwrap()[0].parameters[0].schema.is_some()
+    };
+    assert!(keeps(r#"{"type": "object", "properties": {"k": {"type": "null"}}, "additionalProperties": true}"#));
+    assert!(keeps(r#"{"type": "object", "properties": {"k": {"type": "null"}}, "additionalProperties": {}}"#));
+    assert!(keeps(r#"{"type": "object", "properties": {}, "additionalProperties": false}"#));
+    assert!(keeps(r#"{"type": "object", "properties": {}, "required": ["k"]}"#));
+    assert!(!keeps(r#"{"type": "object", "properties": {"k": {"type": "null"}}, "additionalProperties": false}"#));
+    assert!(!keeps(r#"{"type": "object", "additionalProperties": true}"#));
+}
+
+#[test]
+fn deep_schemas_are_refused() {
+    let depth = 100;
+    let schema = r#"{"type": "array", "items": "#.repeat(depth) + r#"{"type": "null"}"# + &"}".repeat(depth);
+    let text = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}}}}}]"#);
+    assert_eq!(functions_from_json(&text).unwrap_err().kind(), ErrorKind::Serialization);
+}
