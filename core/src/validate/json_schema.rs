@@ -1,10 +1,32 @@
 //! Validates values against a JSON Schema that no parameter type can express: types, allowed values, limits, patterns and
 //! combinations of schemas.
 //!
-//! Formats, references and other keywords are not checked here (docs/adr/0018): the app has its own checks.
+//! Formats, references and other keywords are not checked here (docs/adr/0018): the app has its own checks. A keyword that
+//! is not checked never leads to an error.
 
 use crate::function::{Arguments, DiagnosticCode, Value};
 use crate::validate::{coerce, pattern};
+
+/// Keywords that restrict a value but are not checked.
+const UNCHECKED: [&str; 17] = [
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "additionalItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "then",
+    "else",
+    "format",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
 
 /// A remark about a value, or about a part of it at `path`.
 pub(super) struct Remark {
@@ -141,17 +163,30 @@ pub(super) fn schemas_of<'a>(name: &str, schema: &'a Value) -> Vec<&'a Value> {
 
 /// The rule of `anyOf`, `oneOf` or `not` that a value breaks.
 fn broken_combination(value: &Value, schema: &Value) -> Option<&'static str> {
-    let n_fitting = |keyword| combined(schema, keyword).iter().filter(|schema| fits(value, schema)).count();
     let has = |keyword| !combined(schema, keyword).is_empty();
-    if has("anyOf") && n_fitting("anyOf") == 0 {
+    let n_fitting = |keyword| combined(schema, keyword).iter().filter(|schema| fits(value, schema)).count();
+    if has("anyOf") && n_fitting("anyOf") == 0 || has("oneOf") && n_fitting("oneOf") == 0 {
         return Some("must fit one of the allowed schemas, but fits none");
     }
-    match has("oneOf").then(|| n_fitting("oneOf")) {
-        Some(0) => return Some("must fit one of the allowed schemas, but fits none"),
-        Some(2..) => return Some("must fit exactly one of the allowed schemas, but fits several"),
-        _ => {}
+    // A value may fit a schema only because a keyword in it is not checked.
+    let surely_fits = |schema: &&Value| is_checked(schema) && fits(value, schema);
+    if 1 < combined(schema, "oneOf").iter().filter(surely_fits).count() {
+        return Some("must fit exactly one of the allowed schemas, but fits several");
     }
-    schema.get("not").is_some_and(|not| fits(value, not)).then_some("must not fit the schema that is excluded")
+    schema.get("not").filter(surely_fits).map(|_| "must not fit the schema that is excluded")
+}
+
+/// Whether everything that a schema says of a value is checked.
+fn is_checked(schema: &Value) -> bool {
+    let Value::Object(keywords) = schema else { return true };
+    keywords.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
+        ("properties" | "patternProperties", Value::Object(schemas)) => schemas.values().all(is_checked),
+        ("items", Value::Array(_)) => false,
+        ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => schemas.iter().all(is_checked),
+        ("items" | "additionalProperties" | "propertyNames" | "not", schema) => is_checked(schema),
+        ("pattern", Value::String(pattern)) => pattern::is_pattern(pattern),
+        (keyword, _) => !UNCHECKED.contains(&keyword),
+    })
 }
 
 /// The rules about its size, and about a string's pattern, that a value breaks.
@@ -246,7 +281,11 @@ pub(super) fn is_of_type(value: &Value, name: &str) -> bool {
 /// Whether two values are equal. Numbers are compared by value, as JSON Schema defines it, also inside arrays and objects.
 fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Integer(_), Value::Number(_)) | (Value::Number(_), Value::Integer(_)) => a.as_f64() == b.as_f64(),
+        (Value::Number(number), integer @ (Value::Integer(_) | Value::BigInteger(_)))
+        | (integer @ (Value::Integer(_) | Value::BigInteger(_)), Value::Number(number)) => {
+            // All digits of the float, so that nothing is rounded. Adding zero makes -0.0 positive.
+            number.fract() == 0.0 && format!("{:.0}", number + 0.0) == integer.to_string()
+        }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equal(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| is_equal(a, b)))

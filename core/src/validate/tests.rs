@@ -310,3 +310,28 @@ fn a_message_says_what_must_be_and_what_was_found() {
         assert_eq!(message(schema, argument), expect);
     }
 }
+
+#[test]
+fn a_keyword_that_is_not_checked_never_makes_a_value_wrong() {
+    let one = |schema: &str, argument: &str| {
+        let (properties, arguments) = (format!(r#"{{"a": {schema}}}"#), format!(r#"{{"a": {argument}}}"#));
+        check(&properties, r#"["a"]"#, &arguments, &arguments, &[]);
+    };
+    one(r#"{"not": {"contains": {"const": 1}}}"#, "[2]");
+    one(r#"{"not": {"properties": {"k": {"if": {"const": 1}, "then": false}}}}"#, r#"{"k": 1}"#);
+    one(r#"{"not": {"pattern": "("}}"#, r#""text""#);
+    one(r##"{"oneOf": [{"$ref": "#/$defs/one"}, {"$ref": "#/$defs/two"}]}"##, "3");
+    one(r#"{"oneOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "email"}]}"#, r#""a@b""#);
+}
+
+#[test]
+fn numbers_are_equal_only_if_all_digits_are() {
+    let one = |allowed: &str, argument: &str, expect: &[&str]| {
+        let properties = format!(r#"{{"a": {{"enum": [{allowed}, null]}}}}"#);
+        let arguments = format!(r#"{{"a": {argument}}}"#);
+        check(&properties, r#"["a"]"#, &arguments, &arguments, expect);
+    };
+    one("0", "-0.0", &[]);
+    one("100000000000000000000.0", "100000000000000000000", &[]);
+    one("9007199254740992.0", "9007199254740993", &["a not_in_enum"]);
+}
