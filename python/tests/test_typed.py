@@ -26,7 +26,7 @@ SHARED = json.loads((FIXTURES / "typed/functions.json").read_text())
 def get_weather(
     city: Annotated[str, "The city."],
     days: Annotated[int | None, "How many days."] = None,
-    unit: Annotated[Literal["celsius", "fahrenheit"], "Of the temperature."] = "celsius",
+    unit: Annotated[Literal["celsius", "fahrenheit"], "The unit to report."] = "celsius",
 ) -> str:
     """The weather in a city."""
     return f"{city}, {days}, {unit}"
@@ -52,7 +52,7 @@ class BookTable:
     in a restaurant."""
 
     restaurant: Annotated[str, "Name of the restaurant."]
-    guests: Annotated[list[Guest], "Who comes."]
+    guests: Annotated[list[Guest], "The guests."]
     hours: float = field(metadata={"description": "From now."})
     place: Annotated[Place | None, "Where to sit."] = None
     with_child: Annotated[bool | None, "Whether a child comes."] = None

@@ -260,7 +260,7 @@ struct GetWeather {
     city: String,
     /// How many days.
     days: Option<u8>,
-    /// Of the temperature.
+    /// The unit to report.
     unit: Option<Unit>,
 }
 
@@ -276,7 +276,7 @@ enum Unit {
 struct BookTable {
     /// Name of the restaurant.
     restaurant: String,
-    /// Who comes.
+    /// The guests.
     guests: Vec<Guest>,
     /// From now.
     hours: f64,

@@ -14,7 +14,7 @@ struct GetWeather: Codable, SdkDescribed {
 
     static let sdkDescription = "The weather in a city."
     static let sdkDescriptions = [
-        "city": "The city.", "days": "How many days.", "unit": "Of the temperature.",
+        "city": "The city.", "days": "How many days.", "unit": "The unit to report.",
     ]
 }
 
@@ -45,7 +45,7 @@ struct BookTable: Codable, SdkDescribed {
 
     static let sdkDescription = "Book a table in a restaurant."
     static let sdkDescriptions = [
-        "restaurant": "Name of the restaurant.", "guests": "Who comes.", "hours": "From now.", "place": "Where to sit.",
+        "restaurant": "Name of the restaurant.", "guests": "The guests.", "hours": "From now.", "place": "Where to sit.",
         "with_child": "Whether a child comes.",
     ]
 }

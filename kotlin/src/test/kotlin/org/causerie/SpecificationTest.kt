@@ -20,7 +20,7 @@ class SpecificationTest {
             SdkFunctionParameter(
                 name = "unit",
                 type = SdkStr(enumValues = listOf("celsius", "fahrenheit")),
-                description = "Of the temperature.",
+                description = "The unit to report.",
                 optional = true
             )
         )

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test
 data class GetWeather(
     @Description("The city.") val city: String,
     @Description("How many days.") val days: Int? = null,
-    @Description("Of the temperature.") val unit: TemperatureUnit? = null
+    @Description("The unit to report.") val unit: TemperatureUnit? = null
 )
 
 @Serializable
@@ -31,7 +31,7 @@ enum class TemperatureUnit {
 @Description("Book a table in a restaurant.")
 data class BookTable(
     @Description("Name of the restaurant.") val restaurant: String,
-    @Description("Who comes.") val guests: List<Guest>,
+    @Description("The guests.") val guests: List<Guest>,
     @Description("From now.") val hours: Double,
     @Description("Where to sit.") val place: Seat? = null,
     @Description("Whether a child comes.") @SerialName("with_child") val hasChild: Boolean? = null
