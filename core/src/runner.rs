@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::info::ModelInfo;
 use crate::message::ChatMessage;
-use crate::model::{Compute, Model, Progress, tell};
+use crate::model::{Compute, LoadProgress, Model, report_progress};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
 use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
 use crate::response::PromptReport;
@@ -131,7 +131,7 @@ impl ModelRunner {
         Self::from_weights(Weights::from_bytes(bytes.into())?, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    fn from_weights(weights: Weights, options: LoadOptions, progress: Progress<'_>) -> Result<Self> {
+    fn from_weights(weights: Weights, options: LoadOptions, progress: LoadProgress<'_>) -> Result<Self> {
         options.check()?;
         let compute = Compute::new(&options)?;
         let mut info = ModelInfo::of_weights(&weights)?;
@@ -163,7 +163,7 @@ impl ModelRunner {
             ));
         }
         let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE).min(model.context_size());
-        tell(progress, 1.0)?;
+        report_progress(progress, 1.0)?;
         let options = LoadOptions {
             generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
             ..options
@@ -411,7 +411,7 @@ fn load_along<T: Send>(
     make: impl Fn() -> Result<T> + Send + Sync,
     weights: &Weights,
     compute: Compute,
-    progress: Progress<'_>,
+    progress: LoadProgress<'_>,
 ) -> Result<(T, Model)> {
     let has_failed = AtomicBool::new(false);
     let make = || {

@@ -21,7 +21,7 @@ use crate::engine::{LoadedModel, Owner};
 use crate::error::{ErrorKind, Result, SdkError, SessionFault};
 use crate::history::{messages_from_json, messages_to_json};
 use crate::message::ChatMessage;
-use crate::model::State;
+use crate::model::Inputs;
 use crate::prompt::Frame;
 use crate::runner::ModelRunner;
 
@@ -81,11 +81,11 @@ impl Conversation {
         if include_cache {
             let (tokens, owner) = (saved.tokens.clone(), self.owner);
             let state = self.runner.engine().visit(move |_, cache| cache.find(&tokens, owner))?;
-            if let Some(state) = state.filter(State::can_be_saved) {
-                saved.probe = probe(&loaded)?.0;
-                cache = state.to_bytes().map_err(|err| {
-                    SdkError::new(ErrorKind::Generation, "the model's state cannot be read").caused_by(err)
-                })?;
+            if let Some(state) = state
+                && let Some(bytes) = state.save()?
+            {
+                saved.probe = probe(&loaded)?;
+                cache = bytes;
             }
         }
         let json = serde_json::to_vec(&saved).map_err(|err| corrupt().caused_by(err))?;
@@ -129,10 +129,9 @@ impl ModelRunner {
         }
         let mut owner = Owner::default();
         if !cache.is_empty() && saved.window == self.info().sliding_window {
-            let (logits, like) = probe(&loaded)?;
-            if is_near(&logits, &saved.probe)
-                && let Some(state) = State::from_bytes(cache, &like)
-                && let Some(read) = saved.tokens.get(..state.n_tokens()).map(<[u32]>::to_vec)
+            if is_near(&probe(&loaded)?, &saved.probe)
+                && let Some(state) = loaded.model.load_state(cache)
+                && let Some(read) = saved.tokens.get(..state.n_positions()).map(<[u32]>::to_vec)
             {
                 owner = Owner::new();
                 self.engine().visit(move |_, cache| cache.keep(&read, state, owner))?;
@@ -158,14 +157,14 @@ fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<
     loaded.tokenizer.encode_with_bos(&loaded.render(history, &frame)?)
 }
 
-/// Some logits that identify the model, and its state after the probe's tokens.
-fn probe(loaded: &LoadedModel) -> Result<(Vec<f32>, State)> {
+/// Some logits that identify the model.
+fn probe(loaded: &LoadedModel) -> Result<Vec<f32>> {
     let mut state = loaded.model.start()?;
     let ids: Vec<u32> = (0..PROBE as u32).map(|id| id % loaded.model.n_vocabulary() as u32).collect();
     let mut logits = Vec::new();
-    loaded.model.forward_one(&ids, &mut state, &mut logits)?;
+    loaded.model.forward_one(Inputs::Tokens(&ids), &mut *state, &mut logits)?;
     let step = logits.len().div_ceil(PROBE_LOGITS).max(1);
-    Ok((logits.into_iter().step_by(step).collect(), state))
+    Ok(logits.into_iter().step_by(step).collect())
 }
 
 /// Whether logits are equal except for rounding, which differs between machines.

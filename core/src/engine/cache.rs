@@ -2,13 +2,14 @@
 //!
 //! A function's result, the next question, or another conversation with the same functions makes a prompt that begins
 //! with tokens computed before; only the rest is prefilled. States are snapshots that share their keys and values (see
-//! `model::state`), taken at ends of messages, because that is where prompts part. A state without convolutions can be
+//! `model::SequenceState`), taken at ends of messages, because that is where prompts part. A state without convolutions can be
 //! cut and serves from any token; one with convolutions serves only from its own end. A session file's state cannot be
 //! verified without computing it again, so it serves that session's conversation alone.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::model::State;
+use crate::model::SequenceState;
 
 /// Whom a cached state serves: all prompts, or one conversation that was restored from a file, and its forks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(crate) struct PrefixCache {
 
 struct CacheEntry {
     tokens: Vec<u32>,
-    state: State,
+    state: Box<dyn SequenceState>,
     owner: Owner,
 }
 
@@ -60,7 +61,7 @@ impl PrefixCache {
 
     /// The state after the longest cached prefix of a prompt, short of the whole prompt: one that serves everyone, or the
     /// owner's own.
-    pub(crate) fn find(&mut self, prompt: &[u32], owner: Owner) -> Option<State> {
+    pub(crate) fn find(&mut self, prompt: &[u32], owner: Owner) -> Option<Box<dyn SequenceState>> {
         let reusable = self.entries.iter().map(|entry| entry.n_reusable(prompt, owner)).enumerate();
         let (at, n_tokens) = reusable.max_by_key(|(_, n_tokens)| *n_tokens).filter(|(_, n_tokens)| 0 < *n_tokens)?;
         let entry = self.entries.remove(at);
@@ -71,7 +72,7 @@ impl PrefixCache {
 
     /// Caches the state after these tokens, for all prompts or those of its owner, and evicts the oldest ones beyond the
     /// limits.
-    pub(crate) fn keep(&mut self, tokens: &[u32], state: State, owner: Owner) {
+    pub(crate) fn keep(&mut self, tokens: &[u32], state: Box<dyn SequenceState>, owner: Owner) {
         let can_be_cut = state.can_be_cut();
         // An entry that the new state can replace is not kept as well.
         let is_replaced =
@@ -89,7 +90,8 @@ impl PrefixCache {
     /// prefixes. Those share its keys and values, and serve where it does not: when its reply is rendered differently from
     /// what the model generated.
     fn next_evicted(&self) -> Option<usize> {
-        let n_bytes = State::n_bytes(self.entries.iter().map(|entry| &entry.state));
+        let mut counted = HashSet::new();
+        let n_bytes: usize = self.entries.iter().map(|entry| entry.state.n_bytes(&mut counted)).sum();
         let (last, older) = self.entries.split_last().filter(|_| self.max_bytes < n_bytes)?;
         let is_prefix = |entry: &CacheEntry| last.tokens.starts_with(&entry.tokens);
         let other = older.iter().position(|entry| !is_prefix(entry));

@@ -6,7 +6,6 @@ use crate::engine::request::ReplyNews;
 use crate::engine::timing::peak_memory;
 use crate::error::{Result, SdkError};
 use crate::message::ChatMessage;
-use crate::model::State;
 use crate::parse::ReplyEnd;
 use crate::response::{Completion, FinishReason, MessageResponse};
 
@@ -91,8 +90,8 @@ impl Generation {
 
     /// Leaves the state to prompts that continue from here.
     pub(super) fn cache_state(&mut self, cache: &mut PrefixCache) {
-        if let Some(state) = self.state.take().filter(State::can_be_kept) {
-            cache.keep(&self.tokens[..state.n_tokens()], state, self.owner);
+        if let Some(state) = self.state.take() {
+            cache.keep(&self.tokens[..state.n_positions()], state, self.owner);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::engine::timing::Timing;
 use crate::engine::transcript::Transcript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
-use crate::model::{State, Step};
+use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
 use crate::response::{FinishReason, GenerationStats, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
@@ -47,7 +47,7 @@ pub(crate) struct Generation {
     max_tokens: usize,
     ignores_end: bool,
     /// The model's state after the tokens computed so far; `None` before the first step, and after the end.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<Box<dyn SequenceState>>,
     /// The step that the model computes next.
     plan: Option<StepPlan>,
     /// The logits of the last step.
@@ -151,11 +151,11 @@ impl Generation {
             Some(state) => state,
             empty => {
                 let state = cache.find(&self.tokens, self.owner).map_or_else(|| loaded.model.start(), Ok)?;
-                self.stats.cached_prompt_tokens = state.n_tokens();
+                self.stats.cached_prompt_tokens = state.n_positions();
                 empty.insert(state)
             }
         };
-        let mut plan = StepPlan::after(state.n_tokens(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
+        let mut plan = StepPlan::after(state.n_positions(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
         if plan.end == self.tokens.len() && loaded.looks_ahead && loaded.model.shares_passes() {
             let draft = self.drafter.draft(self.transcript.section(), &self.tokens, &loaded.tokenizer);
             plan.add_draft(self.constraint.possible(draft));
@@ -195,7 +195,7 @@ impl Generation {
     }
 
     fn n_computed(&self) -> usize {
-        self.state.as_ref().map_or(0, State::n_tokens)
+        self.state.as_ref().map_or(0, |state| state.n_positions())
     }
 
     /// Takes its part of a step's token budget. A chunk of a prompt that exceeds the budget waits for a later step; a reply
@@ -213,7 +213,7 @@ impl Generation {
         }
         self.plan = None;
         // Another prompt that is computed meanwhile may begin as this one does.
-        if self.state.as_ref().is_some_and(|state| state.n_tokens() == self.stats.cached_prompt_tokens) {
+        if self.state.as_ref().is_some_and(|state| state.n_positions() == self.stats.cached_prompt_tokens) {
             self.state = None;
         }
     }
@@ -227,20 +227,21 @@ impl Generation {
     pub(crate) fn step(&mut self) -> Option<Step<'_>> {
         let plan = self.plan.as_ref()?;
         let n_logits = if plan.end == self.tokens.len() { 1 + plan.draft().len() } else { 0 };
-        Some(Step { ids: &plan.ids, state: self.state.as_mut()?, logits: &mut self.logits, n_logits })
+        let inputs = Inputs::Tokens(&plan.ids);
+        Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits })
     }
 
     /// Takes the outcome of the planned step.
     pub(crate) fn take(
         &mut self,
-        outcome: Result<bool>,
+        outcome: Result<ForwardOutcome>,
         loaded: &LoadedModel,
         cache: &mut PrefixCache,
     ) -> ReplyProgress {
         let Some(plan) = self.plan.take() else { return ReplyProgress::Waiting };
         let outcome = match outcome {
-            Ok(false) => return ReplyProgress::Waiting, // the model has nothing to say yet
-            Ok(true) => self.complete_step(&plan, loaded, cache),
+            Ok(ForwardOutcome::NotYet) => return ReplyProgress::Waiting,
+            Ok(ForwardOutcome::Done) => self.complete_step(&plan, loaded, cache),
             Err(err) => Err(err),
         };
         if let Err(err) = outcome {
@@ -277,7 +278,7 @@ impl Generation {
         if n_calls < self.transcript.reply.n_calls()
             && let Some(state) = &self.state
         {
-            cache.keep(&self.tokens[..state.n_tokens()], state.clone(), self.owner);
+            cache.keep(&self.tokens[..state.n_positions()], state.clone(), self.owner);
         }
         Ok(())
     }

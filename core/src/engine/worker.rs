@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
 use std::time::Instant;
 
-use causerie_backend::give_memory_back;
 use futures_channel::oneshot;
 
 use crate::engine::cache::PrefixCache;
@@ -14,7 +13,7 @@ use crate::engine::generate::{Generation, ReplyProgress};
 use crate::engine::loaded::LoadedModel;
 use crate::engine::pool::PreparationPool;
 use crate::error::{ErrorKind, SdkError};
-use crate::model::{PREFILL_CHUNK, PerSequence, Step};
+use crate::model::{PREFILL_CHUNK, PerSequence, Step, give_memory_back};
 
 /// A command for the engine thread.
 pub(super) enum EngineCommand {

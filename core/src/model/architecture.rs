@@ -1,11 +1,9 @@
 //! What a model's files say of it, whichever form they have. Shapes are not among it: the tensors themselves tell.
 
 use crate::error::Result;
-use crate::model::experts::Mixture;
 use crate::model::family::Family;
+use crate::model::invalid::invalid;
 use crate::model::rope::RopeSettings;
-use crate::model::{config, metadata, wrong};
-use crate::weights::Weights;
 
 /// More than any model has; a file that states more is broken.
 const MOST_LAYERS: usize = 1024;
@@ -41,20 +39,24 @@ pub(crate) struct LayerPlan {
     pub(crate) has_rope: bool,
 }
 
-impl Architecture {
-    pub(crate) fn read(weights: &Weights) -> Result<Self> {
-        let architecture = match weights {
-            Weights::Gguf(file) => metadata::read(file)?,
-            Weights::Folder(folder) => config::read(folder.config())?,
-        };
-        architecture.check()?;
-        Ok(architecture)
-    }
+/// How the experts of a layer are chosen and weighted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mixture {
+    /// Experts that each token uses.
+    pub(crate) n_used: usize,
+    /// Whether the weights of the used experts are divided by their sum.
+    pub(crate) is_normalised: bool,
+    pub(crate) scale: f32,
+    /// Whether a bias is added when experts are chosen.
+    pub(crate) has_bias: bool,
+}
 
-    pub(super) fn check(&self) -> Result<()> {
+impl Architecture {
+    /// Refuses values that no model has.
+    pub(crate) fn check(&self) -> Result<()> {
         let in_range = |what: &str, value: usize, most: usize| match (1..=most).contains(&value) {
             true => Ok(()),
-            false => Err(wrong(format!("{what} is {value}, expected 1 to {most}"))),
+            false => Err(invalid(format!("{what} is {value}, expected 1 to {most}"))),
         };
         in_range("the context", self.context_size, LONGEST_CONTEXT)?;
         self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, LARGEST_HEAD))?;
@@ -63,10 +65,10 @@ impl Architecture {
             in_range("the attention window", window, usize::MAX)?;
         }
         if !self.norm_eps.is_finite() || self.norm_eps <= 0.0 {
-            return Err(wrong(format!("the epsilon of norms is {}", self.norm_eps)));
+            return Err(invalid(format!("the epsilon of norms is {}", self.norm_eps)));
         }
         if let Some(mixture) = self.mixture.as_ref().filter(|mixture| !mixture.scale.is_finite()) {
-            return Err(wrong(format!("experts are scaled by {}", mixture.scale)));
+            return Err(invalid(format!("experts are scaled by {}", mixture.scale)));
         }
         self.rope.check()?;
         self.sliding_rope.check()
@@ -77,6 +79,6 @@ impl Architecture {
 pub(crate) fn check_layers(n_layers: usize) -> Result<usize> {
     match (1..=MOST_LAYERS).contains(&n_layers) {
         true => Ok(n_layers),
-        false => Err(wrong(format!("{n_layers} layers, expected 1 to {MOST_LAYERS}"))),
+        false => Err(invalid(format!("{n_layers} layers, expected 1 to {MOST_LAYERS}"))),
     }
 }

@@ -4,10 +4,10 @@ use causerie_backend::Pairing;
 
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::layer::LayerWeights;
+use crate::model::invalid::invalid;
+use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
 use crate::model::rope::Rope;
-use crate::model::wrong;
 use crate::weights::Weights;
 
 pub(crate) struct Attention<B: Backend> {
@@ -41,10 +41,10 @@ impl Heads {
             (true, Some(&[head_dim]), _) => head_dim,
             (true, ..) => return Err(weights.weights.missing(&weights.name("attn_q_norm"))),
             (false, _, Some(head_dim)) => head_dim,
-            (false, _, None) => return Err(wrong("the size of a head is stated nowhere")),
+            (false, _, None) => return Err(invalid("the size of a head is stated nowhere")),
         };
         let wrong_heads = || {
-            wrong(format!(
+            invalid(format!(
                 "layer {layer} has {q_rows} query and {k_rows} key rows, which do not make heads of {head_dim}"
             ))
         };

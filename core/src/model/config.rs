@@ -3,11 +3,10 @@
 use serde_json::Value as Json;
 
 use crate::error::Result;
-use crate::model::architecture::{Architecture, LayerPlan, check_layers};
-use crate::model::experts::Mixture;
+use crate::model::architecture::{Architecture, LayerPlan, Mixture, check_layers};
 use crate::model::family::{FAMILIES, Family, WindowRule};
+use crate::model::invalid::invalid;
 use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
-use crate::model::wrong;
 
 const FULL: &str = "full_attention";
 const SLIDING: &str = "sliding_attention";
@@ -18,15 +17,15 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         Some(name) => FAMILIES
             .iter()
             .find(|family| family.model_type == name)
-            .ok_or_else(|| wrong(format!("architecture {name:?} is not supported")))?,
-        None => return Err(wrong("config.json names no model_type")),
+            .ok_or_else(|| invalid(format!("architecture {name:?} is not supported")))?,
+        None => return Err(invalid("config.json names no model_type")),
     };
     if let Some(activation) = config.text("hidden_act")?.filter(|name| !["silu", "swish"].contains(name)) {
-        return Err(wrong(format!("activation {activation:?} is not supported")));
+        return Err(invalid(format!("activation {activation:?} is not supported")));
     }
     if let Some(quantisation) = config.0.get("quantization_config").filter(|quantisation| !quantisation.is_null()) {
         let method = Config(quantisation).text("quant_method")?.unwrap_or("unknown");
-        return Err(wrong(format!("weights quantised by {method:?} are not supported in a folder")));
+        return Err(invalid(format!("weights quantised by {method:?} are not supported in a folder")));
     }
     let n_layers = check_layers(config.needed_count(&["num_hidden_layers"])?)?;
     let context_size = config.needed_count(&["max_position_embeddings"])?;
@@ -52,7 +51,7 @@ impl<'a> Config<'a> {
     fn value<T>(&self, keys: &[&str], expected: &str, read: impl Fn(&'a Json) -> Option<T>) -> Result<Option<T>> {
         let mut found = keys.iter().filter_map(|key| Some((key, self.0.get(key).filter(|value| !value.is_null())?)));
         let Some((key, value)) = found.next() else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| wrong(format!("{key} in config.json is not {expected}")))
+        read(value).map(Some).ok_or_else(|| invalid(format!("{key} in config.json is not {expected}")))
     }
 
     fn count(&self, keys: &[&str]) -> Result<Option<usize>> {
@@ -80,11 +79,11 @@ impl<'a> Config<'a> {
     }
 
     fn needed_count(&self, keys: &[&str]) -> Result<usize> {
-        self.count(keys)?.ok_or_else(|| wrong(format!("config.json has no {}", keys[0])))
+        self.count(keys)?.ok_or_else(|| invalid(format!("config.json has no {}", keys[0])))
     }
 
     fn needed_number(&self, keys: &[&str]) -> Result<f64> {
-        self.number(keys)?.ok_or_else(|| wrong(format!("config.json has no {}", keys[0])))
+        self.number(keys)?.ok_or_else(|| invalid(format!("config.json has no {}", keys[0])))
     }
 }
 
@@ -102,7 +101,7 @@ fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) ->
     let theta = theta.unwrap_or(family.default_theta.into());
     for settings in [config, stated] {
         if settings.number(&["partial_rotary_factor"])?.is_some_and(|share| share != 1.0) {
-            return Err(wrong("rotary positions of a part of each head are not supported"));
+            return Err(invalid("rotary positions of a part of each head are not supported"));
         }
     }
     let scaling_kind = match stated.text("rope_type")? {
@@ -124,7 +123,7 @@ fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) ->
             original_context,
         },
         "yarn" => RopeScaling::Yarn(yarn(stated, original_context, context_size)?),
-        other => return Err(wrong(format!("rope scaling {other:?} is not supported"))),
+        other => return Err(invalid(format!("rope scaling {other:?} is not supported"))),
     };
     Ok(RopeSettings { theta: theta as f32, scaling }) // as every implementation computes it
 }
@@ -169,19 +168,19 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
     let first = config.count(&["max_window_layers"])?.unwrap_or(28);
     let kinds = config.list("layer_types")?.filter(|_| rule != WindowRule::All);
     if kinds.is_some_and(|kinds| kinds.len() < n_layers) {
-        return Err(wrong(format!("layer_types in config.json has not an entry for each of {n_layers} layers")));
+        return Err(invalid(format!("layer_types in config.json has not an entry for each of {n_layers} layers")));
     }
     let plan = |layer: usize| {
         let slides = match (kinds.map(|kinds| kinds[layer].as_str().unwrap_or_default()), rule) {
             (Some(FULL | "conv"), _) | (None, WindowRule::Listed) => false,
             (Some(SLIDING), _) => true,
-            (Some(other), _) => return Err(wrong(format!("layers of type {other:?} are not supported"))),
+            (Some(other), _) => return Err(invalid(format!("layers of type {other:?} are not supported"))),
             (None, WindowRule::All) => true,
             (None, WindowRule::FromLayer) => first <= layer,
             (None, WindowRule::WithoutRope) => !has_rope[layer],
         };
         if slides && kinds.is_some() && window.is_none() {
-            return Err(wrong(format!("config.json gives layer {layer} a window, and no sliding_window for it")));
+            return Err(invalid(format!("config.json gives layer {layer} a window, and no sliding_window for it")));
         }
         Ok(LayerPlan { window: window.filter(|_| slides), has_rope: has_rope[layer] })
     };
@@ -202,7 +201,7 @@ fn ropes(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<boo
     let ropes: Option<Vec<bool>> = ropes.collect();
     ropes
         .filter(|ropes| n_layers <= ropes.len())
-        .ok_or_else(|| wrong(format!("no_rope_layers in config.json is not 0 or 1 for each of {n_layers} layers")))
+        .ok_or_else(|| invalid(format!("no_rope_layers in config.json is not 0 or 1 for each of {n_layers} layers")))
 }
 
 fn mixture(config: Config<'_>) -> Result<Mixture> {

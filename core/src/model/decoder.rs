@@ -6,8 +6,10 @@
 use crate::error::Result;
 use crate::model::architecture::Architecture;
 use crate::model::backend::Backend;
-use crate::model::layer::{Layer, LayerWeights};
-use crate::model::{Progress, tell, wrong};
+use crate::model::invalid::invalid;
+use crate::model::layer::Layer;
+use crate::model::layer_weights::LayerWeights;
+use crate::model::progress::{LoadProgress, report_progress};
 use crate::weights::{MatrixPlace, Weights};
 
 pub(crate) struct Decoder<B: Backend> {
@@ -27,12 +29,12 @@ impl<B: Backend> Decoder<B> {
         backend: B,
         weights: &Weights,
         architecture: &Architecture,
-        progress: Progress<'_>,
+        progress: LoadProgress<'_>,
     ) -> Result<Self> {
         let (n_vocabulary, hidden) = embedding_shape(weights)?;
         let n_layers = architecture.layers.len();
         let layers = (0..n_layers).map(|layer| {
-            tell(progress, layer as f32 / n_layers as f32)?;
+            report_progress(progress, layer as f32 / n_layers as f32)?;
             Layer::load(&LayerWeights { backend: &backend, weights, architecture, layer, hidden })
         });
         let layers = layers.collect::<Result<_>>()?;
@@ -69,7 +71,7 @@ pub(crate) fn embedding_shape(weights: &Weights) -> Result<(usize, usize)> {
     let name = embedding(weights);
     match weights.shape(name) {
         Some(&[n_vocabulary, hidden]) => Ok((n_vocabulary, hidden)),
-        Some(shape) => Err(wrong(format!("tensor {name} has shape {shape:?}, expected a matrix"))),
+        Some(shape) => Err(invalid(format!("tensor {name} has shape {shape:?}, expected a matrix"))),
         None => Err(weights.missing(name)),
     }
 }

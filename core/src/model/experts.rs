@@ -1,33 +1,22 @@
 //! A mixture of experts: a router gives each token a few of many feed-forward blocks.
 //!
-//! `s = sigmoid(router x)`; the experts with the largest `s + bias` are taken, and weighted by their `s` without it.
+//! `s = sigmoid(router x)`. The experts with the largest `s + bias` are used, and weighted by their `s` without the bias.
 
 use crate::error::Result;
+use crate::model::architecture::Mixture;
 use crate::model::backend::Backend;
-use crate::model::feed_forward::Dense;
-use crate::model::layer::LayerWeights;
+use crate::model::dense::Dense;
+use crate::model::invalid::invalid;
+use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::model::wrong;
 use crate::weights::{MatrixPlace, Weights};
 
-/// How a mixture is put together, as the files state it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Mixture {
-    /// Experts that a token takes.
-    pub(crate) n_used: usize,
-    /// Whether the weights of those taken are made to sum up to one.
-    pub(crate) is_normalised: bool,
-    pub(crate) scale: f32,
-    /// Whether a bias takes part in choosing.
-    pub(crate) has_bias: bool,
-}
-
-/// More than any model has; a file that states more is broken.
+/// More than any model has; a file with more is damaged.
 const MOST_EXPERTS: usize = 4096;
 
 pub(crate) struct Experts<B: Backend> {
     pub(crate) router: Linear<B>,
-    /// Of each expert; zeros without a bias.
+    /// One value for each expert; zeros without a bias.
     bias: Vec<f32>,
     pub(crate) experts: Vec<Dense<B>>,
     mixture: Mixture,
@@ -38,13 +27,13 @@ impl<B: Backend> Experts<B> {
         let (n_experts, layer) = (weights.rows("ffn_gate_inp")?, weights.layer);
         let Some(mixture) = weights.architecture.mixture.clone() else {
             let family = weights.architecture.family.gguf;
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "layer {layer} has experts, which are not supported in architecture {family:?}"
             )));
         };
         if MOST_EXPERTS < n_experts || !(1..=n_experts).contains(&mixture.n_used) {
             let n_used = mixture.n_used;
-            return Err(wrong(format!("layer {layer} has {n_experts} experts, of which a token takes {n_used}")));
+            return Err(invalid(format!("layer {layer} has {n_experts} experts, of which a token takes {n_used}")));
         }
         let bias = if mixture.has_bias { bias(weights, n_experts)? } else { vec![0.0; n_experts] };
         Ok(Self {
@@ -55,7 +44,7 @@ impl<B: Backend> Experts<B> {
         })
     }
 
-    /// The experts of one token, and their weights. `order` is room to work in.
+    /// The experts of one token, and their weights. `order` is a buffer that is reused.
     pub(crate) fn route<'a>(
         &self,
         shares: &'a [f32],
@@ -67,7 +56,7 @@ impl<B: Backend> Experts<B> {
         order.sort_unstable_by(|a, b| merit(*b).total_cmp(&merit(*a)).then(a.cmp(b)));
         order.truncate(self.mixture.n_used);
         let sum: f32 = order.iter().map(|expert| shares[*expert]).sum();
-        // 1e-6: what training adds against a division by zero.
+        // 1e-6: training adds it against a division by zero.
         let factor = if self.mixture.is_normalised { self.mixture.scale / (sum + 1e-6) } else { self.mixture.scale };
         order.iter().map(move |expert| (*expert, shares[*expert] * factor))
     }

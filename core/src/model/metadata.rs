@@ -1,11 +1,10 @@
 //! The architecture of a GGUF file, from its metadata.
 
 use crate::error::Result;
-use crate::model::architecture::{Architecture, LayerPlan, check_layers};
-use crate::model::experts::Mixture;
+use crate::model::architecture::{Architecture, LayerPlan, Mixture, check_layers};
 use crate::model::family::{FAMILIES, Family};
+use crate::model::invalid::invalid;
 use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
-use crate::model::wrong;
 use crate::weights::GgufFile;
 
 /// `expert_gating_func` of a sigmoid.
@@ -14,15 +13,15 @@ const SIGMOID: usize = 2;
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let family = match file.text("general.architecture")? {
         Some(name) => FAMILIES.iter().find(|family| family.gguf == name),
-        None => return Err(wrong("metadata general.architecture is missing")),
+        None => return Err(invalid("metadata general.architecture is missing")),
     };
     let Some(family) = family else {
         let name = file.text("general.architecture")?.unwrap_or_default();
-        return Err(wrong(format!("architecture {name:?} is not supported")));
+        return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = Keys { file, family };
     if file.boolean(&keys.name("attention.causal"))? == Some(false) {
-        return Err(wrong("attention in both directions is not supported"));
+        return Err(invalid("attention in both directions is not supported"));
     }
     let n_layers = check_layers(keys.needed("block_count", file.count(&keys.name("block_count"))?)?)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
@@ -62,25 +61,25 @@ impl Keys<'_> {
     }
 
     fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
-        value.ok_or_else(|| wrong(format!("metadata {} is missing", self.name(key))))
+        value.ok_or_else(|| invalid(format!("metadata {} is missing", self.name(key))))
     }
 
     /// The most heads that any layer has: a list holds 0 for layers without attention.
     fn heads(&self) -> Result<Option<usize>> {
         let heads = self.file.integers(&self.name("attention.head_count"))?.unwrap_or_default();
         let most = heads.into_iter().max().filter(|most| *most != 0).map(usize::try_from).transpose();
-        most.map_err(|_| wrong(format!("metadata {} is negative", self.name("attention.head_count"))))
+        most.map_err(|_| invalid(format!("metadata {} is negative", self.name("attention.head_count"))))
     }
 
     fn head_dim(&self) -> Result<Option<usize>> {
         let (keys, values) = (self.count("attention.key_length")?, self.count("attention.value_length")?);
         if values.is_some_and(|values| keys.is_some_and(|keys| keys != values)) {
-            return Err(wrong(format!("heads with keys of {keys:?} and values of {values:?} are not supported")));
+            return Err(invalid(format!("heads with keys of {keys:?} and values of {values:?} are not supported")));
         }
         let turned = self.count("rope.dimension_count")?;
         // Files without a length of keys state this one, which is the same where whole heads turn.
         if keys.is_some() && turned.is_some() && keys != turned {
-            return Err(wrong(format!("rotary positions of {turned:?} of {keys:?} dimensions are not supported")));
+            return Err(invalid(format!("rotary positions of {turned:?} of {keys:?} dimensions are not supported")));
         }
         Ok(keys.or(turned))
     }
@@ -97,7 +96,7 @@ impl Keys<'_> {
             ("none", _) | ("linear" | "yarn", None) => RopeScaling::None,
             ("linear", Some(factor)) => RopeScaling::Linear { factor },
             ("yarn", Some(factor)) => RopeScaling::Yarn(self.yarn(factor, context_size)?),
-            (other, _) => return Err(wrong(format!("rope scaling {other:?} is not supported"))),
+            (other, _) => return Err(invalid(format!("rope scaling {other:?} is not supported"))),
         };
         Ok(RopeSettings { theta, scaling })
     }
@@ -131,7 +130,7 @@ impl Keys<'_> {
         let slides = self.file.booleans(&self.name("attention.sliding_window_pattern"))?;
         if slides.as_ref().is_some_and(|slides| slides.len() < n_layers) {
             let key = self.name("attention.sliding_window_pattern");
-            return Err(wrong(format!("metadata {key} has not an entry for each of {n_layers} layers")));
+            return Err(invalid(format!("metadata {key} has not an entry for each of {n_layers} layers")));
         }
         let plan = |layer: usize| LayerPlan {
             window: window.filter(|_| slides.as_ref().is_none_or(|slides| slides[layer])),
@@ -144,11 +143,11 @@ impl Keys<'_> {
         if !self.family.has_experts {
             return match self.count("expert_count")? {
                 None | Some(0) => Ok(None),
-                Some(_) => Err(wrong(format!("experts are not supported in architecture {:?}", self.family.gguf))),
+                Some(_) => Err(invalid(format!("experts are not supported in architecture {:?}", self.family.gguf))),
             };
         }
         if let Some(gating) = self.count("expert_gating_func")?.filter(|gating| *gating != SIGMOID) {
-            return Err(wrong(format!("expert gating function {gating} is not supported, expected {SIGMOID}")));
+            return Err(invalid(format!("expert gating function {gating} is not supported, expected {SIGMOID}")));
         }
         Ok(Some(Mixture {
             n_used: self.needed("expert_used_count", self.count("expert_used_count")?)?,

@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use causerie_backend::Pairing;
 
 use crate::error::Result;
-use crate::model::wrong;
+use crate::model::invalid::invalid;
 use crate::weights::Weights;
 
 /// GGUF files of Llama 3 hold the divisors of the frequencies, in place of what they follow from.
@@ -75,7 +75,7 @@ impl RopeSettings {
             ],
         };
         let is_fine = is_fine(self.theta.into()) && numbers.into_iter().all(is_fine);
-        if is_fine { Ok(()) } else { Err(wrong(format!("rotary positions are out of any range: {self:?}"))) }
+        if is_fine { Ok(()) } else { Err(invalid(format!("rotary positions are out of any range: {self:?}"))) }
     }
 }
 
@@ -94,7 +94,7 @@ impl Rope {
         if matches!(weights, Weights::Gguf(_)) && weights.shape(DIVISORS).is_some() {
             let divisors = weights.floats(DIVISORS, &[head_dim / 2])?;
             if divisors.iter().any(|divisor| !divisor.is_finite() || *divisor <= 0.0) {
-                return Err(wrong(format!("tensor {DIVISORS} holds what is no divisor")));
+                return Err(invalid(format!("tensor {DIVISORS} holds what is no divisor")));
             }
             frequencies.iter_mut().zip(divisors).for_each(|(frequency, divisor)| *frequency /= divisor);
         }

@@ -4,9 +4,9 @@
 
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::layer::LayerWeights;
+use crate::model::invalid::invalid;
+use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::model::wrong;
 
 /// The longest window that is believed; known models have 3 and 7.
 const LONGEST: usize = 64;
@@ -47,7 +47,7 @@ pub(crate) fn window<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
         [rows, 1, window] | [rows, window] if rows == weights.hidden && (2..=LONGEST).contains(&window) => Ok(window),
         _ => {
             let (name, hidden) = (weights.name("shortconv.conv"), weights.hidden);
-            Err(wrong(format!("tensor {name} has shape {shape:?}, expected {hidden} rows of a window")))
+            Err(invalid(format!("tensor {name} has shape {shape:?}, expected {hidden} rows of a window")))
         }
     }
 }

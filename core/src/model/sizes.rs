@@ -3,10 +3,10 @@
 use causerie_backend::{CacheShape, CacheType};
 
 use crate::error::Result;
-use crate::model::architecture::Architecture;
 use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
-use crate::model::layer::LayerWeights;
+use crate::model::description;
+use crate::model::layer_weights::LayerWeights;
 use crate::model::short_convolution;
 use crate::weights::Weights;
 
@@ -37,7 +37,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub(crate) fn read(weights: &Weights) -> Result<Self> {
-        let architecture = Architecture::read(weights)?;
+        let architecture = description::read(weights)?;
         let (n_vocabulary, hidden) = embedding_shape(weights)?;
         let mut sizes = Self {
             architecture: architecture.family.name(weights),

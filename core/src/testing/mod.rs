@@ -28,15 +28,18 @@
 //! ```
 
 mod json;
+mod script;
 
 use crate::engine::LoadedModel;
 use crate::error::Result;
 use crate::info::ModelInfo;
-use crate::model::{Act, Model, Script};
+use crate::model::Model;
 use crate::options::LoadOptions;
 use crate::prompt::PromptRenderer;
 use crate::runner::ModelRunner;
 use crate::tokenizer::{ModelTokenizer, TokenText};
+
+use script::{Act, ScriptedNetwork};
 
 /// Prompts and replies have the format of LFM2.
 const TEMPLATE: &str = include_str!("template.jinja");
@@ -64,11 +67,11 @@ pub struct ScriptedModel {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptedReply {
-    steps: Vec<Step>,
+    steps: Vec<ScriptedStep>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum ScriptedStep {
     Say(TokenText),
     Do(Act),
 }
@@ -123,21 +126,21 @@ impl ScriptedModel {
     pub fn load(self) -> Result<ModelRunner> {
         let steps = self.replies.iter().flat_map(|reply| reply.steps.iter().map(Some).chain([None]));
         let said = steps.map(|step| match step {
-            Some(Step::Say(text)) => text.clone(),
+            Some(ScriptedStep::Say(text)) => text.clone(),
             // Placeholders, which are never generated.
-            Some(Step::Do(_)) | None => TokenText::Bytes(Box::default()),
+            Some(ScriptedStep::Do(_)) | None => TokenText::Bytes(Box::default()),
         });
         let (tokenizer, first_id) = ModelTokenizer::scripted(said)?;
-        let act = |step: &Step| match step {
-            Step::Say(_) => Act::Say,
-            Step::Do(act) => act.clone(),
+        let act = |step: &ScriptedStep| match step {
+            ScriptedStep::Say(_) => Act::Say,
+            ScriptedStep::Do(act) => act.clone(),
         };
         let acts = self.replies.iter().map(|reply| reply.steps.iter().map(act).collect()).collect();
-        let script = Script::new(acts, first_id, tokenizer.end_id().unwrap_or_default());
+        let network = ScriptedNetwork::new(acts, first_id, tokenizer.end_id().unwrap_or_default());
         let context_size = self.context_size.unwrap_or(CONTEXT);
         let (bos, eos) = (tokenizer.bos_token(), tokenizer.eos_token());
         let renderer = PromptRenderer::new(TEMPLATE, tokenizer.control_tokens()?, bos, eos, false)?;
-        let model = Model::scripted(script, context_size);
+        let model = Model::new(Box::new(network), context_size);
         let mut loaded = LoadedModel::new(model, tokenizer, Some(renderer), context_size);
         loaded.preparation_threads = 1; // so that prompts are ready in the order in which they were asked for
         let mut info = ModelInfo::default();
@@ -185,7 +188,7 @@ impl ScriptedReply {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn bytes(self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.step(Step::Say(TokenText::Bytes(bytes.into().into())))
+        self.step(ScriptedStep::Say(TokenText::Bytes(bytes.into().into())))
     }
 
     /// Adds a control token, such as `<|tool_call_start|>`; `<|im_end|>` ends the reply.
@@ -199,7 +202,11 @@ impl ScriptedReply {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn control(self, spelling: &str) -> Self {
-        self.step(if spelling == END { Step::Do(Act::End) } else { Step::Say(TokenText::Control(spelling.into())) })
+        self.step(if spelling == END {
+            ScriptedStep::Do(Act::End)
+        } else {
+            ScriptedStep::Say(TokenText::Control(spelling.into()))
+        })
     }
 
     /// Adds a failure with [`ErrorKind::Generation`](crate::ErrorKind::Generation) and this message.
@@ -212,7 +219,7 @@ impl ScriptedReply {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn fail(self, message: impl Into<String>) -> Self {
-        self.step(Step::Do(Act::Fail(message.into())))
+        self.step(ScriptedStep::Do(Act::Fail(message.into())))
     }
 
     /// Adds a stall: no more tokens and no end until the reply is cancelled.
@@ -227,7 +234,7 @@ impl ScriptedReply {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn stall(self) -> Self {
-        self.step(Step::Do(Act::Stall))
+        self.step(ScriptedStep::Do(Act::Stall))
     }
 
     /// Adds a panic, as a bug in causerie would cause it. It ends the reply with
@@ -241,10 +248,10 @@ impl ScriptedReply {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn panic(self) -> Self {
-        self.step(Step::Do(Act::Panic))
+        self.step(ScriptedStep::Do(Act::Panic))
     }
 
-    fn step(mut self, step: Step) -> Self {
+    fn step(mut self, step: ScriptedStep) -> Self {
         self.steps.push(step);
         self
     }

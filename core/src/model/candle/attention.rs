@@ -6,17 +6,17 @@ use candle_nn::rotary_emb::{rope, rope_i};
 use causerie_backend::Pairing;
 
 use crate::model::attention::{Attention, Heads};
-use crate::model::candle::Candle;
-use crate::model::candle::pages::{KeyValues, PAGE};
+use crate::model::candle::backend::Candle;
+use crate::model::candle::pages::{CandleKeyValues, PAGE};
 use crate::model::rope::Rope;
 
 impl Attention<Candle> {
-    /// `x` is `(time, hidden)`, as is what returns. Its first token stands at `start`.
+    /// `x` is `(time, hidden)`, as is the result. The first position is `start`.
     pub(super) fn forward(
         &self,
         x: &Tensor,
         start: usize,
-        past: &mut KeyValues,
+        past: &mut CandleKeyValues,
         norm_eps: f32,
     ) -> TensorResult<Tensor> {
         let time = x.dim(0)?;
@@ -31,15 +31,15 @@ impl Attention<Candle> {
             (q, k) = (rms_norm(&q, q_norm, norm_eps)?, rms_norm(&k, k_norm, norm_eps)?);
         }
         if let Some(rope) = &self.rope {
-            (q, k) = (turned(rope, &q, start)?, turned(rope, &k, start)?);
+            (q, k) = (rotated(rope, &q, start)?, rotated(rope, &k, start)?);
         }
         past.append(&k, &v)?;
-        // Pages that no token of the stretch sees are passed over.
+        // Pages that no token of the chunk sees are skipped.
         let n_unseen = self.window.map_or(0, |window| (start + 1).saturating_sub(window)) / PAGE;
         let pages = past.pages().skip(n_unseen).collect::<TensorResult<Vec<_>>>()?;
         let span = past.n_tokens() - n_unseen * PAGE;
 
-        // The queries that share a key head stand below each other: no copy of keys and values for each of them.
+        // The queries that share a key head lie below each other, so that keys and values are not copied for each of them.
         let group = n_queries / n_keys;
         let q = q.reshape((n_keys, group * time, head_dim))?;
         let scale = 1.0 / (head_dim as f64).sqrt();
@@ -92,17 +92,17 @@ fn weighted_sum(shares: &Tensor, pages: &[(Tensor, Tensor)]) -> TensorResult<Ten
     sum.ok_or_else(|| candle_core::Error::msg("attention without keys"))
 }
 
-/// Heads, `(heads, time, head_dim)`, each turned by its position; the first stands at `start`.
-fn turned(rope_of_layer: &Rope, heads: &Tensor, start: usize) -> TensorResult<Tensor> {
+/// Heads, `(heads, time, head_dim)`, each rotated by its position; the first position is `start`.
+fn rotated(rope_of_layer: &Rope, heads: &Tensor, start: usize) -> TensorResult<Tensor> {
     let (_, time, head_dim) = heads.dims3()?;
     let (mut cosines, mut sines) = (Vec::new(), Vec::new());
     (start..start + time).for_each(|position| rope_of_layer.angles(position, &mut cosines, &mut sines));
     let table = |values: Vec<f32>| Tensor::from_vec(values, (time, head_dim / 2), heads.device());
     let (cosines, sines) = (table(cosines)?, table(sines)?);
     let heads = heads.unsqueeze(0)?;
-    let turned = match rope_of_layer.pairing {
+    let rotated = match rope_of_layer.pairing {
         Pairing::Halves => rope(&heads, &cosines, &sines),
         Pairing::Neighbours => rope_i(&heads, &cosines, &sines),
     };
-    turned?.squeeze(0)
+    rotated?.squeeze(0)
 }

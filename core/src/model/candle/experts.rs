@@ -3,11 +3,11 @@
 use candle_core::{Result as TensorResult, Tensor};
 use candle_nn::ops::sigmoid;
 
-use crate::model::candle::Candle;
+use crate::model::candle::backend::Candle;
 use crate::model::experts::Experts;
 
 impl Experts<Candle> {
-    /// `x` is `(time, hidden)`, as is what returns.
+    /// `x` is `(time, hidden)`, as is the result.
     pub(super) fn forward(&self, x: &Tensor) -> TensorResult<Tensor> {
         let shares: Vec<Vec<f32>> = sigmoid(&self.router.forward(x)?)?.to_vec2()?; // (time, experts)
         // The tokens of each expert, with their weights. All tokens of an expert go through it together.

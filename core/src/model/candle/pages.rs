@@ -1,7 +1,7 @@
 //! Keys and values of one layer and sequence, in pages of tensors.
 //!
-//! A page is written from front to back, and whoever holds it reads only the tokens that were there when it took hold. Two
-//! sequences that go on differently from one snapshot part at the page where they differ: the second one copies it.
+//! A page is written from front to back. A snapshot that shares it reads only the tokens that were there when the snapshot
+//! was taken. When two sequences continue differently from one snapshot, the second one copies the page in which they differ.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,23 +13,23 @@ pub(super) const PAGE: usize = 256;
 
 /// Keys and values of one layer and sequence.
 #[derive(Clone, Default)]
-pub(crate) struct KeyValues {
-    pages: Vec<Arc<Page>>,
+pub(crate) struct CandleKeyValues {
+    pages: Vec<Arc<CandlePage>>,
     n_tokens: usize,
 }
 
-struct Page {
+struct CandlePage {
     /// `(kv_heads, PAGE, head_dim)`, as are the values.
     keys: Tensor,
     values: Tensor,
-    /// Tokens written, by whoever wrote last.
+    /// Tokens written, by any sequence.
     n_written: AtomicUsize,
 }
 
-impl KeyValues {
-    /// Of each page what tells it apart, and its bytes.
+impl CandleKeyValues {
+    /// The id and the bytes of each page.
     pub(crate) fn page_sizes(&self) -> impl Iterator<Item = (usize, usize)> {
-        let n_bytes = |page: &Page| 2 * page.keys.elem_count() * page.keys.dtype().size_in_bytes();
+        let n_bytes = |page: &CandlePage| 2 * page.keys.elem_count() * page.keys.dtype().size_in_bytes();
         self.pages.iter().map(move |page| (Arc::as_ptr(page).addr(), n_bytes(page)))
     }
 
@@ -45,10 +45,10 @@ impl KeyValues {
         while n_done < time {
             let n_before = self.n_tokens % PAGE;
             if n_before == 0 {
-                self.pages.push(Arc::new(Page::new(k, (n_heads, PAGE, head_dim))?));
+                self.pages.push(Arc::new(CandlePage::new(k, (n_heads, PAGE, head_dim))?));
             }
             let Some(page) = self.pages.last_mut() else { candle_core::bail!("no page for keys and values") };
-            // Another sequence has gone on from here before: this one needs a page of its own.
+            // Another sequence has continued from here before: this one needs its own page.
             if page.n_written.load(Ordering::Relaxed) != n_before {
                 *page = Arc::new(page.copy(n_before)?);
             }
@@ -82,13 +82,13 @@ impl KeyValues {
     }
 }
 
-impl Page {
+impl CandlePage {
     fn new(like: &Tensor, shape: (usize, usize, usize)) -> TensorResult<Self> {
         let buffer = || Tensor::zeros(shape, DType::F32, like.device());
         Ok(Self { keys: buffer()?, values: buffer()?, n_written: AtomicUsize::new(0) })
     }
 
-    /// A page of its own with the first tokens of this one.
+    /// A new page with the first tokens of this one.
     fn copy(&self, n_tokens: usize) -> TensorResult<Self> {
         let copy = Self::new(&self.keys, self.keys.dims3()?)?;
         if 0 < n_tokens {
@@ -113,19 +113,19 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(past: &KeyValues, expect: impl Iterator<Item = usize>) {
+    fn check(past: &CandleKeyValues, expect: impl Iterator<Item = usize>) {
         let read = past.pages().flat_map(|page| page.unwrap().0.flatten_all().unwrap().to_vec1::<f32>().unwrap());
         assert_eq!(read.collect::<Vec<_>>(), expect.map(|value| value as f32).collect::<Vec<_>>());
     }
 
-    fn append(past: &mut KeyValues, range: std::ops::Range<usize>) {
+    fn append(past: &mut CandleKeyValues, range: std::ops::Range<usize>) {
         let new = values(range);
         past.append(&new, &new).unwrap();
     }
 
     #[test]
-    fn sequences_that_part_do_not_see_each_other() {
-        let mut first = KeyValues::default();
+    fn sequences_that_continue_differently_do_not_see_each_other() {
+        let mut first = CandleKeyValues::default();
         append(&mut first, 0..300);
         let snapshot = first.clone();
         append(&mut first, 300..600);

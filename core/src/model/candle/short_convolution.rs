@@ -2,11 +2,11 @@
 
 use candle_core::{DType, Result as TensorResult, Tensor};
 
-use crate::model::candle::Candle;
+use crate::model::candle::backend::Candle;
 use crate::model::short_convolution::ShortConvolution;
 
 impl ShortConvolution<Candle> {
-    /// `x` is `(time, hidden)`; `inputs` is replaced by the last ones of this stretch, however short it is.
+    /// `x` is `(time, hidden)`; `inputs` is replaced by the last inputs of this chunk, however short it is.
     pub(super) fn forward(&self, x: &Tensor, inputs: &mut Tensor) -> TensorResult<Tensor> {
         let time = x.dim(0)?;
         let projected = self.in_proj.forward(x)?; // (time, 3 * hidden)

@@ -1,28 +1,16 @@
-//! A mixture of experts: all rows of an expert go through it together, and experts one after the other, so that each row
-//! sums up in the same order whatever its company.
+//! A mixture of experts on the CPU. All rows of an expert are computed together, and the experts one after the other, so
+//! that each row is summed in the same order whatever other rows there are.
 
-use causerie_backend::{Activations, Cpu, Product};
+use causerie_backend::{Cpu, Product};
 
 use crate::model::experts::Experts;
-use crate::model::native::{Native, resize};
-
-/// Numbers between operations.
-#[derive(Default)]
-pub(super) struct Buffers {
-    shares: Vec<f32>,
-    /// Of each expert, the rows that take it, with their weights.
-    rows: Vec<Vec<(usize, f32)>>,
-    order: Vec<usize>,
-    inputs: Activations,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    out: Vec<f32>,
-}
+use crate::model::native::backend::Native;
+use crate::model::native::buffers::{ExpertBuffers, PassBuffers, resize};
 
 impl Experts<Native> {
-    pub(super) fn forward(&self, cpu: &Cpu, buffers: &mut super::Buffers) {
-        let super::Buffers { stream, inputs: all, experts: buffers, .. } = buffers;
-        let Buffers { shares, rows, order, inputs, gate, up, out } = buffers;
+    pub(super) fn forward(&self, cpu: &Cpu, buffers: &mut PassBuffers) {
+        let PassBuffers { stream, inputs: all, experts: buffers, .. } = buffers;
+        let ExpertBuffers { shares, rows, order, inputs, gate, up, out } = buffers;
         let (n_experts, n_rows) = (self.experts.len(), all.n_rows());
         cpu.product(all, [self.router.product(shares, n_rows)]);
         self.router.add_bias(cpu, shares);

@@ -3,9 +3,12 @@
 mod refused;
 mod same_bits;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Deserialize;
+
+use causerie_backend::CacheType;
 
 use super::*;
 
@@ -58,19 +61,19 @@ fn candle() -> Compute {
     Compute::Candle(candle_core::Device::Cpu)
 }
 
-fn read(model: &Model, ids: &[u32], state: &mut State) -> Vec<f32> {
+fn read(model: &Model, ids: &[u32], state: &mut Box<dyn SequenceState>) -> Vec<f32> {
     let mut logits = Vec::new();
-    model.forward_one(ids, state, &mut logits).unwrap();
+    model.forward_one(Inputs::Tokens(ids), &mut **state, &mut logits).unwrap();
     logits
 }
 
-/// Reads the tokens in stretches of the lengths given, over and over, and returns the logits at the end of each.
+/// Computes the tokens in chunks of these lengths, over and over, and returns the logits at the end of each chunk.
 fn logits(model: &Model, ids: &[u32], lengths: &[usize]) -> Vec<(usize, Vec<f32>)> {
     let (mut state, mut rest, mut found) = (model.start().unwrap(), ids, Vec::new());
     for length in lengths.iter().cycle() {
         let (now, later) = rest.split_at(rest.len().min(*length));
         let logits = read(model, now, &mut state);
-        found.push((state.n_tokens() - 1, logits));
+        found.push((state.n_positions() - 1, logits));
         rest = later;
         if rest.is_empty() {
             break;
@@ -83,11 +86,11 @@ fn best(logits: &[f32]) -> u32 {
     (0..).zip(logits).max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0
 }
 
-fn greedy(model: &Model, golden: &Golden, prompt_stretch: usize) -> Vec<u32> {
+fn greedy(model: &Model, golden: &Golden, prompt_chunk: usize) -> Vec<u32> {
     let mut state = model.start().unwrap();
     let mut last = Vec::new();
-    for stretch in golden.prompt.chunks(prompt_stretch) {
-        last = read(model, stretch, &mut state);
+    for chunk in golden.prompt.chunks(prompt_chunk) {
+        last = read(model, chunk, &mut state);
     }
     let mut reply = vec![best(&last)];
     while reply.len() < golden.greedy.len() {
@@ -97,7 +100,7 @@ fn greedy(model: &Model, golden: &Golden, prompt_stretch: usize) -> Vec<u32> {
     reply
 }
 
-/// The largest difference of any logit, over the recorded rows that stretches of these lengths end at.
+/// The largest difference of any logit, over the recorded rows at the ends of chunks of these lengths.
 fn largest_difference(golden: &Golden, model: &Model, lengths: &[usize]) -> f32 {
     let ids: Vec<u32> = golden.prompt.iter().chain(&golden.greedy).copied().collect();
     let found = logits(model, &ids, lengths);
@@ -113,7 +116,7 @@ fn largest_difference(golden: &Golden, model: &Model, lengths: &[usize]) -> f32 
             }
         }
     }
-    assert!(0 < n_compared, "some recorded row is reached");
+    assert!(0 < n_compared, "some recorded row is compared");
     largest
 }
 
@@ -122,7 +125,7 @@ fn print_row(file: &str, measure: &str, greedy: usize, golden: &Golden) {
     println!("| {file} | {measure} | {greedy}/{} |", golden.greedy.len());
 }
 
-/// Unquantised files: the same arithmetic in another order, so 1e-4 is ten times what rounding makes of it.
+/// Unquantised files: the same arithmetic in another order; 1e-4 is ten times the difference that rounding makes.
 #[track_caller]
 fn check_exact(record: &str, file: &str) {
     check_exact_with(record, file, native(CacheType::F32));
@@ -136,11 +139,11 @@ fn check_exact_with(record: &str, file: &str, compute: Compute) {
     let mut largest = 0f32;
     for lengths in [&[n_ids][..], &[1], &[7, 1, 13, 2], &[golden.prompt.len(), 1]] {
         let difference = largest_difference(&golden, &model, lengths);
-        assert!(difference <= 1e-4, "{file}, stretches {lengths:?}: {difference}");
+        assert!(difference <= 1e-4, "{file}, chunks {lengths:?}: {difference}");
         largest = largest.max(difference);
     }
-    for stretch in [golden.prompt.len(), 1, 5] {
-        assert_eq!(greedy(&model, &golden, stretch), golden.greedy, "{file}, stretches of {stretch}");
+    for chunk in [golden.prompt.len(), 1, 5] {
+        assert_eq!(greedy(&model, &golden, chunk), golden.greedy, "{file}, chunks of {chunk}");
     }
     print_row(file, &format!("{largest:.1e}"), golden.greedy.len(), &golden);
 }
@@ -165,7 +168,7 @@ fn check_quantised_with(record: &str, compute: Compute) {
         assert!(divergence < 0.02, "{file}, position {}: {divergence}", row.position);
         largest = largest.max(divergence);
     }
-    // What the model would say after each token of the reference's reply.
+    // The token that the model would pick after each token of the reference's reply.
     let choices = found[golden.prompt.len() - 1..].iter().map(|(_, logits)| best(logits));
     let n_same = choices.zip(&golden.greedy).filter(|(ours, theirs)| ours == *theirs).count();
     print_row(file, &format!("{largest:.1e} nats"), n_same, &golden);
@@ -257,7 +260,7 @@ fn qwen3_gives_the_logits_of_transformers() {
     check_family("qwen3", "q4_0");
 }
 
-/// The fourth layer knows no positions.
+/// The fourth layer has no rotary positions.
 #[test]
 fn smollm3_gives_the_logits_of_transformers() {
     check_family("smollm3", "q5_0");
@@ -269,11 +272,11 @@ fn mistral_gives_the_logits_of_transformers() {
     check_family("mistral", "q8_0");
 }
 
-/// Three layers with windows of 16 reach 46 tokens back; what stands before is out of sight, pages of it not even read.
+/// Three layers with windows of 16 reach 46 tokens back. What lies before has no effect, and its pages are not read.
 #[test]
 fn what_lies_before_all_windows_does_not_matter() {
     let model = load("mistral-f32.gguf");
-    // The tokens up to a place are others, by a factor.
+    // The tokens before `place` are others, by a factor.
     let after = |place: u32, factor: u32, lengths: &[usize]| {
         let id = |at: u32| 20 + at * (if at < place { factor } else { 7 }) % 400;
         let ids: Vec<u32> = (0..560).map(id).collect();
@@ -285,7 +288,7 @@ fn what_lies_before_all_windows_does_not_matter() {
         let difference = difference(after(510, factor, lengths));
         assert!(difference < 1e-4, "{factor}, {lengths:?}: {difference}");
     }
-    assert!(1e-3 < difference(after(520, 3, &[560])), "what the windows reach does matter");
+    assert!(1e-3 < difference(after(520, 3, &[560])), "tokens inside of the windows matter");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::model::architecture::Architecture;
 use crate::model::{config, family::FAMILIES};
 
 #[track_caller]
@@ -183,7 +184,8 @@ fn headers_changed_at_random_never_panic() {
                 let _ = sizes.key_value_bytes(1 << 24) + sizes.convolution_bytes() + sizes.working_bytes(128);
             }
             let Ok(model) = load_from(&weights) else { continue };
-            n_read += usize::from(model.forward_one(&[3, 1], &mut model.start().unwrap(), &mut Vec::new()).is_ok());
+            let mut state = model.start().unwrap();
+            n_read += usize::from(model.forward_one(Inputs::Tokens(&[3, 1]), &mut *state, &mut Vec::new()).is_ok());
         }
     }
     assert!(100 < n_read, "some changes do no harm: {n_read}");

@@ -1,7 +1,11 @@
-//! Results of the native path do not depend on their company: which tokens are read together, with which other
-//! sequences, by how many threads.
+//! The results of the native network do not depend on which tokens are computed together, with which other sequences, by
+//! how many threads, and whether a position is a token or the row of its embedding.
 
 use super::*;
+use crate::model::backend::Backend;
+use crate::model::candle::Candle;
+use crate::model::decoder::Decoder;
+use crate::model::native::Native;
 
 /// Every format of weights, attention with and without windows, convolutions, experts.
 const FILES: [&str; 8] = [
@@ -19,6 +23,15 @@ fn ids(n: usize, seed: usize) -> Vec<u32> {
     (0..n).map(|at| ((at * 31 + seed * 17 + at * at) % 200) as u32).collect()
 }
 
+fn step<'a>(
+    ids: &'a [u32],
+    state: &'a mut Box<dyn SequenceState>,
+    logits: &'a mut Vec<f32>,
+    n_logits: usize,
+) -> Step<'a> {
+    Step { inputs: Inputs::Tokens(ids), state: &mut **state, logits, n_logits }
+}
+
 fn bits(logits: &[f32]) -> Vec<u32> {
     logits.iter().map(|logit| logit.to_bits()).collect()
 }
@@ -28,7 +41,7 @@ fn last(model: &Model, ids: &[u32], lengths: &[usize]) -> Vec<u32> {
 }
 
 #[test]
-fn stretches_and_threads_make_no_difference() {
+fn chunks_and_threads_make_no_difference() {
     for file in FILES {
         let ids = ids(97, 1);
         let expect = last(&load(file), &ids, &[1]);
@@ -52,26 +65,23 @@ fn other_sequences_make_no_difference() {
         let prompts: Vec<Vec<u32>> = [(30, 1), (1, 2), (75, 3), (16, 4)].map(|(n, seed)| ids(n, seed)).into();
         let alone = prompts.iter().map(|ids| last(&model, ids, &[ids.len()]));
         let alone: Vec<_> = alone.collect();
-        let mut states: Vec<State> = prompts.iter().map(|_| model.start().unwrap()).collect();
+        let mut states: Vec<Box<dyn SequenceState>> = prompts.iter().map(|_| model.start().unwrap()).collect();
         let mut together = vec![Vec::new(); prompts.len()];
         let steps = prompts.iter().zip(&mut states).zip(&mut together);
-        let mut steps: Vec<_> = steps.map(|((ids, state), logits)| Step { ids, state, logits, n_logits: 1 }).collect();
-        model.forward(&mut steps).into_iter().for_each(|outcome| assert!(outcome.unwrap()));
+        let mut steps: Vec<_> = steps.map(|((ids, state), logits)| step(ids, state, logits, 1)).collect();
+        model.forward(&mut steps).into_iter().for_each(|outcome| assert_eq!(outcome.unwrap(), ForwardOutcome::Done));
         assert_eq!(together.iter().map(|logits| bits(logits)).collect::<Vec<_>>(), alone, "{file}");
-        // And on from there, one of them beside a prompt.
+        // Then one of them continues beside a prompt.
         let expect = bits(&read(&model, &[5], &mut states[0].clone()));
         let (first, rest) = states.split_at_mut(1);
         let (mut none, mut logits) = (vec![1.0], Vec::new());
-        model.forward(&mut [
-            Step { ids: &prompts[2], state: &mut rest[0], logits: &mut none, n_logits: 0 },
-            Step { ids: &[5], state: &mut first[0], logits: &mut logits, n_logits: 1 },
-        ]);
+        model.forward(&mut [step(&prompts[2], &mut rest[0], &mut none, 0), step(&[5], &mut first[0], &mut logits, 1)]);
         assert_eq!((none, bits(&logits)), (vec![], expect), "{file}");
     }
 }
 
 #[test]
-fn a_state_that_was_saved_goes_on_as_before() {
+fn a_saved_state_continues_as_before() {
     for (file, cache_type) in [
         ("lfm2-q4_0.gguf", CacheType::F16),
         ("lfm2-sliding-q4_0.gguf", CacheType::F32),
@@ -80,23 +90,23 @@ fn a_state_that_was_saved_goes_on_as_before() {
         let model = load_with(file, native(cache_type));
         let mut state = model.start().unwrap();
         read(&model, &ids(90, 5), &mut state);
-        let mut restored = State::from_bytes(&state.to_bytes().unwrap(), &model.start().unwrap()).unwrap();
-        let then = |state: &mut State| bits(&read(&model, &[5, 6], state));
+        let mut restored = model.load_state(&state.save().unwrap().unwrap()).unwrap();
+        let then = |state: &mut Box<dyn SequenceState>| bits(&read(&model, &[5, 6], state));
         assert_eq!(then(&mut restored), then(&mut state), "{file}");
     }
 }
 
 #[test]
-fn a_state_serves_only_where_keys_and_values_are_kept_as_they_were() {
+fn a_state_is_loaded_only_with_the_same_storage_format() {
     let [kept, other] =
         [CacheType::F16, CacheType::Q8_0].map(|cache_type| load_with("lfm2-q4_0.gguf", native(cache_type)));
     let mut state = kept.start().unwrap();
     read(&kept, &ids(9, 5), &mut state);
-    assert!(State::from_bytes(&state.to_bytes().unwrap(), &other.start().unwrap()).is_none());
+    assert!(other.load_state(&state.save().unwrap().unwrap()).is_none());
 }
 
 #[test]
-fn keys_and_values_of_bytes_make_little_difference() {
+fn keys_and_values_in_q8_0_make_little_difference() {
     for file in ["lfm2-f32.gguf", "lfm2moe-q8_0.gguf", "lfm2-sliding-q4_0.gguf"] {
         let rows = [CacheType::F32, CacheType::Q8_0].map(|cache_type| {
             let model = load_with(file, native(cache_type));
@@ -109,25 +119,22 @@ fn keys_and_values_of_bytes_make_little_difference() {
 }
 
 #[test]
-fn a_step_gives_the_logits_of_several_tokens_and_can_be_taken_back() {
+fn a_step_gives_the_logits_of_several_tokens_and_can_be_undone() {
     for file in FILES {
         let model = load_with(file, native(CacheType::F16));
-        let (mut before, guesses) = (model.start().unwrap(), ids(9, 7));
+        let (mut before, draft) = (model.start().unwrap(), ids(9, 7));
         read(&model, &ids(61, 6), &mut before);
         let mut one_by_one = before.clone();
-        let next = |state: &mut State, id: u32| bits(&read(&model, &[id], state));
-        let expect: Vec<_> = guesses.iter().map(|id| next(&mut one_by_one, *id)).collect();
+        let next = |state: &mut Box<dyn SequenceState>, id: u32| bits(&read(&model, &[id], state));
+        let expect: Vec<_> = draft.iter().map(|id| next(&mut one_by_one, *id)).collect();
         let (mut state, mut other) = (before.clone(), model.start().unwrap());
         let (mut logits, mut others) = (Vec::new(), Vec::new());
-        model.forward(&mut [
-            Step { ids: &guesses, state: &mut state, logits: &mut logits, n_logits: 6 },
-            Step { ids: &[1, 2], state: &mut other, logits: &mut others, n_logits: 1 },
-        ]);
+        model.forward(&mut [step(&draft, &mut state, &mut logits, 6), step(&[1, 2], &mut other, &mut others, 1)]);
         let rows: Vec<_> = logits.chunks_exact(model.n_vocabulary()).map(bits).collect();
         assert_eq!(rows, expect[3..], "{file}");
         for n_right in 3..=9 {
             let (mut cut, mut right) = (state.cut(61 + n_right).unwrap(), before.clone());
-            guesses[..n_right].iter().for_each(|id| drop(next(&mut right, *id)));
+            draft[..n_right].iter().for_each(|id| drop(next(&mut right, *id)));
             assert_eq!(next(&mut cut, 5), next(&mut right, 5), "{file}, {n_right} right");
         }
         assert!(state.cut(60).is_none() || state.can_be_cut(), "{file}");
@@ -139,8 +146,9 @@ fn the_reference_gives_the_logits_of_several_tokens() {
     let (native, candle) = (load("lfm2-f32.gguf"), load_with("lfm2-f32.gguf", candle()));
     let rows = |model: &Model| {
         let mut logits = Vec::new();
-        let step = Step { ids: &ids(20, 8), state: &mut model.start().unwrap(), logits: &mut logits, n_logits: 4 };
-        assert!(model.forward(&mut [step]).iter().all(|outcome| matches!(outcome, Ok(true))));
+        let mut state = model.start().unwrap();
+        let outcomes = model.forward(&mut [step(&ids(20, 8), &mut state, &mut logits, 4)]);
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(ForwardOutcome::Done))));
         logits
     };
     let (ours, theirs) = (rows(&native), rows(&candle));
@@ -154,13 +162,76 @@ fn a_token_takes_no_allocation() {
     for file in FILES {
         let model = load_with(file, native(CacheType::F16));
         let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
-        let mut step = |ids: &[u32]| {
-            model.forward(&mut [Step { ids, state: &mut state, logits: &mut logits, n_logits: 1 }]);
+        let mut read = |ids: &[u32]| {
+            model.forward(&mut [step(ids, &mut state, &mut logits, 1)]);
         };
-        // The first steps make room, and the page of keys and values that the others still fit into.
-        step(&ids(20, 9));
-        step(&[1]);
-        let counted = allocation_counter::measure(|| (2..8).for_each(|id| step(&[id])));
+        // The first steps allocate the buffers, and a page of keys and values that is large enough for the others.
+        read(&ids(20, 9));
+        read(&[1]);
+        let counted = allocation_counter::measure(|| (2..8).for_each(|id| read(&[id])));
         assert_eq!(counted.count_total, 0, "{file}");
     }
+}
+
+fn decoder<B: Backend>(file: &str, backend: B) -> Decoder<B> {
+    let weights = Weights::open(fixture(file).to_str().unwrap()).unwrap();
+    let architecture = description::read(&weights).unwrap();
+    Decoder::load(backend, &weights, &architecture, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// The logits after each chunk, whose positions are tokens or the rows of their embeddings in turn.
+fn with_rows(network: &dyn Network, ids: &[u32], embedding: impl Fn(&[u32]) -> Vec<f32>) -> Vec<Vec<u32>> {
+    let (mut state, mut found) = (network.start().unwrap(), Vec::new());
+    for (at, ids) in ids.chunks(17).enumerate() {
+        let (rows, mut logits) = (embedding(ids), Vec::new());
+        let inputs = match at % 2 {
+            0 => Inputs::Rows { rows: &rows, n_rows: ids.len() },
+            _ => Inputs::Tokens(ids),
+        };
+        let step = Step { inputs, state: &mut *state, logits: &mut logits, n_logits: 1 };
+        assert_eq!(network.forward(&mut [step])[0].as_ref().unwrap(), &ForwardOutcome::Done);
+        found.push(bits(&logits));
+    }
+    found
+}
+
+#[test]
+fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
+    for file in FILES {
+        let decoder = decoder(file, Native::new(2, CacheType::F16));
+        let row = |id: &u32| {
+            let mut row = vec![0.0; decoder.hidden];
+            decoder.embedding.read_row(*id as usize, &mut row);
+            row
+        };
+        let rows = with_rows(&decoder, &ids(97, 3), |ids| ids.iter().flat_map(row).collect());
+        let model = load_with(file, native(CacheType::F16));
+        let expect: Vec<_> = logits(&model, &ids(97, 3), &[17]).iter().map(|(_, logits)| bits(logits)).collect();
+        assert_eq!(rows, expect, "{file}");
+    }
+}
+
+#[test]
+fn rows_give_the_bits_of_their_tokens_on_candle_too() {
+    for file in ["lfm2-f32.gguf", "lfm2-q4_0.gguf"] {
+        let decoder = decoder(file, Candle { device: candle_core::Device::Cpu });
+        let embedding = |ids: &[u32]| {
+            let ids = candle_core::Tensor::new(ids, &candle_core::Device::Cpu).unwrap();
+            decoder.embedding.embedding(&ids).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        };
+        let rows = with_rows(&decoder, &ids(97, 3), embedding);
+        let model = load_with(file, candle());
+        let expect: Vec<_> = logits(&model, &ids(97, 3), &[17]).iter().map(|(_, logits)| bits(logits)).collect();
+        assert_eq!(rows, expect, "{file}");
+    }
+}
+
+#[test]
+fn rows_of_another_width_are_refused() {
+    let model = load("lfm2-f32.gguf");
+    let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
+    let rows = vec![0.0; model.hidden_size() - 1];
+    let inputs = Inputs::Rows { rows: &rows, n_rows: 1 };
+    let err = model.forward_one(inputs, &mut *state, &mut logits).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::Internal);
 }

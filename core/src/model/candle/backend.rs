@@ -1,0 +1,27 @@
+//! The weights of candle's network.
+
+use candle_core::quantized::QMatMul;
+use candle_core::{Device, Tensor};
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::backend::Backend;
+use crate::weights::{MatrixPlace, Weights};
+
+pub(crate) struct Candle {
+    pub(crate) device: Device,
+}
+
+impl Backend for Candle {
+    type Matrix = QMatMul;
+    type Vector = Tensor;
+
+    fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<QMatMul> {
+        weights.matrix(place, &self.device)
+    }
+
+    fn vector(&self, values: Vec<f32>) -> Result<Tensor> {
+        let n = values.len();
+        Tensor::from_vec(values, n, &self.device)
+            .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "cannot load a vector").caused_by(err))
+    }
+}

@@ -1,0 +1,65 @@
+//! What a model computes with: the one place that knows all implementations of [`Network`].
+
+use causerie_backend::{CacheType, Cpu};
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::architecture::Architecture;
+use crate::model::candle::Candle;
+use crate::model::decoder::Decoder;
+use crate::model::native::Native;
+use crate::model::network::Network;
+use crate::model::progress::LoadProgress;
+use crate::options::{Device, LoadOptions};
+use crate::weights::Weights;
+
+/// What a model computes with.
+pub(crate) enum Compute {
+    /// The CPU. The number of threads includes the calling one.
+    Native {
+        n_threads: usize,
+        cache_type: CacheType,
+    },
+    Candle(candle_core::Device),
+}
+
+impl Compute {
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] if this build, or this machine, does not have the device.
+    pub(crate) fn new(options: &LoadOptions) -> Result<Self> {
+        match options.device {
+            Device::Cpu if !Cpu::is_known() => Ok(Self::Candle(candle_core::Device::Cpu)),
+            Device::Cpu => {
+                let n_threads = options.threads.unwrap_or_else(causerie_backend::fast_cores);
+                Ok(Self::Native { n_threads, cache_type: options.cache_type })
+            }
+            Device::Metal => candle_core::Device::new_metal(0).map(Self::Candle).map_err(|err| {
+                let message = "device is Metal, which this build or this machine does not have";
+                SdkError::new(ErrorKind::InvalidOption("device"), message).caused_by(err)
+            }),
+        }
+    }
+
+    /// The storage format of keys and values.
+    pub(crate) fn cache_type(&self) -> CacheType {
+        match self {
+            Self::Native { cache_type, .. } => *cache_type,
+            Self::Candle(_) => CacheType::F32,
+        }
+    }
+
+    /// Loads a network, and reports progress before each layer.
+    pub(super) fn load(
+        self,
+        weights: &Weights,
+        architecture: &Architecture,
+        progress: LoadProgress<'_>,
+    ) -> Result<Box<dyn Network>> {
+        Ok(match self {
+            Self::Native { n_threads, cache_type } => {
+                let native = Native::new(n_threads, cache_type);
+                Box::new(Decoder::load(native, weights, architecture, progress)?)
+            }
+            Self::Candle(device) => Box::new(Decoder::load(Candle { device }, weights, architecture, progress)?),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The tensors of one layer, by name.
+
+use crate::error::Result;
+use crate::model::architecture::Architecture;
+use crate::model::backend::Backend;
+use crate::model::invalid::invalid;
+use crate::model::linear::Linear;
+use crate::weights::{MatrixPlace, Weights};
+
+/// Looks up the tensors of a layer by the part's name in GGUF files.
+pub(crate) struct LayerWeights<'a, B> {
+    pub(crate) backend: &'a B,
+    pub(crate) weights: &'a Weights,
+    pub(crate) architecture: &'a Architecture,
+    pub(crate) layer: usize,
+    pub(crate) hidden: usize,
+}
+
+impl<B> LayerWeights<'_, B> {
+    /// The name of a tensor in the model's files; `kind` is `weight` or `bias`.
+    fn tensor(&self, part: &str, kind: &str) -> String {
+        let layer = self.layer;
+        match self.weights {
+            Weights::Gguf(_) => format!("blk.{layer}.{part}.{kind}"),
+            Weights::Folder(_) => {
+                format!("model.layers.{layer}.{}.{kind}", self.architecture.family.folder_name(part))
+            }
+        }
+    }
+
+    pub(crate) fn name(&self, part: &str) -> String {
+        self.tensor(part, "weight")
+    }
+
+    pub(crate) fn shape(&self, part: &str) -> Option<&[usize]> {
+        self.weights.shape(&self.name(part))
+    }
+
+    /// The rows of a matrix whose columns are known.
+    pub(crate) fn rows(&self, part: &str) -> Result<usize> {
+        match self.shape(part) {
+            Some(&[rows, _]) => Ok(rows),
+            Some(shape) => Err(invalid(format!("tensor {} has shape {shape:?}, expected a matrix", self.name(part)))),
+            None => Err(self.weights.missing(&self.name(part))),
+        }
+    }
+
+    /// The name of an expert's tensor. Folders have a tensor for each expert, GGUF files one for all.
+    pub(crate) fn expert_name(&self, part: &str, expert: usize) -> String {
+        self.name(part).replace('*', &expert.to_string())
+    }
+
+    /// Rows of an expert's gate.
+    pub(crate) fn expert_width(&self) -> Result<usize> {
+        let name = self.expert_name("ffn_gate_exps", 0);
+        match self.weights.shape(&name) {
+            Some(&[_, width, _] | &[width, _]) => Ok(width),
+            _ => Err(self.weights.missing(&name)),
+        }
+    }
+
+    /// Checks that a bias is there, for families that always have one.
+    pub(crate) fn expect_bias(&self, part: &str) -> Result<()> {
+        let name = self.tensor(part, "bias");
+        self.weights.shape(&name).map(drop).ok_or_else(|| self.weights.missing(&name))
+    }
+}
+
+impl<B: Backend> LayerWeights<'_, B> {
+    pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear<B>> {
+        let name = self.name(part);
+        let place = MatrixPlace { name: &name, shape: (rows, columns), of_stack: None };
+        Ok(Linear { weight: self.backend.matrix(self.weights, &place)?, bias: self.bias(part, rows)? })
+    }
+
+    /// The bias of a part, if it has one.
+    pub(crate) fn bias(&self, part: &str, length: usize) -> Result<Option<B::Vector>> {
+        let name = self.tensor(part, "bias");
+        let bias = self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()?;
+        bias.map(|bias| self.backend.vector(bias)).transpose()
+    }
+
+    pub(crate) fn vector(&self, part: &str, length: usize) -> Result<B::Vector> {
+        self.backend.vector(self.weights.floats(&self.name(part), &[length])?)
+    }
+}

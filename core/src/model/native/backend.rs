@@ -1,0 +1,35 @@
+//! The weights of the CPU network.
+
+use std::sync::Mutex;
+
+use causerie_backend::{CacheType, Cpu, Matrix};
+
+use crate::error::Result;
+use crate::model::backend::Backend;
+use crate::model::native::buffers::PassBuffers;
+use crate::weights::{MatrixPlace, Weights};
+
+pub(crate) struct Native {
+    pub(super) cpu: Cpu,
+    pub(super) cache_type: CacheType,
+    pub(super) buffers: Mutex<PassBuffers>,
+}
+
+impl Native {
+    pub(crate) fn new(n_threads: usize, cache_type: CacheType) -> Self {
+        Self { cpu: Cpu::new(n_threads), cache_type, buffers: Mutex::default() }
+    }
+}
+
+impl Backend for Native {
+    type Matrix = Matrix;
+    type Vector = Vec<f32>;
+
+    fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<Matrix> {
+        weights.packed_matrix(place, &self.cpu)
+    }
+
+    fn vector(&self, values: Vec<f32>) -> Result<Vec<f32>> {
+        Ok(values)
+    }
+}

@@ -1,0 +1,28 @@
+//! Gated short convolutions on the CPU.
+
+use causerie_backend::{ConvolutionStep, Cpu};
+
+use crate::model::native::backend::Native;
+use crate::model::native::buffers::PassBuffers;
+use crate::model::native::state::{NativeLayerState, NativeLayerStates};
+use crate::model::network::PerSequence;
+use crate::model::short_convolution::ShortConvolution;
+
+impl ShortConvolution<Native> {
+    pub(super) fn forward(&self, cpu: &Cpu, states: NativeLayerStates<'_, '_>, buffers: &mut PassBuffers) {
+        let PassBuffers { stream, inputs, projected: [projected, ..], .. } = buffers;
+        let n_rows = stream.len() / self.hidden;
+        cpu.product(inputs, [self.in_proj.product(projected, n_rows)]);
+        self.in_proj.add_bias(cpu, projected);
+        let mut steps = PerSequence::new();
+        for (state, rows) in states {
+            if let NativeLayerState::Convolution(window) = state {
+                window.record(&projected[3 * self.hidden * rows.start..3 * self.hidden * rows.end]);
+                steps.push(ConvolutionStep { rows: rows.clone(), past: &mut window.inputs });
+            }
+        }
+        let weights = (self.taps.as_slice(), self.bias.as_deref(), self.hidden);
+        cpu.convolution(projected, weights, &mut steps, self.out_proj.is_quantised(), inputs);
+        self.out_proj.add_to(cpu, inputs, stream);
+    }
+}

@@ -1,0 +1,168 @@
+//! The state of a sequence on the CPU.
+//!
+//! Keys and values lie in pages that clones share. When two sequences continue differently from one snapshot, one of them
+//! copies the page in which they differ.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use causerie_backend::{CacheShape, KeyValues};
+
+use crate::error::Result;
+use crate::model::network::SequenceState;
+use crate::model::saved_state::{SavedLayerKind, StateReader, StateWriter};
+
+/// The state of a sequence in all layers.
+#[derive(Clone)]
+pub(super) struct NativeState {
+    pub(super) layers: Vec<NativeLayerState>,
+    pub(super) n_positions: usize,
+}
+
+/// The state of a sequence in one layer.
+#[derive(Clone)]
+pub(super) enum NativeLayerState {
+    Convolution(ConvolutionWindow),
+    Attention(KeyValues),
+}
+
+/// The states of one layer, each with the rows of its sequence.
+pub(super) type NativeLayerStates<'s, 'a> = &'s mut dyn Iterator<Item = (&'a mut NativeLayerState, &'a Range<usize>)>;
+
+/// The last inputs of a convolution.
+#[derive(Clone)]
+pub(super) struct ConvolutionWindow {
+    /// `(window - 1, hidden)`, oldest first.
+    pub(super) inputs: Vec<f32>,
+    hidden: usize,
+    /// The inputs before the last step, then those of the step; `Some` if the state may be cut back into the step.
+    last_step: Option<Vec<f32>>,
+}
+
+impl ConvolutionWindow {
+    pub(super) fn new(inputs: Vec<f32>, hidden: usize) -> Self {
+        Self { inputs, hidden, last_step: None }
+    }
+
+    /// Records the inputs of a step before it is computed: `projected` is its `[B; C; X]`, the inputs are `B * X`.
+    pub(super) fn record(&mut self, projected: &[f32]) {
+        let (hidden, Some(last_step)) = (self.hidden, &mut self.last_step) else { return };
+        last_step.extend_from_slice(&self.inputs);
+        for row in projected.chunks_exact(3 * hidden) {
+            last_step.extend(row[..hidden].iter().zip(&row[2 * hidden..]).map(|(b, x)| b * x));
+        }
+    }
+
+    /// The inputs as they were before the last `n_positions` of the last step.
+    fn before(&self, n_positions: usize) -> Option<Self> {
+        let inputs = match &self.last_step {
+            _ if n_positions == 0 => self.inputs.clone(),
+            None => return None,
+            Some(last_step) => {
+                let end = last_step.len().checked_sub(n_positions * self.hidden)?;
+                last_step[end.checked_sub(self.inputs.len())?..end].to_vec()
+            }
+        };
+        Some(Self::new(inputs, self.hidden))
+    }
+
+    /// Rows and columns of the inputs.
+    fn sizes(&self) -> [usize; 2] {
+        [self.inputs.len() / self.hidden.max(1), self.hidden]
+    }
+}
+
+impl NativeState {
+    /// The state before the first position.
+    pub(super) fn new(layers: Vec<NativeLayerState>) -> Self {
+        Self { layers, n_positions: 0 }
+    }
+
+    /// Says whether [`cut`](SequenceState::cut) must be able to return into the next step.
+    pub(super) fn expect_cut(&mut self, is_expected: bool) {
+        for layer in &mut self.layers {
+            if let NativeLayerState::Convolution(window) = layer {
+                window.last_step = is_expected.then(Vec::new);
+            }
+        }
+    }
+
+    /// Reads the bytes of [`save`](SequenceState::save) into a state that is empty so far.
+    pub(super) fn load(mut self, bytes: &[u8]) -> Option<Self> {
+        let mut reader = StateReader::new(bytes)?;
+        self.n_positions = reader.n_positions();
+        self.layers.iter_mut().try_for_each(|layer| layer.load(&mut reader))?;
+        reader.is_at_end().then_some(self)
+    }
+}
+
+impl NativeLayerState {
+    fn load(&mut self, reader: &mut StateReader<'_>) -> Option<()> {
+        match self {
+            Self::Convolution(window) => {
+                reader.expect_layer(SavedLayerKind::CONVOLUTION, window.sizes())?;
+                window.inputs = reader.values(&window.sizes())?;
+            }
+            Self::Attention(past) => {
+                let CacheShape { n_heads, head_dim, cache_type } = past.shape();
+                reader.expect_layer(SavedLayerKind::attention(cache_type), [n_heads, head_dim])?;
+                let shape = [n_heads, reader.n_positions(), head_dim];
+                past.append_heads(&reader.values(&shape)?, &reader.values(&shape)?);
+            }
+        }
+        Some(())
+    }
+
+    fn save(&self, writer: &mut StateWriter) {
+        match self {
+            Self::Convolution(window) => {
+                writer.layer(SavedLayerKind::CONVOLUTION, window.sizes(), &[&window.inputs]);
+            }
+            Self::Attention(past) => {
+                let CacheShape { n_heads, head_dim, cache_type } = past.shape();
+                let (keys, values) = past.to_floats();
+                writer.layer(SavedLayerKind::attention(cache_type), [n_heads, head_dim], &[&keys, &values]);
+            }
+        }
+    }
+}
+
+impl SequenceState for NativeState {
+    fn n_positions(&self) -> usize {
+        self.n_positions
+    }
+
+    fn can_be_cut(&self) -> bool {
+        self.layers.iter().all(|layer| matches!(layer, NativeLayerState::Attention(_)))
+    }
+
+    fn cut(&self, n_positions: usize) -> Option<Box<dyn SequenceState>> {
+        let n_back = self.n_positions.checked_sub(n_positions)?;
+        let cut = |layer: &NativeLayerState| match layer {
+            NativeLayerState::Attention(past) => past.cut(n_positions).map(NativeLayerState::Attention),
+            NativeLayerState::Convolution(window) => window.before(n_back).map(NativeLayerState::Convolution),
+        };
+        let layers = self.layers.iter().map(cut).collect::<Option<_>>()?;
+        Some(Box::new(Self { layers, n_positions }))
+    }
+
+    fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
+        let n_bytes = |layer: &NativeLayerState| match layer {
+            NativeLayerState::Convolution(window) => size_of_val(window.inputs.as_slice()),
+            NativeLayerState::Attention(past) => {
+                past.page_ids().filter(|page| counted.insert(*page)).count() * past.shape().page_bytes()
+            }
+        };
+        self.layers.iter().map(n_bytes).sum()
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let mut writer = StateWriter::new(self.n_positions);
+        self.layers.iter().for_each(|layer| layer.save(&mut writer));
+        Ok(Some(writer.finish()))
+    }
+
+    fn clone_box(&self) -> Box<dyn SequenceState> {
+        Box::new(self.clone())
+    }
+}

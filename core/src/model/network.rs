@@ -1,0 +1,119 @@
+//! The interface between the engine and what computes: a loaded network, and the state of a sequence in it.
+//!
+//! An implementation lives in a folder or crate of its own and knows no other one: `native` for the CPU, `candle` for
+//! Metal, and the scripted network in [`testing`](crate::testing).
+
+use std::any::Any;
+use std::collections::HashSet;
+
+use smallvec::SmallVec;
+
+use crate::error::Result;
+
+/// One value for each sequence of a pass. Up to this many sequences need no allocation.
+pub(crate) type PerSequence<T> = SmallVec<[T; 8]>;
+
+/// A model's weights together with the code that computes with them.
+pub(crate) trait Network: Send + Sync {
+    /// Number of logits: the size of the vocabulary, with padding if the file has any.
+    fn n_vocabulary(&self) -> usize;
+
+    /// Values of an embedding row.
+    fn hidden_size(&self) -> usize;
+
+    /// Whether computing several sequences together costs less than one after the other.
+    fn shares_passes(&self) -> bool;
+
+    /// The state before the first position.
+    fn start(&self) -> Result<Box<dyn SequenceState>>;
+
+    /// The state that [`SequenceState::save`] has written; `None` if the bytes are damaged or come from a network whose
+    /// states have another shape or storage format.
+    fn load_state(&self, bytes: &[u8]) -> Option<Box<dyn SequenceState>>;
+
+    /// Computes the steps of several sequences in one pass over the weights, one outcome for each step. The result of a
+    /// sequence does not depend on the others. After an error the state of the sequence must not be used.
+    fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>>;
+}
+
+/// What a network remembers of the positions of one sequence.
+///
+/// A clone shares memory with its original, so that a snapshot costs next to nothing.
+pub(crate) trait SequenceState: Any + Send {
+    /// Number of positions computed so far.
+    fn n_positions(&self) -> usize;
+
+    /// Whether [`cut`](Self::cut) can return to any position. A convolution keeps only its last inputs, so a state with
+    /// convolutions can return only to its own end, or into a step that asked for the logits of several positions.
+    fn can_be_cut(&self) -> bool;
+
+    /// The state after the first `n_positions`, if it can still be had.
+    fn cut(&self, n_positions: usize) -> Option<Box<dyn SequenceState>>;
+
+    /// Bytes in memory, without the shared parts whose ids are in `counted`; the ids of the others are added to it.
+    fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize;
+
+    /// The state as bytes; `None` if it cannot outlive its network.
+    fn save(&self) -> Result<Option<Vec<u8>>>;
+
+    fn clone_box(&self) -> Box<dyn SequenceState>;
+}
+
+impl Clone for Box<dyn SequenceState> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
+    }
+}
+
+/// What a sequence adds to a pass over the weights.
+pub(crate) struct Step<'a> {
+    /// At least one position.
+    pub(crate) inputs: Inputs<'a>,
+    pub(crate) state: &'a mut (dyn SequenceState + 'static),
+    /// Its content is replaced by the logits, one row after the other. A buffer that is reused needs no allocation.
+    pub(crate) logits: &'a mut Vec<f32>,
+    /// Number of last positions whose logits are computed. If there are several, and the network
+    /// [shares passes](Network::shares_passes), the state can be cut back to any of these positions.
+    pub(crate) n_logits: usize,
+}
+
+/// The positions of a step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inputs<'a> {
+    Tokens(&'a [u32]),
+    /// Rows that take the place of rows of the embedding, `(n_rows, hidden)`. If a family scales the embeddings of tokens,
+    /// the scale is not applied to these rows.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the first model that reads pictures will make them"))]
+    Rows {
+        rows: &'a [f32],
+        n_rows: usize,
+    },
+}
+
+impl Inputs<'_> {
+    /// Number of positions.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Tokens(tokens) => tokens.len(),
+            Self::Rows { n_rows, .. } => *n_rows,
+        }
+    }
+
+    /// Whether rows, if these are rows, are as wide as the network's.
+    pub(crate) fn fits(&self, hidden_size: usize) -> bool {
+        match self {
+            Self::Tokens(_) => true,
+            Self::Rows { rows, n_rows } => n_rows.checked_mul(hidden_size) == Some(rows.len()),
+        }
+    }
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForwardOutcome {
+    /// The positions were computed, and the logits are there.
+    Done,
+    /// Nothing was computed: the network waits for something. The same step is tried again the next time that the engine
+    /// is woken.
+    NotYet,
+}
