@@ -1,8 +1,9 @@
-"""Proves, before a long training, that model, rendering and tokenizer are what other programs will see.
+"""Checks model, rendering and tokenizer against other implementations before a long training.
 
-The logits of `model.py` equal those of transformers on the exported folder; `prompt.py` writes the same bytes as Jinja2
-with `template.jinja`; a conversation encoded piece by piece has the tokens of the whole text; and the phrases of everyday
-say what their functions need.
+- The logits of `model.py` equal those of transformers with the exported folder.
+- `prompt.py` writes the same bytes as Jinja2 with `template.jinja`.
+- A conversation encoded piece by piece has the tokens of the whole text.
+- The phrases of everyday functions have a slot for each required parameter.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from .prompt import BOS, TEMPLATE, conversation_pieces, system_block, to_json
 
 
 def jinja_template():
-    """As transformers sets its templates up."""
+    """The template, in an environment like that of transformers."""
     environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.filters["tojson"] = to_json
     return environment.from_string(TEMPLATE.read_text())
@@ -56,7 +57,7 @@ def check_everyday(speaker, readings=60):
                 slots = [name for name, _ in everyday.SLOT.findall(speaker.expand(phrase))]
                 assert needed <= set(slots) <= known and len(set(slots)) == len(slots), f"{template.trade}, {template.names[0]}: {phrase}"
     functions_there = {(template.trade, template.names[0]) for template in everyday.templates()}
-    assert everyday.kin().keys() <= functions_there, f"kin of no function: {everyday.kin().keys() - functions_there}"
+    assert everyday.kin().keys() <= functions_there, f"each entry of `kin` must be a function, found {everyday.kin().keys() - functions_there}"
     print(f"{len(everyday.templates())} functions of everyday, {sum(len(template.phrases) for template in everyday.templates())} phrases")
 
 

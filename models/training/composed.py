@@ -1,7 +1,7 @@
-"""Training patterns put together from exchangeable parts: each stands for hundreds of phrasings.
+"""Training patterns of exchangeable parts: each has hundreds of phrasings.
 
-`patterns.py` adds them to its own lists. `{odd}` is a word that has no business there, so that a request is understood by
-the parts that matter. None of these can form a phrasing of the held-out set; `held_out.py` proves that.
+`patterns.py` adds them to its own lists. `{odd}` is an irrelevant word, so that the model learns which words matter. None of
+these patterns produces a phrasing of the held-out set; `held_out.py` proves that.
 """
 
 TELL = "[tell|give|show|fetch|get|find|bring|send|check|look up|let us have|hand]"
@@ -47,7 +47,7 @@ CALCULATE = [
     "{odd} {sum}", "{odd} [up|out|on|with|me|for] {sum}", "[quickly|please|maybe|just|now|so|then|next|ok|well][:|,|] {sum}", "[maths|sum|calculation|question|problem|exercise|arithmetic|calculator][:|,| -] {sum}",
     "[can|could|would] you [do|solve|check|find|get|handle|compute] {sum}[| for me]", "[is there an answer to|the value of|the total of|answer for|the solution to] {sum}", "what[ is|'s| was] the [answer to|total of|value of|outcome of|solution to|number for] {sum}",
 ]
-SUM_REQUESTS = [  # whole requests, and the expression they mean
+SUM_REQUESTS = [  # whole requests, and their expression
     ("[add|sum|add up|put together] {a} and {b}", "{a} + {b}"), ("[please |]add {a} to {b}", "{b} + {a}"), ("multiply {a} [by|with|and] {b}", "{a} * {b}"), ("divide {a} [by|through|into] {b}", "{a} / {b}"),
     ("[subtract|take|deduct|take away] {b} from {a}", "{a} - {b}"), ("take the [square root|root] of {a}", "sqrt({a})"), ("square {a}", "{a} ^ 2"), ("cube {a}", "{a} ^ 3"), ("halve {a}", "{a} / 2"), ("double {a}", "{a} * 2"), ("triple {a}", "{a} * 3"),
     ("[split|share|divide] {a} [between|among] {b}[| people| friends| of us]", "{a} / {b}"), ("raise {a} to [the power of |the power |]{b}", "{a} ^ {b}"), ("{a} [people|boxes|bags|tickets|seats] [at|for|with|of] {b} each[|, how much in total|, how many together]", "{a} * {b}"),
@@ -178,7 +178,7 @@ INVENTED_NAMED = [
     "[where|and|so that|while|but|when] [the |our |my |]{w} [is|equals|has to be|must be|becomes|reads|says|will be|stays] {v}", "[put|write|enter|fill in|give|select|pick|choose|take|use|add|pass|I want|I need|{odd}] {v} [as|for|in|under|at] [the |]{w}",
     "[the |a |]{w} [of|is|equal to|should be|must be|has to be|will be|{odd}|->|=>|==|,|here is|stays] {v}", "[with|using|by|and|under|on|at|via|plus] [the |a |]{w} [of|set to|equal to|being set to|] {v}", "[choose|pick|select|take|use|want|enter] [the |]{w} {v}", "{v} [is|as|for|at|in] [the |our |my |]{w}",
 ]
-# Words that join a name and a value in no fixed way: a phrasing that nobody has seen is mostly made of such.
+# Words that join a name and a value in random sequences, because an unknown phrasing mostly consists of such words.
 OPENING = (
     "[with|and|using|where|put|have|keep|get|take|give|choose|pick|fix|mark|say|then|also|plus|please|so that|this|that|my|our|your|their|his|her|some|any|while|when|but|by|under|on|at|via|per|about|concerning|regarding|given|considering|"
     "assuming|including|I'd like|I'll have|we need|I need|I want|I prefer|being|goes|might|would be|could|to|try|note|let us say|assign|adjust|declare|enter|write|type|specify|supply|state|name|if|because|until|like|only|just|exactly|now|first|finally|ok|well|and also|then comes|there is|here is|here's|it has|it needs|that has|which has|who has|to have|wanting|needing|showing|taking|giving|starting with|together with|along with|as well as|not forgetting|in case|once|whenever|suppose|expect|ensure|be sure|remember|see that|check that|mind|in|into|from|against|towards|through|within|across|over|of]"

@@ -1,6 +1,6 @@
-"""Replies of the PyTorch model to the held-out cases, greedy: a look at a run while it trains.
+"""Evaluates the PyTorch model on the held-out cases, greedily, to watch a run while it trains.
 
-The figures that count are causerie's own, from the quantised file.
+The published figures come from causerie and the quantised file (`scripts/eval-demo`).
 """
 
 import argparse
@@ -19,7 +19,7 @@ from .tokenizer import END_OF_TURN
 
 
 def read(path):
-    """The cases of a file; the functions `same` are those of the case before."""
+    """The cases of a file. If `functions` is `same`, they are those of the case before."""
     cases = []
     for line in path.read_text().splitlines():
         case = json.loads(line)
@@ -28,14 +28,14 @@ def read(path):
 
 
 def prompt(case):
-    """The system block, and the rest up to where the model speaks."""
+    """The system block, and the rest of the prompt."""
     tools = shipped.TOOLS if case["functions"] == "chat" else [tool["function"] for tool in case["functions"]]
     texts = [text for text, _ in conversation_pieces(case["messages"])]
     return system_block(case.get("system", shipped.SYSTEM), tools), "".join(texts) + f"{TURN}assistant\n"
 
 
 def passes(expect, text):
-    """Calls are compared as text: names, order, values and types; the order of arguments is the definition's."""
+    """Whether a reply is right. Calls are compared as text: names, order, values and types; arguments have the order of the definition."""
     called = "<|tool_call_start|>" in text
     if "refuses" in expect:
         return not called and "no function" in text

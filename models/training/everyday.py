@@ -1,18 +1,18 @@
-"""Functions as an app would have them, with the phrases that ask for them, from the files of the folder `everyday`.
+"""Functions as in apps, and phrases that ask for them, from the files of the folder `everyday`.
 
-A file is a trade. A function there is a line with its names and what it does, then its parameters, then phrases:
+A file is a field of apps ("trade"). A function is a line with its names and its description, then its parameters, then phrases:
 
     get_weather|weather_in: [Current|Today's] weather in a city.
       city|place: city = [City|Name of the city]
       unit?: enum celsius|fahrenheit
       - [how's|what's] the weather in {city}[| in {unit}]
 
-Names after the first are other spellings of the same, `?` marks an optional parameter, a slot has the first name. Kinds
+Names after the first are other spellings, `?` marks an optional parameter, and a slot has the first name. Kinds
 are those of `functions.py` and of `TEXTS`, a range of numbers (`1..12`; `number 0..30` has decimals), `enum` or plain choices,
-and `list` before any of them. `{quiet+}` and `{quiet-}` say nothing and set a boolean. `to.name` and `to.city` are fields of
+and `list` before any of them. `{quiet+}` and `{quiet-}` have no text and set a boolean. `to.name` and `to.city` are fields of
 an object, `to`.
 
-A line of the file `kin` has functions of different trades of which one may as well be meant by a request for another.
+A line of the file `kin` lists functions of different trades: a request for one of them may mean another.
 """
 
 import functools
@@ -23,11 +23,11 @@ from pathlib import Path
 from . import functions, invented, values
 from .exchange import Exchange, courteous
 
-INVENTED_SHARE = 0.3  # of the values that a file lists are replaced by others
+INVENTED_SHARE = 0.3  # share of the values listed in a file that are replaced by others
 QUESTION_WORDS = set("where where's why when when's how's who's can could should shall will would was were am isn't aren't don't doesn't may".split())
 SLOT = re.compile(r"\{([\w.]+)([+-]?)\}")
 SAID = re.compile(r"(?:\b(a|on) )?" + SLOT.pattern)
-NEAR = ("today", "tomorrow", "tonight", "next ", "this ")  # dates that nothing is "on"
+NEAR = ("today", "tomorrow", "tonight", "next ", "this ")  # dates without "on"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Template:
 
 @dataclass
 class Function:
-    """A template with the names that it goes by in one conversation."""
+    """A template with its names in one conversation."""
 
     template: Template
     name: str
@@ -62,7 +62,7 @@ class Function:
 
 
 def gathered(parameters):
-    """With the fields of an object as one parameter."""
+    """The parameters, with the fields of an object as one parameter."""
     whole, fields = {}, {}
     for each in parameters:
         parent, _, name = each.name.rpartition(".")
@@ -76,7 +76,7 @@ def gathered(parameters):
 
 
 def nested(arguments):
-    """The same for arguments."""
+    """The arguments, with the fields of an object as one argument."""
     whole = {}
     for name, value in arguments.items():
         parent, _, own = name.rpartition(".")
@@ -101,7 +101,7 @@ def read(path):
 
 @functools.cache
 def kin():
-    """Of each function, by its trade and first name, those of other trades that a request for it may as well mean."""
+    """For each function, by trade and first name, the functions of other trades that a request for it may mean."""
     found = {}
     for line in Path(__file__).with_name("everyday").joinpath("kin").read_text().splitlines():
         group = {tuple(each.split(".")) for each in line.split()}
@@ -111,7 +111,7 @@ def kin():
 
 
 def may_mean(template, other):
-    """Whether a request for the one may as well be for the other."""
+    """Whether a request for one of them may mean the other."""
     return (other.trade, other.names[0]) in kin().get((template.trade, template.names[0]), ())
 
 
@@ -138,12 +138,12 @@ def parameter(speaker, made, style):
 
 
 def restyled(name, style):
-    """A name in the style of the others; the styles of the files are snake_case and camelCase."""
+    """Converts a name to a style; names in the files are in snake_case or camelCase."""
     return ".".join(functions.spelled([word.lower() for word in re.findall(r"[A-Za-z][a-z]*|\d+", part)], style) for part in name.split("."))
 
 
 def family(speaker, count, other_than=()):
-    """Up to so many functions that an app could offer together: of one trade, or of any."""
+    """At most `count` functions that an app could offer together, of one trade or of any."""
     offered = [template for template in templates() if template.trade not in other_than]
     if speaker.chance(0.7):
         trade = speaker.pick(offered).trade
@@ -162,7 +162,7 @@ def family(speaker, count, other_than=()):
 
 
 def value(speaker, made):
-    """A value, and how one says it."""
+    """A value, and its text in a request."""
     if ".." in made.kind:
         low, high = map(int, made.kind.removeprefix("number ").split(".."))
         number = speaker.number(low, high)
@@ -184,7 +184,7 @@ def value(speaker, made):
 
 
 def thing(speaker):
-    """Now and then a street, a file, or what else programs give names to."""
+    """Sometimes a street, a file, or another thing with a name."""
     if speaker.chance(0.75):
         return values.thing(speaker)
     name = speaker.pick([values.word, values.known_word])(speaker).lower()
@@ -197,14 +197,14 @@ def thing(speaker):
 
 
 def title(speaker):
-    """Of a song, a meeting, a place: one to four words with capitals, some small ones without."""
+    """A title of a song, a meeting or a place: one to four capitalised words, with some small words between them."""
     words = [speaker.pick([values.word, values.word, values.known_word])(speaker) for _ in range(speaker.pick([1, 1, 2, 2, 2, 3, 4]))]
     words = [word if 0 < at and word in values.LINKING else word[0].upper() + word[1:] for at, word in enumerate(words)]
     return ("The " if speaker.chance(0.1) else "") + " ".join(words)
 
 
 def person(speaker):
-    """Often with a surname."""
+    """A person, often with a surname."""
     first = values.person(speaker)
     roll = speaker.random.random()
     if roll < 0.6:
@@ -243,7 +243,7 @@ def code(speaker):
 
 
 def note(speaker):
-    """A text as people send it."""
+    """A text message."""
     subject = speaker.pick(["I", "we", "the " + values.thing(speaker), values.person(speaker), "it", "they", "dinner", "everything"])
     state = speaker.expand(
         "['m|'ll be|'d like to be] [running late|on my way|here|there soon|home by eight|in a meeting|almost done|at the door|stuck in traffic|so happy]" if subject == "I" else
@@ -284,7 +284,7 @@ def request(speaker, made):
 
 
 def filled(phrase, said):
-    """The phrase with what is said in its slots: `an Italian word`, and never `on tomorrow`."""
+    """Fills the slots of a phrase, with corrections such as `an Italian word`, and never `on tomorrow`."""
 
     def words(found):
         before, name, sign = found.groups()
@@ -299,7 +299,7 @@ def filled(phrase, said):
 
 
 def quoted(speaker, text, phrase):
-    """Now and then, where the phrase does not quote."""
+    """Sometimes adds quotes, if the phrase has none."""
     return text if '"' in phrase or speaker.chance(0.9) else speaker.pick(["'{}'", '"{}"', "“{}”"]).format(text)
 
 
@@ -311,7 +311,7 @@ def exchange(speaker, made):
 
 
 def several(speaker, made, count=2):
-    """One request for several things; one in three, where it can be, is one phrase with several values, each of which is a call."""
+    """One request for several things. If possible, one in three is one phrase with several values, with a call for each."""
     if speaker.chance(0.35):
         for function in speaker.random.sample(made, len(made)):
             for phrase in map(speaker.expand, speaker.random.sample(function.template.phrases, len(function.template.phrases))):
@@ -321,7 +321,7 @@ def several(speaker, made, count=2):
 
 
 def repeated(speaker, made, phrase, count):
-    """`lights on in the hall and the kitchen`: nothing where the phrase says more than one value, or less."""
+    """A request such as `lights on in the hall and the kitchen`; None unless the phrase has exactly one value."""
     slots = SLOT.findall(phrase)
     if len(slots) != 1 or '"' in phrase or slots[0][1] or "." in slots[0][0]:
         return None

@@ -14,11 +14,11 @@ class Exchange:
     reply: str
     calls: list = field(default_factory=list)  # (name, arguments)
     results: list = field(default_factory=list)  # one per call: a mapping, written as JSON, or a plain text
-    core: str = ""  # the request without courtesies, for joining two into one
-    parts: list = field(default_factory=list)  # of a request for several things, what asks for each call; "" where that cannot be told
+    core: str = ""  # the request without courtesies, to join two of them
+    parts: list = field(default_factory=list)  # parts of a request for several things that ask for each call; "" if unknown
 
     def asking(self):
-        """What asks for each call; nothing where one phrase asks for several."""
+        """The part of the request for each call; empty if one phrase asks for several calls."""
         return self.parts or ([self.core] if len(self.calls) == 1 else [])
 
     def messages(self):

@@ -22,7 +22,7 @@ NORMAL_TYPE, CONTROL_TYPE = 1, 3
 
 
 def transformers_tensors(weights, shape):
-    """The weights under the names of transformers."""
+    """The weights with the names that transformers uses."""
     tensors = {}
     for name, weight in weights.items():
         parts = name.split(".")
@@ -42,7 +42,7 @@ def write_gguf(path, tensors, shape, tokenizer, matrix_type=Type.Q8_0):
     writer.add_quantization_version(2)
     writer.add_block_count(len(shape.layers))
     writer.add_context_length(CONTEXT)
-    writer.add_float32("general.sampling.temp", 0.0)  # a small model says best what it is most sure of
+    writer.add_float32("general.sampling.temp", 0.0)  # small models are most often right with greedy sampling
     writer.add_embedding_length(shape.hidden)
     writer.add_feed_forward_length(shape.feed_forward)
     writer.add_head_count(shape.heads)
@@ -104,9 +104,9 @@ def main():
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--type", choices=["q8_0", "f32"], default="q8_0")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--mix-with", type=Path, metavar="GGUF", help="the model that training began with, with --layers as they were given then")
+    parser.add_argument("--mix-with", type=Path, metavar="GGUF", help="the model that training started from; --layers must be those of that training")
     parser.add_argument("--layers")
-    parser.add_argument("--share", type=float, default=0.5, help="of the weights learned, where they are mixed")
+    parser.add_argument("--share", type=float, default=0.5, help="share of the learned weights in the mixture")
     args = parser.parse_args()
     checkpoint, shape, tokenizer = load_checkpoint(args.run)
     weights = checkpoint["average"]

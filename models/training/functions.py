@@ -1,4 +1,4 @@
-"""Functions made up on the spot, and values for them, so that choosing and copying are learned rather than remembered."""
+"""Random functions, and values for them, so that the model learns to choose and to copy instead of memorising."""
 
 from dataclasses import dataclass, field
 
@@ -54,22 +54,22 @@ OBJECTS = tuple(dict.fromkeys(
 @dataclass
 class Parameter:
     name: str
-    words: str  # the name as one says it
+    words: str  # the name in a request
     kind: str  # of value
     schema: dict
     optional: bool
-    role: str  # a pattern that mentions the value without the name, or empty
+    role: str  # a pattern with the value and without the name, or empty
     parts: list = field(default_factory=list)  # of an object; of an array, its element alone
 
 
 @dataclass
 class Function:
     name: str
-    action: str  # as one says it
-    words: str  # the object as one says it
+    action: str  # in a request
+    words: str  # the object in a request
     description: str
     parameters: list
-    needed: frozenset = frozenset()  # slots without which a request could mean another function beside it
+    needed: frozenset = frozenset()  # slots without which a request could mean another offered function
 
     def entry(self):
         parameters = properties(self.parameters)
@@ -114,8 +114,8 @@ LETTERED = tuple(thing for thing in values.THINGS if thing.isalpha())
 UNSAID = ("is", "has", "with", "use", "allow")  # words that begin the names of booleans
 KNOWN_SHARE = 0.4  # of the parameters are such
 STYLES = ["snake", "snake", "snake", "snake", "snake", "camel", "camel", "pascal"]
-LONG = ["note", "thing"]  # kinds of several words, which go wrong first and are taught more often
-SIMPLE = ["word", "word", "thing", "thing", "person", "city", "number", "integer", "code", "clock"]  # kinds that lists are made of
+LONG = ["note", "thing"]  # kinds of several words, which fail first, so they are more frequent
+SIMPLE = ["word", "word", "thing", "thing", "person", "city", "number", "integer", "code", "clock"]  # kinds of elements of arrays
 
 
 def noun(speaker):
@@ -125,7 +125,7 @@ def noun(speaker):
 
 
 def nouns(speaker, count, other_than=()):
-    """As many different ones."""
+    """Different nouns, `count` of them."""
     words = []
     while len(words) < count:
         word = noun(speaker)
@@ -135,7 +135,7 @@ def nouns(speaker, count, other_than=()):
 
 
 def spelled(words, style):
-    """Words as one name."""
+    """Joins words to a name."""
     if style == "snake":
         return "_".join(words)
     first = words[0].capitalize() if style == "pascal" else words[0]
@@ -143,7 +143,7 @@ def spelled(words, style):
 
 
 def options(speaker):
-    """The values of an enum; some are written otherwise than one says them."""
+    """The values of an enum; some are spelled differently in requests."""
     chosen = speaker.pick(ENUMS).split() if speaker.chance(0.3) else [noun(speaker) for _ in range(speaker.number(2, 5))]
     roll = speaker.random.random()
     if roll < 0.1:
@@ -161,7 +161,7 @@ def described(speaker, words):
 
 
 def parameter(speaker, easy=False, style="snake", known=KNOWN_SHARE):
-    """One parameter; `known` is the chance that it is one of those that many functions have."""
+    """A parameter; `known` is the probability of one that many functions have."""
     if speaker.chance(known):
         name, kind, role, description = speaker.pick(KNOWN)
         words = name
@@ -190,7 +190,7 @@ def deep_parameter(speaker, style, known):
     """An array of values, an object of values, or an array of objects."""
     parts = nouns(speaker, speaker.pick([1, 1, 2]))
     roll = speaker.random.random()
-    arrays, objects = (0.5, 0.4) if speaker.held_out else (0.35, 0.45)  # several fields are harder, and taught more often
+    arrays, objects = (0.5, 0.4) if speaker.held_out else (0.35, 0.45)  # several fields are harder, so they are more frequent
     kind = "array" if roll < arrays else "object" if roll < arrays + objects else "objects"
     if kind == "array":
         parts[-1] += "" if parts[-1].endswith("s") else "s"
@@ -216,8 +216,8 @@ def deep_parameter(speaker, style, known):
 
 
 def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SHARE, most=4, silent=None):
-    """`deep` is the chance of an array or object among the parameters; `kin` a function that this one resembles; `known` as
-    for `parameter`; `most` as many parameters at the most; `silent` the chance that the name says nothing."""
+    """A function. `deep` is the probability of an array or object among its parameters, `kin` a function that it resembles, `known`
+    that of `parameter`, `most` the maximum of parameters, and `silent` the probability of a name without meaning."""
     style = style or speaker.pick(STYLES)
     action = [speaker.value(ACTIONS) if speaker.chance(0.8) else values.invented_word(speaker, (1, 2))]
     count = 1 if easy else speaker.pick([1, 1, 1, 1, 2, 2, 2, 3])
@@ -227,9 +227,9 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SH
     elif kin:
         action = kin.action.split()
     roll = speaker.random.random()
-    whole, often = (0.92, 0.1) if speaker.held_out else (0.86, 0.22)  # harder to choose, and taught more often
+    whole, often = (0.92, 0.1) if speaker.held_out else (0.86, 0.22)  # harder to choose, so they are more frequent
     named = [*action, *parts] if roll < whole - 0.07 else [*parts, *action] if roll < whole else parts
-    hidden = not easy and speaker.chance(often if silent is None else silent)  # only the description tells what it does
+    hidden = not easy and speaker.chance(often if silent is None else silent)  # only the description says what it does
     name = spelled(nouns(speaker, 2) if hidden else named, style)
     count = 1 if easy else min(most, speaker.pick([0, 1, 1, 1, 2, 2, 2, 3, 3, 4]))
     parameters = {}
@@ -251,7 +251,7 @@ def function(speaker, easy=False, style=None, deep=0.0, kin=None, known=KNOWN_SH
 
 
 def family(speaker, count, easy=False, deep=0.0, most=4, silent=None, akin=0.4):
-    """Functions that are offered together; some resemble each other, as many as `akin` says, and most spell their names alike."""
+    """Functions that are offered together. A share of `akin` resemble each other, and most have the same style of names."""
     style, made = speaker.pick(STYLES), {}
     known = KNOWN_SHARE if speaker.held_out or speaker.chance(0.65) else 0
     while len(made) < count:
@@ -275,7 +275,7 @@ def description(speaker, action, words):
 
 
 def value(speaker, made):
-    """A value of a plain kind, and how one says it."""
+    """A value of a plain kind, and its text in a request."""
     kind = made.kind
     if kind == "enum":
         chosen = speaker.pick(made.schema["enum"])
@@ -296,6 +296,6 @@ def value(speaker, made):
 
 
 def address(speaker):
-    """Of a letter box, a page, or a file."""
+    """The name of a mailbox, a page or a file."""
     first, second = (speaker.pick([values.invented_word(speaker), values.word(speaker)]).lower().replace(" ", "") for _ in "ab")
     return speaker.pick([f"{first}@{second}.com", f"{first}.{second}@mail.org", f"https://{first}.com/{second}", f"/{first}/{second}.txt", f"{second}.pdf", f"www.{first}.org"])

@@ -1,4 +1,4 @@
-"""Puts conversations together: one system block, and several conversations that could follow it."""
+"""Generates training data: a system block, and several conversations that could follow it."""
 
 import functools
 
@@ -10,13 +10,13 @@ from .prompt import conversation_pieces, system_block
 from .sources import Text, names, sources
 
 
-NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate")  # trades with requests like those for timers, notes, sums and conversions
-GOING_ON = "[and|And|also|and also|then|and then|and please|now|ok, and|ok, now|next]"  # begins a request after others
-VOCABULARY_SHARES = [1, 0.15, 0.03]  # of the words that a group of invented functions and its requests are made of
+NEAR_SHIPPED = ("clock", "planning", "health", "laboratory", "money", "travel", "estate")  # fields with requests similar to those for timers, notes, sums and conversions
+GOING_ON = "[and|And|also|and also|then|and then|and please|now|ok, and|ok, now|next]"  # start of a later request
+VOCABULARY_SHARES = [1, 0.15, 0.03]  # share of all words that a group of invented functions and its requests use
 
 
 def chat_conversation(speaker, tools, name, others=(), turns=None):
-    """Turns of a conversation with the shipped functions, or some of them, perhaps beside other functions."""
+    """Exchanges with the shipped functions, or some of them, perhaps with other functions as well."""
     offered = {tool["name"] for tool in tools}
     whole = len(shipped.TOOLS) == len(offered) and not others
     turns = turns or speaker.pick([1, 1, 1, 1, 2, 2, 3])
@@ -26,7 +26,7 @@ def chat_conversation(speaker, tools, name, others=(), turns=None):
         if others and speaker.chance(0.25):
             exchanges.append(exchange(speaker, speaker.pick(others)))
         elif roll < 0.55:
-            absent = shipped.MAKERS.keys() - offered  # a request for what is not there must be declined
+            absent = shipped.MAKERS.keys() - offered  # a request for a function that is not offered must be declined
             wanted = absent if absent and speaker.chance(0.35) else offered
             exchanges.append(shipped.single(speaker, wanted=wanted))
         elif roll < 0.68:
@@ -60,7 +60,7 @@ def chat_group(speaker, count):
 
 
 def some_group(speaker, count):
-    """Some of the shipped functions, or all in another order, or others beside them, so that the model reads what is offered."""
+    """Some of the shipped functions, or all in another order, or with others, so that the model learns to read the list."""
     tools = speaker.random.sample(shipped.TOOLS, speaker.pick([0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 6, 6, 7]))
     if speaker.chance(0.6):
         tools = [tool for tool in shipped.TOOLS if tool in tools]
@@ -100,7 +100,7 @@ def invented_conversation(speaker, functions, others, name, easy):
 
 
 def invented_group(speaker, count, easy=False):
-    """Functions never seen before: one simple function for a start, later up to eight."""
+    """Random functions: one simple function if `easy`, otherwise up to eight."""
     made = made_up.family(speaker, 1 if easy else speaker.pick([1, 2, 2, 3, 3, 4, 5, 6, 8, 8, 8]), easy, 0 if easy else speaker.pick([0, 0.3, 0.5]))
     words = {(each.action, each.words) for each in made}
     others = [other for other in made_up.family(speaker, 3, easy) if (other.action, other.words) not in words]
@@ -111,7 +111,7 @@ def invented_group(speaker, count, easy=False):
 
 
 def choice_group(speaker, count):
-    """Many functions made up on the spot, alike and with few parameters, so that most of what is learned is the choice."""
+    """Many similar random functions with few parameters, so that the model mostly learns to choose."""
     made = made_up.family(speaker, speaker.number(5, 8), most=1, silent=0.35, akin=0.5)
     others = [other for other in made_up.family(speaker, 3, most=1) if (other.action, other.words) not in {(each.action, each.words) for each in made}]
     name, system = introduced(speaker)
@@ -128,12 +128,12 @@ def long_group(speaker, count):
 
 
 def exchange(speaker, made):
-    """With a function, whether of everyday or invented."""
+    """An exchange with an everyday or an invented function."""
     return (everyday if isinstance(made, everyday.Function) else invented).exchange(speaker, made)
 
 
 def refused(speaker, functions, other_than=()):
-    """A request for a function of another trade and another name than the functions, which none of them could serve."""
+    """A declined request for a function of another field and another name, which none of `functions` could serve."""
     offered = [made.template for made in functions if isinstance(made, everyday.Function)]
     names = {name for template in offered for name in template.names}
     while True:
@@ -160,7 +160,7 @@ def everyday_conversation(speaker, functions, name, turns):
 
 
 def everyday_group(speaker, count, turns=None):
-    """Functions of everyday, perhaps beside invented ones."""
+    """Everyday functions, perhaps with invented ones."""
     own = everyday.family(speaker, speaker.pick([1, 1, 2, 3, 3, 4, 5, 6, 7, 8]))
     names = {made.name for made in own}
     functions = own + [made for made in made_up.family(speaker, speaker.number(1, 2)) if made.name not in names and speaker.chance(0.2)]
@@ -170,7 +170,7 @@ def everyday_group(speaker, count, turns=None):
 
 
 def introduced(speaker):
-    """A name for the assistant, and what the system message says of it."""
+    """A name for the assistant, and the system message."""
     roll = speaker.random.random()
     if roll < 0.5:
         return "causerie", "" if roll < 0.25 else shipped.SYSTEM
@@ -182,16 +182,15 @@ MAKERS = {
     "chat": chat_group, "some": some_group, "long": long_group, "everyday": everyday_group,
     "choice": choice_group, "invented": invented_group, "easy": functools.partial(invented_group, easy=True),
 }
-NARROW = ("choice", "invented", "easy")  # kinds that now and then are made of few words
+NARROW = ("choice", "invented", "easy")  # kinds that sometimes use few words
 
 
 class Generator:
-    """Endless training groups: tokens of a system block, pairs of them of which the first should look at the second, and
+    """Endless training groups: the tokens of a system block, pairs of its tokens (the first should look at the second), and
     conversations that could follow it.
 
-    A conversation is its tokens, whether the model says each of them, and where it should look when it reads a request and
-    says the words of a call: an attention layer, counted from the last, the token that looks, whether it looks into the block,
-    and the token there.
+    A conversation has its tokens, whether the model writes each of them, and the supervised places of attention: the layer, counted
+    from the last, the token that looks, whether it looks into the block, and the token to look at.
     """
 
     def __init__(self, tokenizer, seed):
@@ -212,8 +211,8 @@ class Generator:
                 return block.ids, list(names(block)), encoded
 
     def encode(self, exchanges, block, longest):
-        """As many exchanges as fit. Most end with the call, which is harder than the answer, and so do those whose answer has
-        no room: requests for many things."""
+        """Encodes as many exchanges as fit. Most conversations end with the call, which is harder than the answer, and all whose answer
+        does not fit, as with requests for many things."""
         tokens, marks, looks, ended = [], [], [], False
         for index, exchange in enumerate(exchanges):
             pieces = conversation_pieces(exchange.messages())
@@ -230,7 +229,7 @@ class Generator:
                 tokens += text.ids
                 marks += [said] * len(text.ids)
             if exchange.calls:
-                request, call = texts[1], texts[4]  # of the first two messages, each a head, what is said, and a line end
+                request, call = texts[1], texts[4]  # the contents of the first two messages; each message is a header, its content and a line end
                 for from_last, looking, token, source, there in sources(exchange.calls, exchange.asking(), call, block, request):
                     looks.append((from_last, starts[looking.whole] + token, source is block, there if source is block else starts[source.whole] + there))
             if ended:

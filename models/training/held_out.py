@@ -1,8 +1,8 @@
-"""Held-out requests: their values, phrasings and invented functions never occur in training.
+"""Held-out requests, whose values, phrasings and invented functions do not occur in training.
 
 Words are split by a hash of each word (`phrases.py`); phrasings are separate lists; numbers, times and units are shared.
-Proves that no training pattern forms one of those phrasings. `--out` writes a set; the committed `held-out.jsonl` was
-made so once, and stays as it is when the generator grows, so that models can be compared.
+The program proves that no training pattern produces one of these phrasings. `--out` writes a set. The committed `held-out.jsonl` does
+not change with the generator, so that models can be compared.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from .prompt import HERE
 
 
 def case(category, exchanges, expect, functions="chat", system=None, until="user"):
-    """Earlier exchanges are given whole; of the last one, what comes before the model speaks."""
+    """Messages of a case: earlier exchanges, and the last one up to the reply of the model."""
     messages = [message for exchange in exchanges[:-1] for message in exchange.messages()]
     last = list(exchanges[-1].messages())
     messages += last[:1] if until == "user" else last[:-1]
@@ -36,7 +36,7 @@ def calls(exchange):
 
 
 def contained(exchange):
-    """The values of the results, in the spelling an answer must hold."""
+    """The values of the results, in the spelling that an answer must contain."""
     found = []
 
     def collect(value):
@@ -91,7 +91,7 @@ def tools_of(functions):
 
 
 def unseen_cases(category, sizes, deep=0.0, count=1, bare=0.25):
-    """Cases of a category: families of so many functions, and three requests that call one or several of them."""
+    """Cases of a category: families of functions, and three requests that call one or several of them."""
     def cases(speaker):
         while True:
             functions = made_up.family(speaker, speaker.number(*sizes), deep=deep)
@@ -106,7 +106,7 @@ def unseen_cases(category, sizes, deep=0.0, count=1, bare=0.25):
 
 
 def unseen_phrasing_cases(category, **patterns):
-    """Neither the functions nor the names of their parameters nor the phrasing were trained."""
+    """Cases whose functions, parameter names and phrasings do not occur in training."""
     def cases(speaker):
         with mock.patch.multiple(invented, **patterns), mock.patch.object(made_up, "KNOWN_SHARE", 0):
             made = list(itertools.islice(unseen_cases(category, (1, 5), bare=0)(speaker), EACH))
@@ -129,7 +129,7 @@ def answer_expected(exchange, values):
 
 
 def answer_values(exchange):
-    """The values of the result that its answer must hold: of a sum, what comes out."""
+    """The values of a result that its answer must contain; for a sum, its result only."""
     if exchange.calls[0][0] == "calculate" and "result" in exchange.results[0]:
         return [json.dumps(exchange.results[0]["result"])]
     return contained(exchange)
@@ -151,7 +151,7 @@ def unseen_answer_cases(speaker):
 
 
 def unserved_cases(speaker):
-    """Wishes that the shipped functions do not serve, and requests for functions that are not those offered."""
+    """Requests that the shipped functions do not serve, and requests for functions that are not offered."""
     for index in itertools.count():
         if index % 4:
             pattern = held_out_patterns.UNSERVED[index % len(held_out_patterns.UNSERVED)]
@@ -178,7 +178,7 @@ def talk_cases(speaker):
         yield case("small talk and missing values", [Exchange(request, "")], {"contains": [question], "calls": []})
 
 
-EACH = 300  # cases of a category
+EACH = 300  # number of cases of a category
 MAKERS = [
     (shipped_cases, EACH), (shipped_parallel_cases, EACH), (follow_up_cases, 60), (unseen_cases("unseen functions", (1, 5)), EACH), (PHRASED, EACH), (PHRASED_BLINDLY, EACH),
     (unseen_cases("choice among 8", (8, 8)), EACH), (unseen_cases("parallel calls, unseen functions", (2, 5), count=3), EACH), (unseen_cases("nested object or array", (1, 4), deep=0.6), EACH),
@@ -188,7 +188,7 @@ MAKERS = [
 
 
 def fill(kept, speaker):
-    """The cases that are kept, and fresh ones up to the number of each category."""
+    """The existing cases, and new ones up to the number of each category."""
     had = collections.Counter(each["category"] for each in kept)
     yield from kept
     for make, count in MAKERS:
@@ -197,12 +197,12 @@ def fill(kept, speaker):
         yield from itertools.islice(itertools.chain([first], made), max(0, count - had[first["category"]]))
 
 
-SPACE = "(?: |(?<= )|$)"  # beside an empty choice a pattern has one space too many
+SPACE = "(?: |(?<= )|$)"  # next to an empty choice, a pattern has an extra space
 STRANGER = f"(?=[a-z]{{4}})(?:{'|'.join(OTHER_WORDS)}|(?:(?:{'|'.join(BEGINNINGS)})(?:{'|'.join(MIDDLES)})){{1,2}}(?:{'|'.join(ENDINGS)}))"
 
 
 def expression(parts):
-    """The readings of a parsed pattern as a regular expression."""
+    """A regular expression for all readings of a parsed pattern."""
     written = ""
     for part in parts:
         if isinstance(part, str):
@@ -217,13 +217,13 @@ def readings(patterns, speaker, count=100):
 
 
 def everyday_form(phrase):
-    """Any slot may stand in each of its slots."""
+    """A regular expression for a pattern whose slots match any slot."""
     written = expression(parse(re.sub(r" ?\{[\w.]+[+-]\}", "", phrase)))
     return re.compile(re.sub(r"\\\{[\w.\\]+?\\\}", r"\\{\\w+\\}", written), re.IGNORECASE)
 
 
 def check_apart():
-    """No held-out phrasing is a reading of a training pattern; courtesies before and after are shared."""
+    """Proves that no held-out phrasing is a reading of a training pattern, apart from courtesies before and after."""
     trained = [getattr(patterns, name) for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "TIMER_TASK", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES")]
     trained += [patterns.AGAIN_CITY, patterns.AGAIN_TIMER, patterns.AGAIN_TIMER_LABEL, patterns.AGAIN_VALUE, [words for words, _ in patterns.AGAIN_SUM], talk.UNSERVED, talk.GENERAL, invented.HEADS, invented.NAMED, invented.YES, invented.NO, invented.BARE, invented.QUESTIONS, [role for *_, role, _ in made_up.KNOWN]]
     trained += [[talk.WHO, talk.WHAT, *(pattern for pattern, _ in talk.SMALL_TALK)], [pattern for _, pattern, _ in patterns.MISSING]]

@@ -1,6 +1,6 @@
-"""How held-out requests for the shipped functions are phrased: by other patterns than `patterns.py`, never trained on."""
+"""Phrasings of held-out requests for the shipped functions. None of these patterns occurs in training (`patterns.py`)."""
 
-from .patterns import SINGULAR, UNITS  # the units of the world are the same for everybody
+from .patterns import SINGULAR, UNITS  # units are shared with training
 
 TIME_HERE = [
     "got the time", "could I have the time", "any idea what time it is", "what hour is it", "is it already noon", "what does the clock say", "what's today",
@@ -88,7 +88,7 @@ INVENTED_NAMED = [
 INVENTED_YES = ["let it be {w}", "of course {w}", "I want it {w}", "{w} should be on"]
 INVENTED_NO = ["let it not be {w}", "I don't want it {w}", "{w} should be off", "under no circumstances {w}"]
 
-# Written by hand without sight of the training patterns; those that training forms, with courtesies or other commas, are left out.
+# Written by hand without sight of the training patterns; those that training produces, apart from courtesies and commas, were removed.
 BLIND_HEADS = [
     "would you mind helping me {a} [the|a] {o}",
     "let's {a} [the|a] {o}",

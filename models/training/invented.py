@@ -1,4 +1,4 @@
-"""Requests for functions made up on the spot, with the calls and the answers."""
+"""Requests for random functions, with the calls and the answers."""
 
 import itertools
 import json
@@ -28,13 +28,13 @@ LIST_ENDS = [" and ", " and ", " and ", ", and ", ", ", " plus "]
 
 
 def phrased(speaker, patterns, made, **slots):
-    """A pattern for this function that cannot mean one of those offered beside it."""
+    """A pattern for this function that cannot mean another offered function."""
     fitting = [pattern for pattern in patterns if "{n}" in pattern or all(slot in pattern for slot in made.needed)]
     return speaker.phrase(fitting or ["{a} {o} {v}" if "v" in slots else "{a} the {o}"], a=made.action, o=made.words, n=made.name, **slots)
 
 
 def mention(speaker, each):
-    """A value of a parameter, and how a request mentions it."""
+    """A value of a parameter, and its mention in a request."""
     if each.kind == "boolean":
         chosen = speaker.chance(0.5)
         return chosen, speaker.phrase(YES if chosen else NO, w=each.words)
@@ -50,7 +50,7 @@ def mention(speaker, each):
 
 
 def unquoted():
-    """Patterns for several values, which quotes would make one."""
+    """Patterns for several values, without quotes, which would make them one value."""
     return [pattern for pattern in NAMED if '"' not in pattern]
 
 
@@ -145,12 +145,12 @@ def several(speaker, functions, count=2):
     wanted = speaker.random.sample(functions, count) if different else [speaker.pick(functions) for _ in range(count)]
     made = [exchange(speaker, each) for each in wanted]
     if not speaker.held_out and any(each.calls == other.calls for each, other in itertools.combinations(made, 2)):
-        return made[0]  # nobody asks for the same call twice
+        return made[0]  # a request does not contain the same call twice
     return together(speaker, made)
 
 
 def together(speaker, made):
-    """One request for what several exchanges ask."""
+    """Joins the requests of several exchanges to one."""
     last = speaker.pick([" and ", " and then ", ", then ", " and also ", ", and "])
     between = speaker.pick([last, ", ", ", ", " and "])
     user = courteous(speaker, between.join(each.core for each in made[:-1]) + last + made[-1].core)
@@ -163,7 +163,7 @@ def joined(user, made):
 
 
 def repeated(speaker, made, count):
-    """The same function for several values: `weigh the box for Ana, Ben and Tom`."""
+    """A request for several calls of one function: `weigh the box for Ana, Ben and Tom`."""
     wanted = [each for each in made.parameters if not each.optional]
     if wanted[0].kind not in OWN_NAME:
         return several(speaker, [made], count)
@@ -182,7 +182,7 @@ def repeated(speaker, made, count):
 
 
 def missing(speaker, made):
-    """A request that leaves a required value out, and the question for it."""
+    """A request without a required value, and the question for it."""
     wanted = [each for each in made.parameters if not each.optional]
     if not wanted:
         return exchange(speaker, made)

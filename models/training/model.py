@@ -32,51 +32,52 @@ class Shape:
 
 
 UNSEEN = -1e4
-# Products have few shapes, because each new one costs the library more than the product: so many tokens are added.
+# Lengths are padded to multiples of these, so that products have few shapes: the library sets up each new shape, which takes longer
+# than the product.
 FILL_BATCH, FILL_QUERIES, FILL_KEYS = 256, 32, 64
 PIECE = 256  # tokens of a block whose attention is computed at a time
 
 
 class Span:
-    """Tokens whose attention is computed at a time: a conversation, or a piece of a block. Their keys are the part of the
-    block before them, filled up in front, and their own, filled up behind."""
+    """Tokens whose attention is computed together: a conversation, or a piece of a block. Their keys are the part of the block
+    before them, padded in front, and their own, padded at the end."""
 
     def __init__(self, own, before):
         self.own, self.before = own, before
-        self.blank = -(before.stop - before.start) % FILL_KEYS  # keys in front of the block
-        self.first = self.blank + before.stop - before.start  # of the span's own keys
-        self.fill = -(own.stop - own.start) % FILL_QUERIES  # behind the span's own tokens
+        self.blank = -(before.stop - before.start) % FILL_KEYS  # padding before the keys of the block
+        self.first = self.blank + before.stop - before.start  # index of the span's own keys
+        self.fill = -(own.stop - own.start) % FILL_QUERIES  # padding after the span's own tokens
         self.n_queries = own.stop - own.start + self.fill
 
     def queries_of(self, q, kv_heads):
-        """(kv_heads, heads of one * queries, head): heads that share keys are one product."""
+        """Queries, (kv_heads, heads per key head * queries, head): heads that share keys are one product."""
         q = F.pad(q[self.own], (0, 0, 0, 0, 0, self.fill))
         return q.view(self.n_queries, kv_heads, -1, q.shape[2]).permute(1, 2, 0, 3).reshape(kv_heads, -1, q.shape[2])
 
     def keys_of(self, k):
-        """(kv_heads, keys, head); of values as well."""
+        """Keys or values, (kv_heads, keys, head)."""
         blank, fill = (k.new_zeros(count, *k.shape[1:]) for count in (self.blank, self.fill))
         return torch.cat([blank, k[self.before], k[self.own], fill]).transpose(0, 1)
 
     def outputs_of(self, x, heads):
-        """What has the shape of `queries_of` as (tokens, heads, head)."""
+        """Reshapes a tensor of the shape of `queries_of` to (tokens, heads, head)."""
         return x.view(heads, self.n_queries, -1)[:, : self.n_queries - self.fill].transpose(0, 1)
 
     def add_to(self, sums, part):
-        """Adds what has the shape of `keys_of` to the tokens that it belongs to."""
+        """Adds a tensor of the shape of `keys_of` to the sums of its tokens."""
         sums[self.before] += part[:, self.blank : self.first].transpose(0, 1)
         sums[self.own] += part[:, self.first : part.shape[1] - self.fill].transpose(0, 1)
 
 
 class Batch:
-    """The tokens of groups: pairs of a block's ids and the conversations after it, lists of ids.
+    """The tokens of groups. A group is a pair: the ids of a block, and a list of conversations after it, which are lists of ids.
 
-    `told` has for each block, and then for each conversation, the places where the told heads must look, (attention layer,
-    token, key): the layer counted from the last, which is 0; the key counted from the start of the block, so that the
-    conversation comes after it.
+    `supervised` has an entry for each block, and then for each conversation: the places where the first head of an attention
+    layer should look, as (layer, token, key). Layers are counted from the last, which is 0. Keys are counted from the start
+    of the block, and those of the conversation follow.
     """
 
-    def __init__(self, groups, told=()):
+    def __init__(self, groups, supervised=()):
         ids, place, blocks, conversations = [], [], [], []
         for block, _ in groups:
             blocks.append(slice(len(ids), len(ids) + len(block)))
@@ -93,24 +94,24 @@ class Batch:
             for block in blocks for at in range(block.start, block.stop, PIECE)
         ]
         self.spans = pieces + conversations
-        self.ends = [block.stop - 1 for block in blocks] + [span.own.stop - 1 for span in conversations]  # of texts
-        self.told = {}  # by attention layer and span, queries and keys
+        self.ends = [block.stop - 1 for block in blocks] + [span.own.stop - 1 for span in conversations]  # last tokens of all texts
+        self.supervised = {}  # queries and keys, by attention layer and span
         in_pieces = [
             [(layer, token - at, key) for layer, token, key in places if at <= token < at + PIECE]
-            for block, places in zip(blocks, told) for at in range(0, block.stop - block.start, PIECE)
+            for block, places in zip(blocks, supervised) for at in range(0, block.stop - block.start, PIECE)
         ]
-        for span, places in enumerate([*in_pieces, *told[len(blocks) :]]):
+        for span, places in enumerate([*in_pieces, *supervised[len(blocks) :]]):
             for from_last in {layer for layer, *_ in places}:
                 points = [point for layer, *point in places if layer == from_last]
-                self.told.setdefault(from_last, {})[span] = torch.tensor(points).unbind(1)
-        self.seen = {}  # by attention layer, how much of its told head's attention each of those places had, once a model has run
-        self.count = len(ids)  # of real tokens; behind them are those that nothing sees
+                self.supervised.setdefault(from_last, {})[span] = torch.tensor(points).unbind(1)
+        self.seen = {}  # after the model ran: the attention of the supervised head at each of those places, by layer
+        self.count = len(ids)  # real tokens; padding follows, which no token sees
         filling = [0] * (-len(ids) % FILL_BATCH)
         self.ids, self.place = torch.tensor(ids + filling), torch.tensor(place + filling)
         self.known = {}
 
-    def behind(self, distance):
-        """Where the token stands that is so far before each in its text; one past the last token where there is none."""
+    def earlier(self, distance):
+        """Index of the token at `distance` before each token in its text; one past the last index if there is none."""
         if distance not in self.known:
             there = torch.arange(len(self.place)) - distance
             for span in self.spans:
@@ -121,7 +122,7 @@ class Batch:
         return self.known[distance]
 
     def to(self, device, kind):
-        """Onto a device, and what attention adds to the scores of a span's own keys, in a floating-point type."""
+        """Moves the batch to a device and makes the causal mask, in a floating-point type."""
         self.ids, self.place = self.ids.to(device), self.place.to(device)
         longest = max(span.n_queries for span in self.spans)
         self.unseen = (UNSEEN * torch.ones(longest, longest, device=device).triu(1)).to(kind)
@@ -129,7 +130,7 @@ class Batch:
 
 
 def rotations(shape, length, device):
-    """Cosine and sine, (length, 1, head), for rotating halves."""
+    """Cosine and sine of RoPE, (length, 1, head), for a head whose halves are rotated."""
     frequency = shape.theta ** (-torch.arange(0, shape.head, 2, device=device).float() / shape.head)
     angle = torch.arange(length, device=device).float()[:, None] * frequency
     angle = torch.cat([angle, angle], 1)[:, None]
@@ -142,7 +143,7 @@ def rotate(x, cosine, sine):
 
 
 class Scale(torch.autograd.Function):
-    """Root-mean-square scaling with few passes over the memory, which is what training on a CPU waits for."""
+    """RMS normalisation with few passes over the memory, because memory bandwidth limits training on a CPU."""
 
     @staticmethod
     def forward(ctx, x, weight, epsilon):
@@ -157,7 +158,7 @@ class Scale(torch.autograd.Function):
         scaled, rate, weight = ctx.saved_tensors
         for_weight = (given * scaled).flatten(0, -2)
         along = (for_weight @ weight / scaled.shape[-1]).view(rate.shape)
-        # Of x / rms(x): the part along x does not change the result.
+        # Gradient of x / rms(x): a change along x does not change the result.
         return (given * weight).sub_(scaled * along).mul_(rate), for_weight.sum(0, dtype=torch.float32).to(weight.dtype), None
 
 
@@ -183,19 +184,19 @@ class ShortConv(nn.Module):
         taps, ended = self.conv.t(), torch.cat([u, u.new_zeros(1, u.shape[1])])
         mixed = u * taps[-1]
         for distance in range(1, len(taps)):
-            mixed = mixed + ended.index_select(0, batch.behind(distance)) * taps[-1 - distance]
+            mixed = mixed + ended.index_select(0, batch.earlier(distance)) * taps[-1 - distance]
         return self.out_proj(c * mixed)
 
 
 class Attend(torch.autograd.Function):
     """Softmax attention of q (tokens, heads, head) to k and v (tokens, kv_heads, head), one span of a batch at a time.
 
-    The second result is what the first head sees at the places of `told`: for a span, queries in it and keys.
+    The second result is the attention of the first head at the places of `supervised` (queries and keys, by span).
     """
 
     @staticmethod
-    def forward(ctx, q, k, v, batch, told):
-        ctx.batch, ctx.told, kv_heads = batch, told, k.shape[1]
+    def forward(ctx, q, k, v, batch, supervised):
+        ctx.batch, ctx.supervised, kv_heads = batch, supervised, k.shape[1]
         after, kept, seen = torch.zeros_like(q), [], [q.new_zeros(0)]
         for index, span in enumerate(batch.spans):
             scores = torch.bmm(span.queries_of(q, kv_heads), span.keys_of(k).transpose(1, 2))
@@ -205,8 +206,8 @@ class Attend(torch.autograd.Function):
             weights = torch.softmax(scores, -1)
             after[span.own] = span.outputs_of(torch.bmm(weights, span.keys_of(v)), q.shape[1])
             kept.append(weights)
-            if index in told:
-                query, key = told[index]
+            if index in supervised:
+                query, key = supervised[index]
                 seen.append(weights.view(by_head.shape)[0, query, span.blank + key])
         ctx.save_for_backward(q, k, v, *kept)
         return after, torch.cat(seen)
@@ -220,8 +221,8 @@ class Attend(torch.autograd.Function):
         for index, (span, weights) in enumerate(zip(ctx.batch.spans, kept)):
             given_here = span.queries_of(given, kv_heads)
             for_weights = torch.bmm(given_here, span.keys_of(v).transpose(1, 2))
-            if index in ctx.told:
-                query, key = ctx.told[index]
+            if index in ctx.supervised:
+                query, key = ctx.supervised[index]
                 by_head = for_weights.view(q.shape[1], span.n_queries, -1)
                 by_head.index_put_((torch.zeros_like(query), query, span.blank + key), given_seen[at : at + len(query)], accumulate=True)
                 at += len(query)
@@ -248,7 +249,7 @@ class Attention(nn.Module):
         q = rotate(self.q_layernorm(self.q_proj(x).view(-1, heads, head)), cosine * head**-0.5, sine * head**-0.5)
         k = rotate(self.k_layernorm(self.k_proj(x).view(-1, kv_heads, head)), cosine, sine)
         v = self.v_proj(x).view(-1, kv_heads, head)
-        after, batch.seen[self.from_last] = Attend.apply(q, k, v, batch, batch.told.get(self.from_last, {}))
+        after, batch.seen[self.from_last] = Attend.apply(q, k, v, batch, batch.supervised.get(self.from_last, {}))
         return self.out_proj(after.flatten(1))
 
 
@@ -289,7 +290,7 @@ class Model(nn.Module):
                 nn.init.normal_(weight, std=std * (0.2 if "out_proj" in name or "w2" in name else 1))
 
     def forward(self, batch, wanted):
-        """Logits at the wanted tokens of the batch. Attention layers leave what they have `seen` in the batch."""
+        """Logits at the wanted tokens of the batch. Attention layers store the attention at supervised places in `batch.seen`."""
         x = F.embedding(batch.ids, self.embed_tokens.weight)
         cosine, sine = (part[batch.place].to(x.dtype) for part in rotations(self.shape, int(batch.place.max()) + 1, x.device))
         for layer in self.layers:
@@ -299,7 +300,7 @@ class Model(nn.Module):
 
 @torch.no_grad()
 def reply(model, block, conversations, end, longest=96):
-    """Greedy replies to conversations that share a block, as lists of ids; the whole text is computed anew for each token."""
+    """Greedy replies to conversations that share a block, as lists of ids. Each token computes the whole text again, without a cache."""
     device = model.embed_tokens.weight.device
     texts, replies, open_rows = [list(each) for each in conversations], [[] for _ in conversations], list(range(len(conversations)))
     while open_rows and longest:

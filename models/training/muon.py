@@ -1,18 +1,18 @@
-"""Muon (Jordan and others, 2024): momentum, made orthogonal by Newton-Schulz steps, as the update of a matrix.
+"""Muon (Jordan and others, 2024): the update of a matrix is its momentum, made orthogonal by Newton-Schulz steps.
 
-PyTorch's own works in bfloat16, one matrix at a time, which on a processor without bfloat16 took more time than the rest
-of a step. Here matrices of one shape are made orthogonal together, in the type that the processor multiplies fastest.
+PyTorch's implementation computes in bfloat16, one matrix at a time. On a processor without bfloat16 this took more time than the rest
+of a step. Here matrices of the same shape are made orthogonal together, in the type that the processor multiplies fastest.
 """
 
 import torch
 
-COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the quintic polynomial, for singular values in (0, 1]
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # coefficients of the quintic polynomial, for singular values in (0, 1]
 STEPS = 5
-MATCHING = 0.2  # times the root of the longer side: the root mean square of an update of AdamW
+MATCHING = 0.2  # times the square root of the longer side: about the RMS of an AdamW update
 
 
 def orthogonal(matrices):
-    """Matrices (count, rows, columns) with their singular values brought to about one."""
+    """Matrices (count, rows, columns) with the same singular vectors and singular values of about one."""
     upright = matrices.shape[1] > matrices.shape[2]
     x = matrices.transpose(1, 2) if upright else matrices
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp_min(1e-7)
@@ -24,7 +24,7 @@ def orthogonal(matrices):
 
 
 class Muon(torch.optim.Optimizer):
-    """`kind` is the type in which updates are made orthogonal: float32, or bfloat16 as in the authors' own."""
+    """Computes updates in the type `kind`: float32, or bfloat16 as in the authors' implementation."""
 
     def __init__(self, matrices, lr, kind, momentum=0.95, weight_decay=0.01):
         super().__init__(matrices, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
@@ -44,7 +44,7 @@ class Muon(torch.optim.Optimizer):
                     weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=rate)
 
     def ahead(self, weight, momentum):
-        """Nesterov's momentum: the running mean of the gradients, and a part of the newest on top."""
+        """Nesterov momentum: the running mean of the gradients, interpolated with the newest gradient."""
         state = self.state[weight]
         if not state:
             state["momentum"] = torch.zeros_like(weight)

@@ -1,4 +1,4 @@
-"""What a weight is called: here, in transformers, and in GGUF files."""
+"""The names of weights here, in transformers, and in GGUF files."""
 
 IN_LAYER = {
     "operator_norm": "attn_norm", "ffn_norm": "ffn_norm",
@@ -19,7 +19,7 @@ def gguf_name(name):
 
 
 def our_name(name):
-    """`blk.2.attn_q.weight` is `layers.2.operator.q_proj.weight`; the taps of a convolution are no module's weight."""
+    """`blk.2.attn_q.weight` is `layers.2.operator.q_proj.weight`; the taps of a convolution have no `.weight`."""
     name = name.removesuffix(".weight")
     if not name.startswith("blk."):
         return {"token_embd": "embed_tokens", "token_embd_norm": "embedding_norm"}[name] + ".weight"

@@ -1,4 +1,4 @@
-"""How training requests for the shipped functions are phrased. The held-out set has its own: `held_out_patterns.py`."""
+"""Phrasings of training requests for the shipped functions. The held-out set has its own patterns (`held_out_patterns.py`)."""
 
 from . import composed
 
@@ -26,7 +26,7 @@ TIME_CITY = [
     "what is the hour in {city}", "I'm calling {city}, how late is it there", "I am flying to {city}, what's the time there", "they live in {city}, what time do they have", "are they awake in {city}", "is it still [today|Monday|dark|light] in {city}", "what do the clocks say in {city}", "{city}, what time is it there",
     "do people work in {city} now", "is everybody in bed in {city}", "is the sun up in {city}", "my [sister|boss|team|aunt|brother] is in {city}, what time is it for them", "someone from {city} called, what's their time", "is it already [Tuesday|evening|late] in {city}", "is it still yesterday in {city}", "what's the hour over in {city}", "I land in {city} soon, what's the time there", "fetch the time for {city}", "how's the clock in {city}", "can I get the time in {city}", "mind telling me the time in {city}", "and the hour for {city}", "before I ring {city}, what time is it", "would {city} be asleep", "the clock in {city} says what", "have they had lunch in {city}", "a colleague lives in {city}, how late is it there",
 ]
-SUMS = [  # the words, and the expression they mean
+SUMS = [  # the words, and their expression
     ("{a} times {b}", "{a} * {b}"), ("{a} times {b}", "{a} * {b}"), ("{a} multiplied by {b}", "{a} * {b}"), ("{a} x {b}", "{a} * {b}"),
     ("{a} plus {b}", "{a} + {b}"), ("{a} plus {b}", "{a} + {b}"), ("{a} and {b} together", "{a} + {b}"), ("the sum of {a} and {b}", "{a} + {b}"),
     ("{a} added to {b}", "{a} + {b}"), ("{a} minus {b}", "{a} - {b}"), ("{a} minus {b}", "{a} - {b}"), ("{a} less {b}", "{a} - {b}"),
@@ -160,7 +160,7 @@ AGAIN_SUM = [
     ("that minus {}?", "-"), ("to the power of {}", "^"), ("multiply it by {}", "*"), ("take that times {}", "*"), ("So plus {}?", "+"), ("what about plus {}?", "+"), ("and if I subtract {}?", "-"), ("add another {}", "+"),
 ]
 AGAIN_VALUE = ["[and |what about |and what about |how about ]{value}[?|]", "and for {value}[?|]", "and {value}[?|]", "[hm, |right, |so ]and {value}?", "{value}?", "[also|then] {value}[?|]", "and [with|if it is] {value}[?|]", "do it for {value}", "I also need {value}"]
-MISSING = [  # what lacks something, as pattern, and the question back
+MISSING = [  # a pattern for a request that lacks a value, and the question for it
     ("set_timer", "[set|start|make|create|run|begin] a timer", "For how long?"), ("set_timer", "[set|start|run] [a|the] timer", "For how long?"),
     ("set_timer", "I [need|want] a timer", "For how long?"), ("set_timer", "timer", "For how long?"), ("set_timer", "[set|start|make|create] a timer for the {label}", "For how long?"),
     ("set_timer", "[set|start] a {label} timer", "For how long?"), ("calculate", "[calculate|work out|compute] something", "What should I work out?"),
@@ -179,10 +179,10 @@ MISSING = [  # what lacks something, as pattern, and the question back
 for name in ("TIME_HERE", "TIME_CITY", "CALCULATE", "TIMER", "TIMER_LABEL", "TIMER_TASK", "LIST_TIMERS", "CONVERT", "NOTE", "NOTE_TASK", "LIST_NOTES", "AGAIN_CITY", "AGAIN_VALUE",
              "AGAIN_TIMER", "AGAIN_TIMER_LABEL", "AGAIN_SUM"):
     own, made = globals()[name], getattr(composed, name)
-    own += made * max(1, round(1.5 * len(own) / len(made)))  # a composed pattern weighs several plain ones
+    own += made * max(1, round(1.5 * len(own) / len(made)))  # a composed pattern counts as several plain ones
 
 def every_pattern():
-    """All texts of this file, for the words they are made of."""
+    """All texts of this file, as a source of words."""
     for name, group in globals().copy().items():
         if name.isupper() and isinstance(group, list):
             for each in group:

@@ -4,8 +4,8 @@ import functools
 import random
 import zlib
 
-HELD_OUT_SHARE = 8  # one value in eight is never used in training
-BLURRED_SHARE = 0.2  # requests in which a word that does not decide is replaced by one that nobody knows
+HELD_OUT_SHARE = 8  # one value in eight is excluded from training
+BLURRED_SHARE = 0.2  # share of requests in which an irrelevant word is replaced by an unknown one
 UNDECIDING = set(
     "set start begin run make create put open launch give show tell check look find get need want please know say work figure let use take "
     "kick get me i i'd like could can you would start track up off out going do have count measure hold keep new read call see hear name "
@@ -14,7 +14,7 @@ UNDECIDING = set(
 )
 DECIDING = ("{duration}", "{sum}", "{value}", "timer", "countdown", "time", "clock", "hour", "date", "note", "remind", "list", "write", "remember")
 
-OTHER_WORDS = (  # frames that no pattern uses
+OTHER_WORDS = (  # texts around a request that no pattern uses
     "prepare arrange organise spin crank whip hand throw drop pop stick lay draft schedule trigger activate initiate establish "
     "fetch grab reveal present proclaim confirm determine discover estimate guess assume suppose imagine believe hope wish desire require demand "
     "kindly simply maybe perhaps somehow already soon again once twice still even also instead anyway actually really possibly certainly totally "
@@ -35,14 +35,14 @@ def is_held_out(value):
 
 @functools.cache
 def side(values, held_out):
-    """The part of a vocabulary that training, or the held-out set, may use."""
+    """The part of a vocabulary for training or for the held-out set."""
     return [value for value in values if is_held_out(value) == held_out]
 
 
 @functools.cache
 def parse(pattern):
     """`a [b|c|]` as nested lists: a sequence of texts and of choices between sequences."""
-    stack = [[[]]]  # choices; each is a list of options; the last option is being written
+    stack = [[[]]]  # open choices: lists of options, of which the last is incomplete
     for character in pattern:
         if character == "[":
             stack.append([[]])
@@ -61,7 +61,7 @@ def parse(pattern):
 
 
 class Speaker:
-    """A source of phrases and values; `held_out` says from which side of the split the values come."""
+    """A source of phrases and values, for the held-out set or for training."""
 
     def __init__(self, seed, held_out=False):
         self.random = random.Random(seed)
@@ -69,9 +69,9 @@ class Speaker:
         self.narrow(1)
 
     def narrow(self, share):
-        """Leaves this share of the words of each vocabulary, at least four, until told otherwise. A word that is left in one
-        is likely left in the others: so the same words meet in names and values, and where a word stands decides what it
-        means."""
+        """Restricts each vocabulary to this share of its words, at least four, until the next call. A word that remains in one
+        vocabulary is likely to remain in the others. So names and values share words, and only the place of a word shows its
+        meaning."""
         self.share, self.ranks, self.left = share, {}, {}
 
     def chance(self, share):
@@ -81,7 +81,7 @@ class Speaker:
         return options[int(self.random.random() * len(options))]
 
     def value(self, values):
-        """One of a tuple of strings, from this speaker's side of the split."""
+        """One of a tuple of strings, from this speaker's part of the split."""
         words = side(values, self.held_out)
         if self.share < 1:
             if values not in self.left:
@@ -94,7 +94,7 @@ class Speaker:
         return self.random.randint(low, high)
 
     def expand(self, pattern):
-        """One reading of a pattern; slots in braces stay."""
+        """One reading of a pattern; slots in braces remain."""
         return self._write(parse(pattern)).rstrip()
 
     def _write(self, parts):
@@ -112,7 +112,7 @@ class Speaker:
         return " ".join(text.split())
 
     def _blur(self, text):
-        """Replaces a word or two, so that a request is understood by what decides and not by every word around it."""
+        """Replaces one or two irrelevant words, so that the model learns which words matter."""
         words = text.split(" ")
         free = [at for at, word in enumerate(words) if word.lower().strip(",:") in UNDECIDING]
         for at in self.random.sample(free, min(len(free), self.number(1, 2))):
@@ -120,7 +120,7 @@ class Speaker:
         return " ".join(words)
 
     def stranger(self):
-        """A word of no meaning, or one of another trade."""
+        """A word without meaning, or a word of another context."""
         if self.chance(0.5):
             return self.pick(OTHER_WORDS)
         while True:

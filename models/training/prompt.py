@@ -1,7 +1,7 @@
-"""Renders conversations as `template.jinja` does, marking what the model must learn to say.
+"""Renders conversations like `template.jinja`, and marks what the model writes itself.
 
-A plain-Python twin of the template, because training renders thousands of conversations a minute; `check.py` proves the
-two equal, byte for byte.
+This is the template in plain Python, because training renders thousands of conversations per minute. `check.py` proves that both
+produce the same bytes.
 """
 
 import json
@@ -17,7 +17,7 @@ def to_json(value):
 
 
 def literal(value):
-    """A call's argument: Python's spelling of the constants, JSON for the rest."""
+    """An argument of a call: constants in Python's spelling, everything else as JSON."""
     if value is None or isinstance(value, bool):
         return str(value)
     return to_json(value)
@@ -29,7 +29,7 @@ def call_text(call):
 
 
 def system_block(system, tools):
-    """The start of every prompt: `tools` are bare entries."""
+    """The start of every prompt. `tools` are bare entries, without `type` and `function`."""
     text = system
     if tools:
         entries = ", ".join(to_json(tool) for tool in tools)
@@ -38,7 +38,7 @@ def system_block(system, tools):
 
 
 def message_pieces(message):
-    """Pairs of text and whether the model says it."""
+    """Pairs of a text and whether the model writes it."""
     said = message["role"] == "assistant"
     content = message["content"]
     if message["role"] == "tool":

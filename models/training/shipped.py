@@ -1,4 +1,4 @@
-"""Requests for the functions that ship with `causerie chat`: what is asked, the call, its result, the answer.
+"""Exchanges with the functions of `causerie chat`: request, call, result and answer.
 
 The functions themselves are read from `server/src/chat/`, the only place that defines them.
 """
@@ -34,7 +34,7 @@ def get_time(speaker, patterns):
 
 
 def spoken(speaker, number):
-    """Digits mostly, words sometimes."""
+    """A number, mostly in digits, sometimes in words."""
     if isinstance(number, int) and number < 1000 and speaker.chance(0.35):
         return values.number_words(number)
     return str(number)
@@ -79,7 +79,7 @@ def calculate(speaker, patterns):
 
 
 def two_units(speaker):
-    """Hours and minutes, or minutes and seconds: said in two units, called in the smaller one."""
+    """Hours and minutes, or minutes and seconds: the request has two units, the call the smaller one."""
     large, small = speaker.pick([("hour", "minute"), ("hour", "minute"), ("minute", "second")])
     most = 4 if large == "hour" else 9
     many, few = speaker.number(1, speaker.pick([2, 3, 3, most])), speaker.number(1, 59)
@@ -119,7 +119,7 @@ def halves(speaker):
 
 
 def duration(speaker):
-    """As said, and as the arguments."""
+    """Text in the request, and arguments."""
     unit = speaker.pick(["seconds", "minutes", "minutes", "minutes", "hours"])
     roll = speaker.random.random()
     if roll < 0.12:
@@ -263,7 +263,7 @@ def notes_reply(notes):
 
 
 def remembered(speaker, exchanges):
-    """A conversation in which lists of notes and timers are of what was added before; up to four of them."""
+    """A conversation whose lists of notes and timers contain what was added before, at most four entries."""
     notes, timers = [], []
     for exchange in exchanges:
         for (name, arguments), result in zip(exchange.calls, exchange.results):
@@ -289,11 +289,11 @@ MAKERS = {
 
 
 def single(speaker, patterns=training_patterns, wanted=None):
-    """A request for one of the functions, or of those that are `wanted`."""
+    """A request for one of the functions, or one of `wanted`."""
     makers, weights = zip(*(made for name, made in MAKERS.items() if not wanted or name in wanted))
     exchange = speaker.random.choices(makers, weights)[0](speaker, patterns)
     if patterns is training_patterns and exchange.calls[0][0] != "add_note" and is_imperative(exchange.core) and speaker.chance(0.06):
-        first, *rest = exchange.core.split(" ", 1)  # an unknown verb: what follows must tell
+        first, *rest = exchange.core.split(" ", 1)  # an unknown verb: the rest must identify the function
         if 3 < len(rest[0].split() if rest else []):
             exchange.core = f"{values.invented_word(speaker)} {rest[0]}"
             exchange.user = courteous(speaker, exchange.core)
@@ -306,7 +306,7 @@ def pair(speaker, patterns=training_patterns):
         return again_and_again(speaker, speaker.pick([2, 2, 3]))
     first, second = single(speaker, patterns), single(speaker, patterns)
     joint = speaker.pick(patterns.JOINTS)
-    if "add_note" in first.calls[0][0]:  # a note swallows what follows, so it comes last
+    if "add_note" in first.calls[0][0]:  # a note would include what follows, so it is last
         first, second = second, first
     if "add_note" in first.calls[0][0]:
         return first
@@ -315,7 +315,7 @@ def pair(speaker, patterns=training_patterns):
 
 
 def again_and_again(speaker, count):
-    """The time in several cities, or several timers, asked for at once."""
+    """A request for the time in several cities, or for several timers."""
     if speaker.chance(0.6):
         cities = [values.city(speaker) for _ in range(count)]
         pattern = speaker.pick(training_patterns.TIME_CITY)
@@ -332,7 +332,7 @@ def again_and_again(speaker, count):
 
 
 def follow_up(speaker, patterns=training_patterns):
-    """Two exchanges, the second of which is understood only after the first."""
+    """Two exchanges, the second of which refers to the first."""
     maker = speaker.pick([get_time, set_timer, calculate, convert_units])
     first = maker(speaker, patterns)
     name, arguments = first.calls[0]
@@ -368,7 +368,7 @@ def follow_up(speaker, patterns=training_patterns):
 
 
 def missing(speaker, offered, patterns=training_patterns):
-    """A request without a needed value, the question back, and perhaps the value."""
+    """A request without a required value, the question for it, and perhaps the value."""
     name, request, question = speaker.pick(patterns.MISSING)
     asking = Exchange(courteous(speaker, speaker.phrase(request, label=values.thing(speaker))), question)
     if name not in offered:
@@ -390,7 +390,7 @@ def missing(speaker, offered, patterns=training_patterns):
 
 
 def without(exchange, offered):
-    """The same request where the function is not offered."""
+    """The exchange, or a refusal if one of its functions is not offered."""
     if all(name in offered for name, _ in exchange.calls):
         return exchange
     return Exchange(exchange.user, NO_FUNCTION)

@@ -1,7 +1,7 @@
-"""Where in a prompt the words of a call stand: names in the list of functions, values in the request.
+"""Attention supervision: where in a prompt the words of a call occur (names in the list of functions, values in the request).
 
-A model finds out by itself that a call is copied from there, but slowly; told where to look, it learns with far fewer
-tokens (as supervised attention does for translation: Mi, Wang and Ittycheriah, 2016).
+A model learns by itself that a call is copied from there, but slowly. With attention supervision it needs far fewer tokens, as in
+translation (Mi, Wang and Ittycheriah, 2016).
 """
 
 import copy
@@ -13,8 +13,8 @@ from .prompt import literal
 
 
 CONSTANTS = ("", "True", "False", "None")
-UNREAD = "\0"  # no letter, and no space
-FRAME = set("call calls code data each from given into lets list make more name that their them then this told user wants what when which will with your".split())  # words of descriptions that tell no function
+UNREAD = "\0"  # neither a letter nor a space
+FRAME = set("call calls code data each from given into lets list make more name that their them then this told user wants what when which will with your".split())  # words of descriptions that do not identify a function
 
 
 class Text:
@@ -30,7 +30,7 @@ class Text:
         self.whole = self
 
     def part(self, start, words):
-        """The same with only these words to read, which begin at `start` or later; all of it where there are none."""
+        """A copy of which only these words can be read. They begin at `start` or later; without words, the whole text."""
         found = self.text.lower().find(words.lower(), start) if words else -1
         if found < 0:
             return self
@@ -40,8 +40,8 @@ class Text:
 
 
 def words_of(value, before=()):
-    """Texts inside of a value, as a call has them, the names of the fields that each lies in, its own last where it is
-    such a name, and whether it is one; in their order."""
+    """Texts in a value, in the order and spelling of a call. Each comes with the names of the fields that contain it (for a
+    field's name, this name is the last), and whether it is the name of a field."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield name, (*before, name), True
@@ -59,21 +59,21 @@ def occurrences(text, request):
 
 
 def name_words(name):
-    """The words of a name, with their places in it; not the one that begins the name of a boolean."""
+    """The words of a name, with their places in it, without the first word of a boolean's name."""
     words = [(found.group().lower(), found.span()) for found in re.finditer(r"[a-z]+|[A-Z][a-z]*|\d+", name)]
     return words[1:] if 1 < len(words) and words[0][0] in UNSAID else words
 
 
 def mentioned_at(name, request):
-    """Where a request mentions a field, once: first letter and end; None where it does not."""
+    """Start and end of the only mention of a field in a request; None if there is none, or several."""
     words = [word for word, _ in name_words(name)]
     found = occurrences(" ".join(words), request.lower()) if words else []
     return found[0] if len(found) == 1 else None
 
 
 def said_at(text, names, request):
-    """Where a request says this value: where it does so once, or else nearest to where it mentions the field; -1 where that
-    cannot be told."""
+    """Start of a value in a request: of its only occurrence, or of the one nearest to the mention of the field; -1 if that is
+    ambiguous."""
     found = occurrences(text, request)
     if len(found) == 1:
         return found[0][0]
@@ -86,17 +86,17 @@ def said_at(text, names, request):
 
 
 def sources(calls, parts, said, block, asked):
-    """Where attention layers should look: the layer, counted from the last; the text and the token that looks, the text to
-    look at, and the token there.
+    """Where attention layers should look, as (layer counted from the last, text and token that look, text and token to look at).
 
-    `said` is the message with the calls, `block` the one with the functions, `asked` the request; `parts` are the words of it that
-    ask for each of the calls, where they can be told apart. Before its words are said, the last layer sees
-    the words themselves, and the one before, which only helps to find them, before a function's name the end of its
-    description, before a field's name and its value what the request calls the field, or else the value, and before a call ends what comes
-    after its part of the request. The third from the last sees before a function's name the word of the request that the fewest
-    functions have. Three layers work while the request is read: the third from the last joins values and what the request calls
-    their fields; the fourth sees from what follows that rarest word back to it, so that a value knows what it is asked for; the fifth sees
-    for words of the request the same words in the function that will be called, and finds there what the sixth has seen: see `names`.
+    `said` is the message with the calls, `block` the one with the functions, `asked` the request. `parts` are the words of the
+    request that ask for each call, if they are known. Layers are counted from the last, which is 0:
+
+    - 0, while a call is written: the same words in `block` or in the request.
+    - 1 helps layer 0 to find them. Before a function's name: the end of its description. Before a field's name and its value: what the
+      request calls the field, or else the value. Before a call ends: what follows its part of the request.
+    - 2, before a function's name: the word of the request that the fewest functions have. In the request: see `joined`.
+    - 3, in the request: from what follows that rarest word back to it, so that a value is connected with its function.
+    - 4, in the request: the same word in the function that will be called, where layer 5 has found its name, see `names`.
     """
     at, read = 0, 0
     for index, (name, arguments) in enumerate(calls):
@@ -113,17 +113,17 @@ def sources(calls, parts, said, block, asked):
         yield from along(said, at, name, block, entry + len('"name": "'))
         named = list(meant(request, name, block, entry + len('"name": "'), described))
         yield from (seen for _, seen in named)
-        if named:  # of words that are as rare, the last
+        if named:  # the last of equally rare words
             _, (_, _, token, *_) = min(named, key=lambda each: (block.text.lower().count(each[0].lower()), -each[1][2]))
             yield 2, said, said.token_at[at] - 1, request, token
             if request is not asked or index == 0:
                 yield from ((3, request, later, request, token) for later in range(token + 1, request.token_at[read - 1] + 1))
         at += len(name)
-        told = list(words_of(arguments))
-        times = Counter(names for _, names, is_name in told if not is_name)  # rows of objects have the same names
-        alone = {names: said_at(words, names, request.text) for words, names, is_name in told if not is_name and times[names] == 1 and words not in CONSTANTS}
-        for words, names, is_name in told:
-            constant = words in CONSTANTS  # spelled otherwise inside of lists and objects
+        texts = list(words_of(arguments))
+        times = Counter(names for _, names, is_name in texts if not is_name)  # the objects of an array have the same names
+        alone = {names: said_at(words, names, request.text) for words, names, is_name in texts if not is_name and times[names] == 1 and words not in CONSTANTS}
+        for words, names, is_name in texts:
+            constant = words in CONSTANTS  # spelled differently in arrays and objects
             found = said.text.lower().find(words.lower(), at) if constant else said.text.index(words, at)
             if found < 0:
                 continue
@@ -147,8 +147,8 @@ def sources(calls, parts, said, block, asked):
 
 
 def meant(request, name, block, start, described):
-    """Words of a request that a function's description or its name has: there. The name begins at `start`, the description
-    ends at `described`."""
+    """Words of a request that occur in a function's description or name, and their hints. The name begins at `start`, the
+    description ends at `described`."""
     if len(found := occurrences(name, request.text)) == 1:
         yield from ((name, seen) for seen in hint(4, request, request.token_at[found[0][1] - 1], block, start + len(name) - 1))
     words = name_words(name)
@@ -159,7 +159,8 @@ def meant(request, name, block, start, described):
 
 
 def same_words(request, words, block, start):
-    """Words that the request has once, and, from the end of each, the end of the same in the block; places count from `start`."""
+    """Words that occur once in the request, and hints from the end of each to the end of the same word in the block. Places of
+    `words` are relative to `start`."""
     text = request.text.lower()
     for word, (_, end) in words:
         if len(found := occurrences(word, text)) == 1:
@@ -168,8 +169,8 @@ def same_words(request, words, block, start):
 
 
 def names(block):
-    """What the sixth layer from the last sees while the list of functions is read: from all that is said of a function the start
-    of its name, so that whoever finds a word there knows whose it is. Pairs of tokens."""
+    """Pairs of tokens in the list of functions, for layer 5: from each token of a function to the start of its name, so that a
+    word found there is connected with its function."""
     starts = [found.end() for found in re.finditer('"name": "', block.text)]
     for start, end in zip(starts, [*starts[1:], len(block.text)]):
         first = block.token_at[start]
@@ -177,7 +178,7 @@ def names(block):
 
 
 def joined(request, mentioned, start, end):
-    """From both ends of a value to the end of what is said before it of its field, or from there to the start of the value."""
+    """Hints from both ends of a value to the end of an earlier mention of its field, or from a later mention to the start of the value."""
     if mentioned[1] <= start:
         for token in {request.token_at[start], request.token_at[end - 1]}:
             yield from hint(2, request, token, request, mentioned[1] - 1)
@@ -186,7 +187,7 @@ def joined(request, mentioned, start, end):
 
 
 def place_of(names, text, start, end):
-    """Where the schema describes a field, by the names on the way to it; -1 where it does not."""
+    """Start of a field in the schema, by the path of its names; -1 if it is not there."""
     for name in names:
         start = text.find(f'"{name}": {{', start, end)
         if start < 0:
@@ -195,19 +196,19 @@ def place_of(names, text, start, end):
 
 
 def enumerated_at(words, text, described):
-    """Where an enum that is described here has this value; -1 where it does not."""
+    """Start of this value in an enum that is described here; -1 if it is not there."""
     return text.find(f'"{words}"', described, text.find("}", described)) if 0 <= described else -1
 
 
 def hint(from_last, text, token, source, place):
-    """What one layer sees from a token of `text`; nothing where `place` is -1."""
+    """Yields where a layer looks from a token of `text`; nothing if `place` is -1."""
     if 0 <= place and (there := source.token_at.get(place)) is not None:
         yield from_last, text, token, source, there
 
 
 def along(said, at, words, source, start):
-    """The last layer and the tokens of `words`, which begin at `at` and, in the source, at `start`, and what comes after them:
-    there, whether more belongs to them."""
+    """Hints of layer 0 for the tokens of `words`, which begin at `at`, and at `start` in the source, and for the token after them,
+    which shows whether they are complete."""
     for token in dict.fromkeys(said.token_at[at + offset] for offset in range(len(words) + 1) if at + offset in said.token_at):
         place = start + max(0, said.starts[token] - at)
         if place == start + len(words) and source.whole.text[place : place + 1] == " ":

@@ -18,7 +18,7 @@ WHAT = (
     "[what can you do|what do you do|help|help me|how can you help me|what are you able to do|what are you good at|what can I ask you|what can I ask|how do I use you|what are your functions|"
     "which functions do you have|what else can you do|can you help me|what things can you do|tell me what you can do|what do you know|how could you help|what are your abilities|in what ways can you help|what sort of things do you do|what could you do for me|what is possible here]"
 )
-UNSERVED = [  # wishes that none of the shipped functions serves
+UNSERVED = [  # requests that none of the shipped functions serves
     "[what's|what is|how is] the weather [today|tomorrow|like|in {city}|like in {city}|in {city} tomorrow]", "will it [rain|snow|be sunny|be cold|be windy] [today|tomorrow|in {city}|{moment}]", "[do I need|should I take] an umbrella[| today| tomorrow]",
     "[is it|how] [hot|cold|warm|sunny|windy] in {city}", "[show|give|tell] me the [weather|forecast] [for|in] {city}",
     "[play|start|put on|stop|pause] [some |the |]music", "play [some |]{word}[| music]", "play [a song|something] by {person}", "[skip this song|next song|play the next song|turn up the volume|louder|turn the volume down]",
@@ -38,7 +38,7 @@ UNSERVED = [  # wishes that none of the shipped functions serves
     "[I am|I'm] [hungry|tired|bored|sad|sick|cold|lost]", "[do you|can you] [dance|swim|cook|drive|fly|see me|hear music]", "[roll|throw] [a|the] dice", "flip a coin", "pick a random [number|card|{word}]", "[draw|paint] [a|me a] {thing}", "what should I [eat|wear|do|read|cook|buy][| today| {moment}]",
 ]
 UNSERVED += composed.UNSERVED * 2
-GENERAL = [  # questions and remarks to decline, whatever is offered
+GENERAL = [  # questions and remarks to decline, with any functions
     "[why|how] [is|are|does|do|did] [the sky|the moon|the sun|people|cats|dogs|birds|trees|stars|the sea|{word}|{person}] [blue|cold|so big|sleep|sing|shine|dream|fly|grow|move|laugh|different|sad]", "[who|what] [invented|discovered|wrote|painted|built|founded|caused|destroyed|won] [the |]{thing}",
     "[what|which] [is|was] [the biggest|the oldest|the best|the smallest|your favourite|the first|the most famous|the deepest] [{word}|animal|city|book|lake|colour|planet|tower|song]", "[explain|describe] [to me |][love|gravity|time|democracy|the internet|how {thing} works]",
     "[what do you think|tell me more|talk to me|tell me everything|what do you know] about [{thing}|{person}|love|life|{city}]", "[do|did|can|could|will|would] you [dance|swim|dream|sleep|eat|see me|feel pain|drive|lie|love me|have friends|like {thing}|remember {person}|know {person}]",

@@ -1,8 +1,8 @@
 """The byte-level BPE of the demo model, trained on the generator's text.
 
-Two rules make copying easy for a small model. No merge joins two digits, so that every number is its digits. And no
-merge joins a space or a sign to letters, except a last few for frequent words: so an uncommon word has the same pieces
-everywhere, after a space, a quote or an underscore.
+Two rules make copying easy for a small model. No merge joins two digits, so a number consists of its digits. And no merge joins a
+space or a sign to letters, except the last few, for frequent words. So an uncommon word has the same tokens after a space, a quote
+or an underscore.
 """
 
 import json
@@ -29,7 +29,7 @@ def pipeline(split):
 
 
 def train(texts, size=2048, spaced_words=320):
-    """A tokenizer from texts; `spaced_words` of its merges join a space to a frequent word."""
+    """Trains a tokenizer on texts. The last `spaced_words` merges join a space to a frequent word."""
     learner = Tokenizer(models.BPE())
     learner.pre_tokenizer = pipeline(TRAINING_SPLIT)
     texts = list(texts)
@@ -61,7 +61,7 @@ def assemble(vocabulary, merges):
 
 
 def parts(tokenizer):
-    """Tokens in the order of their ids, and the merges as text: what a GGUF file stores."""
+    """Tokens in the order of their ids, and the merges as strings, as in GGUF files."""
     model = json.loads(tokenizer.to_str())["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].get)
     merges = [" ".join(merge) if isinstance(merge, list) else merge for merge in model["merges"]]

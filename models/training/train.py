@@ -1,8 +1,8 @@
 """Trains the demo model: resumable, seeded, on the CPU or a GPU.
 
-The learning rate rises over the first steps, stays, and falls to zero over the last part. How far the run is, is told by
-its steps (`--steps`) or by the time it has trained (`--minutes`). A finished run can be taken up again (`--again`): then
-the rate starts at half of its peak and falls in a straight line until the new end.
+The learning rate rises over the first steps, stays constant, and falls to a hundredth over the last part. The progress of a run is
+measured in steps (`--steps`) or in training time (`--minutes`). A finished run can be continued (`--again`): then the rate starts at
+half of its peak and falls linearly to the new end.
 """
 
 import argparse
@@ -28,24 +28,24 @@ from .muon import Muon
 from .phrases import Speaker
 from .prompt import conversation_pieces, system_block
 
-WARM_UP, FALL = 60, 0.6  # steps; part of the run in which the rate falls
-OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # of the tokens that the model only reads
-RESTART = 0.5  # of the rate, for a run that is taken up again
-AVERAGE = 0.98  # the weights that are kept remember about 50 steps
-TOLD_LAYERS = 6  # the last attention layers, as many as `sources.py` tells where to look
-TOLD_WEIGHT = 0.2  # of a place where the model should look, beside a token that it should say
-# Of twelve steps, in each process: batches of this kind, their conversations, and the most tokens of one. `chat` has all shipped functions,
-# `some` a part of them; choices have no room for the answer.
+WARM_UP, FALL = 60, 0.6  # steps of rising rate; the part of the run in which the rate falls
+OTHER_SHARE, OTHER_WEIGHT = 0.08, 0.3  # share and weight in the loss of tokens that the model only reads
+RESTART = 0.5  # initial share of the rate when a finished run is continued
+AVERAGE = 0.98  # decay of the average of the weights, which is the result: about 50 steps
+SUPERVISED_LAYERS = 6  # attention layers that `sources.py` supervises, counted from the last
+SUPERVISION_WEIGHT = 0.2  # weight of a supervised place, relative to a token of the loss
+# Small batches of twelve steps, in each process, by kind: their number, their conversations, and the maximum tokens of one. `chat` has
+# all shipped functions, `some` a part of them; conversations of `choice` are too short for an answer.
 SMALL = {"chat": (3, 10, 208), "some": (3, 8, 208), "long": (2, 2, 1000), "choice": (4, 16, 112)}
 AHEAD = sum(count for count, *_ in SMALL.values())
-GROUPS, ROWS, LONGEST = 3, 8, 320  # of the other batch of a step: groups of functions, their conversations, and the most tokens of one
+GROUPS, ROWS, LONGEST = 3, 8, 320  # the other batch of a step: groups of functions, conversations of each, maximum tokens of one
 LIBC = ctypes.CDLL(None)
-TRIM_EVERY = 40  # steps; tensors of ever other sizes leave gaps in the heap, which grew to 12 GB in half an hour
-LONGEST_STEP = 30  # seconds; what is above it is time in which the machine did something else
+TRIM_EVERY = 40  # steps; tensors of changing sizes fragment the heap, which grew to 12 GB in half an hour
+LONGEST_STEP = 30  # seconds; a longer step means that the machine did something else
 
 
 def make_tokenizer(seed):
-    """Trained on the text of conversations, and on some system blocks."""
+    """Trains the tokenizer on the text of conversations, and on some system blocks."""
     speaker, texts = Speaker(seed), []
     for turn in range(4000):
         system, tools, conversations = chat_group(speaker, 4) if turn % 2 else invented_group(speaker, 4, turn % 10 == 0)
@@ -56,7 +56,7 @@ def make_tokenizer(seed):
 
 
 def mixture(progress):
-    """Kinds of the batches of other functions: simple invented ones first."""
+    """Kinds of groups of other functions: simple invented ones first."""
     return ["easy", "easy" if progress < 0.04 else "invented"] if progress < 0.12 else ["invented", "invented", "everyday"]
 
 
@@ -65,10 +65,10 @@ def mean(losses):
 
 
 class Batches:
-    """Per step one small batch, mostly of the shipped functions, and one of three groups of others.
+    """Makes two batches per step: a small one, mostly of the shipped functions, and one of three groups of other functions.
 
-    Groups are made for several steps ahead and dealt out by length, so that little is padding. `random` is the same in all
-    processes: then all have their long batches in the same steps, and none waits for another.
+    Groups are made for several steps ahead and batched by length, so that there is little padding. `random` is the same in all
+    processes, so that they have their long batches in the same steps and do not wait for each other.
     """
 
     def __init__(self, generator, random, knows_calls):
@@ -89,26 +89,26 @@ class Batches:
         self.random.shuffle(self.others)
 
     def groups(self, kinds, count, rows, longest):
-        """One batch of `count` groups for each kind; groups of like length stand together."""
+        """Batches of `count` groups, one for each kind; groups of similar length are in the same batch."""
         groups = [self.generator.group(kind, rows, longest) for kind in kinds for _ in range(count)]
         groups.sort(key=lambda group: len(group[0]))
         return [batch_of(groups[at : at + count]) for at in range(0, len(groups), count)]
 
 
 def batch_of(groups):
-    """A batch, and which of its tokens the model itself says."""
-    told, said = [], [False] * sum(len(block) for block, *_ in groups)
+    """A batch, and which of its tokens the model writes itself."""
+    supervised, said = [], [False] * sum(len(block) for block, *_ in groups)
     for block, names, conversations in groups:
-        told.append([(TOLD_LAYERS - 1, token, there) for token, there in names])
+        supervised.append([(SUPERVISED_LAYERS - 1, token, there) for token, there in names])
     for block, _, conversations in groups:
         for _, marks, looks in conversations:
             said += marks
-            told.append([(from_last, token, there if in_block else len(block) + there) for from_last, token, in_block, there in looks])
-    return Batch([(block, [tokens for tokens, *_ in conversations]) for block, _, conversations in groups], told), torch.tensor(said)
+            supervised.append([(from_last, token, there if in_block else len(block) + there) for from_last, token, in_block, there in looks])
+    return Batch([(block, [tokens for tokens, *_ in conversations]) for block, _, conversations in groups], supervised), torch.tensor(said)
 
 
 def targets(batch, said, random):
-    """Tokens whose next is learned, that next one, and its weight."""
+    """Indexes of tokens whose next token is learned, that next token, and its weight."""
     goes_on = torch.ones(len(said), dtype=torch.bool)
     goes_on[batch.ends] = False
     other = torch.rand(len(said), generator=random) < torch.where(torch.arange(len(said)) < batch.cut, OTHER_SHARE / 2, OTHER_SHARE)
@@ -127,8 +127,8 @@ def optimisers(model, rate, kind):
 
 
 def faster_kind():
-    """The type in which this processor multiplies faster. Having instructions for bfloat16 does not tell: with AMX they are
-    faster than those for f32, on an Intel without it 90 against 150 GFLOP/s a core."""
+    """The type that this processor multiplies faster. Instructions for bfloat16 do not prove that it is faster: it is with AMX, but an
+    Intel without AMX had 90 GFLOP/s per core with bfloat16 and 150 with f32."""
     seconds = {}
     for kind in (torch.bfloat16, torch.float32):
         left, right = torch.ones(2048, 256, dtype=kind), torch.ones(256, 640, dtype=kind)
@@ -142,7 +142,7 @@ def faster_kind():
 
 
 def rate_factor(step, progress, again=None):
-    """`again` is the progress at which a finished run was taken up."""
+    """Factor of the rate. `again` is the progress at which a finished run was continued."""
     if again is not None:
         return RESTART * max(0.01, (1 - progress) / (1 - again))
     return min(1, (step + 1) / WARM_UP) * min(1, max(0.01, (1 - progress) / FALL))
@@ -159,14 +159,14 @@ class Run:
         if args.start:
             shape, weights, tokenizer = warm_start.read(args.start)
             shape, weights = warm_start.grow(shape, weights, args.layers or shape.layers)
-        if not kept.exists():  # the other processes read it when it is there
+        if not kept.exists():  # the other processes wait for it and read it
             (tokenizer if args.start else make_tokenizer(args.seed)).save(str(kept))
         self.tokenizer = Tokenizer.from_file(str(kept))
         self.model = Model(shape)
         if args.start:
             self.model.load_state_dict(weights)
         self.model.to(args.device)
-        # Where the machine multiplies bfloat16 faster, a copy in it does the work; the weights that learn stay in f32.
+        # If the machine multiplies bfloat16 faster, a bfloat16 copy computes; the weights that are trained stay in f32.
         self.worker = self.model if args.kind == torch.float32 else copy.deepcopy(self.model).to(args.kind)
         self.average = {name: weight.detach().clone() for name, weight in self.model.named_parameters()}
         self.optimisers = optimisers(self.model, args.rate, args.kind)
@@ -206,7 +206,7 @@ class Run:
         return self.step / self.args.steps if self.args.steps else self.seconds / (self.args.minutes * 60)
 
     def collect(self):
-        """Adds the worker's gradients to the model's, which are exact."""
+        """Adds the worker's gradients to the model's, which are f32."""
         for weight, working in zip(self.model.parameters(), self.worker.parameters()):
             if working is not weight:
                 weight.grad = working.grad.float() if weight.grad is None else weight.grad.add_(working.grad)
@@ -214,13 +214,13 @@ class Run:
 
     @torch.no_grad()
     def renew(self):
-        """Gives the worker the model's weights."""
+        """Copies the model's weights to the worker."""
         for weight, working in zip(self.model.parameters(), self.worker.parameters()):
             if working is not weight:
                 working.copy_(weight)
 
     def share(self, *numbers):
-        """Averages the gradients of all processes, and some numbers beside them."""
+        """Averages the gradients of all processes, and some numbers as well."""
         if self.args.workers == 1:
             return numbers
         gradients = [weight.grad for weight in self.model.parameters()]
@@ -232,9 +232,9 @@ class Run:
         return flat[-len(numbers) :].tolist()
 
     def advance(self):
-        """One step; returns the kind of its small batch, and the loss per target token of both batches and per place told to each
-        attention layer, from the last."""
-        progress, tokens, spoken, losses, told = self.progress(), 0, 0, [], []
+        """Runs one step. Returns the kind of its small batch, and losses: per target token of both batches, and per supervised place of
+        each attention layer, from the last."""
+        progress, tokens, spoken, losses, supervised = self.progress(), 0, 0, [], []
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = self.args.rate * rate_factor(self.step, progress, self.args.again and self.args.again / self.args.minutes)
@@ -245,15 +245,15 @@ class Run:
             batch.to(self.args.device, self.args.kind)
             rows, following, weights = (each.to(self.args.device) for each in (rows, following, weights))
             loss = F.cross_entropy(self.worker(batch, rows).float(), following, reduction="none")
-            unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in range(TOLD_LAYERS)]
-            (((loss * weights).sum() + TOLD_WEIGHT * torch.cat(unseen).sum()) / total).backward()
+            unseen = [-(batch.seen[from_last].float() + 1e-6).log() for from_last in range(SUPERVISED_LAYERS)]
+            (((loss * weights).sum() + SUPERVISION_WEIGHT * torch.cat(unseen).sum()) / total).backward()
             self.collect()
             losses.append(loss[weights == 1].mean().item())
-            told.append([each.detach() for each in unseen])
+            supervised.append([each.detach() for each in unseen])
             tokens += batch.count
             spoken += int((weights == 1).sum())
         now = time.monotonic()
-        losses += [torch.cat(each).mean().item() for each in zip(*told)]
+        losses += [torch.cat(each).mean().item() for each in zip(*supervised)]
         seconds, tokens, spoken, *losses = self.share(now - self.last, tokens, spoken, *losses)
         self.last = now
         self.tokens += round(tokens * self.args.workers)
@@ -280,10 +280,10 @@ class Run:
             if self.rank:
                 continue
             if self.step % 20 == 0:
-                small, other, *told = zip(*(losses for _, losses in shown))
+                small, other, *supervised = zip(*(losses for _, losses in shown))
                 small = {kind: mean([loss for (each, _), loss in zip(shown, small) if each == kind]) for kind in sorted({kind for kind, _ in shown})}
                 shown = []
-                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, **small, "other": mean(other), "told": [mean(each) for each in told]}
+                report = {"step": self.step, "minutes": round(self.seconds / 60, 2), "tokens": self.tokens, "spoken": self.spoken, **small, "other": mean(other), "supervised": [mean(each) for each in supervised]}
                 print(json.dumps(report), flush=True)
                 with (self.args.run / "log.jsonl").open("a") as log:
                     log.write(json.dumps(report) + "\n")
@@ -307,24 +307,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, help="folder that holds the tokenizer, the checkpoint and the log")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, help="instead of --minutes")
+    parser.add_argument("--steps", type=int, help="length of the run, instead of --minutes")
     parser.add_argument("--minutes", type=float, default=112)
-    parser.add_argument("--again", type=float, help="the minute at which a finished run is taken up again; with --minutes")
-    parser.add_argument("--from", dest="start", type=Path, metavar="GGUF", help="begin with the weights, the shape and the tokenizer of this model")
+    parser.add_argument("--again", type=float, help="the minute at which a finished run is continued; with --minutes")
+    parser.add_argument("--from", dest="start", type=Path, metavar="GGUF", help="start from the weights, the shape and the tokenizer of this model")
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--layers", help="c: convolution, a: attention; with --from, capitals are layers to add")
     parser.add_argument("--hidden", type=int, default=Shape.hidden)
     parser.add_argument("--feed-forward", type=int, default=Shape.feed_forward)
-    parser.add_argument("--workers", type=int, default=1 if torch.cuda.is_available() else os.cpu_count(), help="processes that train together, a thread each")
+    parser.add_argument("--workers", type=int, default=1 if torch.cuda.is_available() else os.cpu_count(), help="processes that train together, with one thread each")
     parser.add_argument("--prepare", action="store_true", help="make the tokenizer and stop")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
     if args.layers and not args.start and set(args.layers) - set("ca"):
-        parser.error("--layers takes c and a; capitals are layers to add to the model of --from")
-    if args.layers and args.layers.lower().count("a") < TOLD_LAYERS:
-        parser.error(f"--layers needs {TOLD_LAYERS} attention layers, whose first heads are told where to look")
+        parser.error("--layers must consist of c and a; capitals, which are layers to add, need --from")
+    if args.layers and args.layers.lower().count("a") < SUPERVISED_LAYERS:
+        parser.error(f"--layers must have at least {SUPERVISED_LAYERS} attention layers, because their first heads are supervised")
     torch.set_num_threads(1)
-    args.kind = faster_kind() if args.device == "cpu" else torch.bfloat16  # in which the model works: one for all processes
+    args.kind = faster_kind() if args.device == "cpu" else torch.bfloat16  # the type for computing, the same in all processes
     args.run.mkdir(parents=True, exist_ok=True)
     if args.prepare:
         Run(args)

@@ -80,7 +80,7 @@ FREQUENT = (
     "one two three five ten half all some any last next clock calculate water house light door book paper room table phone word line end part"
 ).split()
 LINKING = set("a an the my for in on to of and at with is are it after before by from as per or not no minutes minute hours hour seconds second min named called timer timers note please now then".split())
-# Every word of the phrases and of the schemas.
+# All words of phrases and schemas.
 KNOWN = tuple(sorted(word for word in {*re.findall(r"[a-z]{2,}", " ".join(every_pattern()).lower()), *re.findall(r"[a-z]{2,}", SCHEMA_WORDS)}))
 ONSETS = "b br c ch cl d dr f fl g gl gr h j k kl l m n p pl pr qu r s sh sk sl st t th tr v w z".split()
 VOWELS = "a e i o u a e i o ai ea ee ou oa".split()
@@ -105,7 +105,7 @@ def number_words(number):
 
 
 def invented_word(speaker, syllables=(1, 3)):
-    """A word of no language, on the speaker's side of the split."""
+    """An invented word, from the speaker's part of the split."""
     while True:
         count = speaker.number(*syllables)
         word = "".join(speaker.pick(ONSETS) + speaker.pick(VOWELS) for _ in range(count)) + speaker.pick(CODAS)
@@ -114,7 +114,7 @@ def invented_word(speaker, syllables=(1, 3)):
 
 
 def compound(speaker):
-    """Two frequent words in one: their tokens, which requests and schemas are made of, must be copied like any other."""
+    """Two frequent words joined to one, so that their tokens, which also occur in requests and schemas, are copied like others."""
     while True:
         joined = speaker.pick(FREQUENT) + speaker.pick(FREQUENT)
         if is_held_out(joined) == speaker.held_out:
@@ -122,12 +122,12 @@ def compound(speaker):
 
 
 def known_word(speaker):
-    """A word that phrases and schemas are made of: whatever stands in a slot must be copied."""
+    """A word of phrases and schemas, so that the model copies whatever is in a slot."""
     return speaker.value(KNOWN) if speaker.chance(0.7) else speaker.value(tuple(FREQUENT))
 
 
 def jumble(speaker, most):
-    """Words of all kinds with no sense, up to so many."""
+    """A sequence of random words, with a maximum length."""
     kinds = [known_word, known_word, known_word, word, word, compound, person]
     words = [speaker.pick(kinds)(speaker) for _ in range(speaker.number(1, most))]
     if 1 < most and speaker.chance(0.15):
@@ -136,14 +136,14 @@ def jumble(speaker, most):
 
 
 def word(speaker):
-    """A thing, often an invented one, so that copying must be learned."""
+    """A thing, often an invented one, so that the model learns to copy."""
     if not speaker.held_out and speaker.chance(0.12):
         return compound(speaker)
     return invented_word(speaker) if speaker.chance(0.35) else speaker.value(THINGS)
 
 
 def jumble_between(speaker, most):
-    """A jumble that does not begin or end like a part of the sentence around it."""
+    """Random words that do not begin or end like a part of the sentence around them."""
     while True:
         text = jumble(speaker, most)
         first, last = text.split()[0], text.split()[-1]
@@ -177,14 +177,14 @@ def city(speaker):
 
 
 def code(speaker):
-    """Door codes, references: letters and digits."""
+    """A code of letters and digits, such as a reference."""
     digits = "".join(str(speaker.number(0, 9)) for _ in range(speaker.number(2, 6)))
     letters = "".join(speaker.pick("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(2))
     return speaker.pick([digits, f"{letters}{digits}", f"{letters}-{digits}", f"{digits[:2]}-{digits[2:]}x"])
 
 
 def amount(speaker, decimals=0.2):
-    """A number as one writes it: mostly small, sometimes large or with decimals."""
+    """A written number: mostly small, sometimes large or with decimals."""
     number = speaker.number(0, speaker.pick([12, 100, 100, 1000, 10000, 100000]))
     if speaker.chance(decimals):
         return float(f"{number % 1000}.{speaker.number(1, 99)}")
@@ -192,14 +192,14 @@ def amount(speaker, decimals=0.2):
 
 
 def task(speaker):
-    """Something to do, without a moment."""
+    """A task, without a time."""
     if not speaker.held_out and speaker.chance(0.12):
         return f"{known_word(speaker)} {speaker.pick(['the ', 'my ', ''])}{thing(speaker)}"
     return f"{speaker.value(VERBS)} {speaker.pick(['the ', 'the ', 'my ', ''])}{thing(speaker)}"
 
 
 def note(speaker):
-    """The text of a note, as somebody would say it after the command: a task, or a fact."""
+    """The text of a note after the command: a task or a fact."""
     if not speaker.held_out and speaker.chance(0.3):
         if speaker.chance(0.5):
             return f"{speaker.pick([known_word(speaker), speaker.value(VERBS)])} {jumble(speaker, 5)}", True

@@ -1,4 +1,5 @@
-"""Reads a demo model's weights and tokenizer back from its GGUF file, to train on without its checkpoint; adds layers, and mixes weights."""
+"""Reads weights and tokenizer from the GGUF file of a demo model, to continue training without its checkpoint. Adds layers, and mixes
+weights."""
 
 from dataclasses import replace
 
@@ -22,15 +23,15 @@ def read(path):
         theta=field("lfm2.rope.freq_base"), epsilon=field("lfm2.attention.layer_norm_rms_epsilon"),
     )
     tokens, merges = field("tokenizer.ggml.tokens"), field("tokenizer.ggml.merges")
-    assert tokens[: len(CONTROL)] == CONTROL, f"{path} has other control tokens"
+    assert tokens[: len(CONTROL)] == CONTROL, f"{path}: the control tokens must be {CONTROL}"
     vocabulary = {token: index for index, token in enumerate(tokens)}
     return shape, weights, assemble(vocabulary, [tuple(merge.split(" ")) for merge in merges])
 
 
 @torch.no_grad()
 def grow(shape, weights, layers):
-    """`layers` names those of the model in order; a capital adds one, which at first changes nothing."""
-    assert "".join(filter(str.islower, layers)) == shape.layers, f"the layers of the model, {shape.layers}, are not the small letters of {layers}"
+    """Adds layers. `layers` lists all layers in order; a capital is a new one, which changes nothing at first."""
+    assert "".join(filter(str.islower, layers)) == shape.layers, f"the small letters of --layers must be the layers of the model, {shape.layers}, found {layers}"
     grown = Model(replace(shape, layers=layers.lower()))
     made, old = grown.state_dict(), 0
     made.update({name: weight for name, weight in weights.items() if not name.startswith("layers.")})
@@ -45,9 +46,8 @@ def grow(shape, weights, layers):
 
 
 def mix(before, layers, learned, share):
-    """Between the weights that a training began with and those that it learned, `share` of the latter: what both know is
-    kept (as Wortsman and others, 2022, found). Of layers that were added, what closes them begins at zero, and the rest is
-    as learned."""
+    """Interpolates between the initial and the learned weights, with `share` of the learned ones: the mixture keeps what both know
+    (Wortsman and others, 2022). In added layers, the initial output matrices are zero, and all other weights are the learned ones."""
     shape, weights, _ = read(before)
     _, begun = grow(shape, weights, layers)
     is_added = lambda name: name.startswith("layers.") and layers[int(name.split(".")[1])].isupper()
