@@ -29,6 +29,7 @@ mod function;
 mod message;
 mod options;
 mod response;
+mod position;
 mod json_fields;
 // Text: one stage each.
 mod schema;

@@ -20,6 +20,7 @@ use crate::info::ModelInfo;
 use crate::message::ChatMessage;
 use crate::model::{Compute, LoadProgress, Model, report_progress};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
+use crate::position::Position;
 use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
 use crate::response::PromptReport;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
@@ -204,23 +205,24 @@ impl ModelRunner {
         ResponseStream::new(move |sender| {
             let (control, asked) = (Arc::clone(&runner.inner.control), options.clone());
             let job: PromptJob = Box::new(move |loaded| {
-                let tokens = match prompt {
+                let positions = match prompt {
                     Prompt::Text(text) => {
-                        loaded.check_length(text.len())?;
-                        loaded.tokenizer.encode_with_bos(&control.split(&text))?
+                        loaded.check_length(text.len(), 0)?;
+                        loaded.tokenizer.positions(&control.split(&text))?
                     }
-                    Prompt::Tokens(tokens) => tokens,
+                    Prompt::Tokens(tokens) => tokens.into_iter().map(Position::Token).collect(),
                 };
-                loaded.check_prompt(&tokens)?;
+                loaded.check_prompt(&positions)?;
                 Ok(Prepared {
                     commit: Box::new(|| {}),
                     in_reasoning: false,
-                    continues_text: loaded.tokenizer.ends_in_text(&tokens),
+                    continues_text: loaded.tokenizer.ends_in_text(&positions),
                     owner: Owner::default(),
                     functions: Vec::new(),
                     constraint: ReplyConstraint::new(loaded, &asked, &[], false)?,
                     report: PromptReport::default(),
-                    tokens,
+                    positions,
+                    embedded: Vec::new(),
                 })
             });
             let mut job = Some(job);

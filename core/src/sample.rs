@@ -47,7 +47,7 @@ impl Sampler {
     }
 
     /// Adds the tokens of the prompt, to which the repetition penalty also applies.
-    pub(crate) fn add_prompt(&mut self, prompt: &[u32]) {
+    pub(crate) fn add_prompt(&mut self, prompt: impl IntoIterator<Item = u32>) {
         if self.sampling.repetition_penalty != 1.0 {
             self.seen.extend(prompt);
         }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn the_repetition_penalty_applies_to_prompt_and_reply_for_any_sign() {
         let mut sampler = Sampler::of(Sampling { repetition_penalty: 2.0, ..GREEDY }, 0);
-        sampler.add_prompt(&[0]);
+        sampler.add_prompt([0]);
         assert_eq!(sampler.next(&mut [1.0, 0.6, -1.0]), 1);
         assert_eq!(sampler.next(&mut [-1.0, -1.1, -1.5]), 2);
     }
@@ -323,7 +323,7 @@ mod tests {
     #[track_caller]
     fn check_penalties(sampling: Sampling, logits: [f32; 3], expect: &[u32], expect_logits: [f32; 3]) {
         let mut sampler = Sampler::of(sampling, 0);
-        sampler.add_prompt(&[0, 0, 1]); // these penalties ignore the prompt
+        sampler.add_prompt([0, 0, 1]); // these penalties ignore the prompt
         let picked: Vec<u32> = expect.iter().map(|_| sampler.next(&mut logits.clone())).collect();
         let mut penalised = logits;
         sampler.penalise(&mut penalised);

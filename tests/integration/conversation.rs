@@ -1,5 +1,5 @@
-//! Conversations as apps hold them, over a tiny model with random weights: what it writes has no sense, but every rule
-//! of the stream holds for it.
+//! Conversations as apps hold them, over a tiny model with random weights: its replies make no sense, but every rule of the
+//! stream applies to them.
 
 use std::future::Future;
 use std::task::{Context, Poll, Waker};

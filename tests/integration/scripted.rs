@@ -1,4 +1,4 @@
-//! Faults and streams that no model writes on demand.
+//! Faults and streams that no real model produces on demand.
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
@@ -19,7 +19,7 @@ fn ask(conversation: &Conversation, options: GenerationOptions) -> ResponseStrea
     conversation.generate_response(ChatMessage::user("Hi"), options)
 }
 
-/// The events, each in a word or two, and the end.
+/// The events, each in one or two words, and the end.
 fn read(stream: &mut ResponseStream) -> (Vec<String>, Result<Completion, SdkError>) {
     let mut events = Vec::new();
     for event in stream {
@@ -36,7 +36,7 @@ fn read(stream: &mut ResponseStream) -> (Vec<String>, Result<Completion, SdkErro
     panic!("the stream ends with its last event")
 }
 
-/// Texts that follow each other, joined: where they are cut depends on the reader's pace.
+/// Joins consecutive texts: where they are cut depends on the reader's pace.
 fn joined(events: &[String]) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     for event in events {
@@ -194,7 +194,7 @@ fn a_reply_that_stalls_before_its_first_token_is_cancelled_too_and_not_said_agai
     while conversation.history().is_empty() {
         std::thread::yield_now();
     }
-    // Replies take turns: when another one is over, this one has come to its stall.
+    // Replies advance in turn: when another one has ended, this one has reached its stall.
     let (events, _) = read(&mut ask(&runner.create_conversation(""), options()));
     assert_eq!(joined(&events), ["text Other."]);
     cancel.cancel();

@@ -32,7 +32,7 @@ fn roles(conversation: &Conversation) -> Vec<Role> {
     conversation.history().iter().map(|message| message.role).collect()
 }
 
-/// Pulls once and drops what comes.
+/// Pulls once and drops the event.
 fn pull(stream: &mut ResponseStream) {
     Iterator::next(stream).unwrap().unwrap();
 }
@@ -45,7 +45,7 @@ fn replies_wait_in_line_when_they_are_told_to() {
     pull(&mut first);
     let queued = || GenerationOptions { on_busy: OnBusy::Queue, ..options(3) };
     let (second, third) = (ask(&conversation, "b", queued()), ask(&conversation, "c", queued()));
-    // Read by threads of their own, since nothing of them comes before the first has ended.
+    // On threads of their own, because none of their events comes before the first reply has ended.
     let readers = [second, third].map(|mut stream| {
         std::thread::spawn(move || {
             pull(&mut stream);
@@ -106,7 +106,7 @@ fn a_cancelled_reply_leaves_what_it_is_told_to() {
         assert!(finish(stream).full_message.incomplete);
         assert_eq!(roles(&conversation), expect, "{on_cancel:?}");
     }
-    // A reply that ends by itself stays, whatever was said of cancelled ones.
+    // A reply that ends by itself stays, whatever the options say about cancelled ones.
     let conversation = runner.create_conversation("");
     finish(ask(&conversation, "a", GenerationOptions { on_cancel: OnCancel::DropTurn, ..options(3) }));
     assert_eq!(roles(&conversation), [Role::User, Role::Assistant]);
@@ -185,9 +185,9 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
         dropped.len().is_multiple_of(2) && dropped.iter().zip(1..).all(|(at, expect)| *at == expect),
         "{dropped:?}"
     );
-    assert_ne!(completion.finish_reason, FinishReason::ExceedContext, "there was room for the reply");
+    assert_ne!(completion.finish_reason, FinishReason::ExceedContext, "there was space for the reply");
     assert_eq!(conversation.history().len(), n_before + 2, "the history is whole");
-    // About a quarter of the context less left out, and a turn, would not have left that room.
+    // With about a quarter of the context and one turn more, the prompt would not have left that space.
     let mut history = conversation.history();
     history.truncate(n_before + 1);
     history.drain(1..dropped.len() - 1);
@@ -253,7 +253,7 @@ fn results_that_do_not_match_the_calls_are_named() {
     assert!(finish(conversation.continue_response(options(1))).prompt.miscounted_results.is_empty());
 }
 
-/// A reply that was dropped leaves its question, before which the next one stands.
+/// A reply that was dropped leaves its question; the next question follows it.
 #[test]
 fn a_question_without_an_answer_is_followed_by_another_whatever_the_template_wants() {
     let template = std::fs::read_to_string(fixture("templates/mistral.jinja")).unwrap();
@@ -269,7 +269,7 @@ fn a_question_without_an_answer_is_followed_by_another_whatever_the_template_wan
     let prompt = |messages: &[ChatMessage]| runner.render_prompt(messages, true).unwrap();
     let joined = prompt(&[ChatMessage::user("First?\n\nSecond?")]);
     assert_eq!(prompt(&conversation.history()[..2]), joined);
-    // What the template refuses for another reason, it still does.
+    // The template still refuses messages for other reasons.
     let replies = [ChatMessage::assistant("One."), ChatMessage::assistant("Two.")];
     assert_eq!(runner.render_prompt(&replies, true).unwrap_err().kind(), ErrorKind::InvalidMessage);
 }

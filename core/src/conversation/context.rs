@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
+use crate::position::{Embedded, Position};
 use crate::prompt::{Frame, LONGEST_PROMPT, Segment, joined};
 use crate::response::PromptReport;
 
@@ -61,10 +62,11 @@ impl ContextWindow {
         };
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
         let constraint = ReplyConstraint::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
-        let (RenderedPrompt { tokens, in_reasoning }, owner) = (prompt, self.owner);
+        let (RenderedPrompt { positions, embedded, in_reasoning }, owner) = (prompt, self.owner);
         Ok(Prepared {
             commit: Box::new(|| {}),
-            tokens,
+            positions,
+            embedded,
             in_reasoning,
             continues_text: false,
             owner,
@@ -74,9 +76,9 @@ impl ContextWindow {
         })
     }
 
-    /// The token ids of messages and of the generation prompt.
-    pub(super) fn tokens(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<Vec<u32>> {
-        Ok(self.render_up_to(loaded, messages, |_| Ok(()))?.tokens)
+    /// Number of positions of messages and of the generation prompt.
+    pub(super) fn count(&self, loaded: &LoadedModel, messages: &[ChatMessage]) -> Result<usize> {
+        Ok(self.render_up_to(loaded, messages, |_| Ok(()))?.positions.len())
     }
 
     /// The prompt for messages that may be far too long for the context, which is checked before they are tokenised.
@@ -84,10 +86,11 @@ impl ContextWindow {
         let n_bytes = messages.iter().map(n_bytes).sum();
         // A template is not run on more text than it can print.
         if LONGEST_PROMPT < n_bytes {
-            loaded.check_length(n_bytes)?;
+            loaded.check_length(n_bytes, 0)?;
         }
         self.render_up_to(loaded, messages, |segments| {
-            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum())
+            let n_rows = embedded(segments).map(|content| content.0.n_rows() as usize).sum();
+            loaded.check_length(segments.iter().map(|segment| segment.text().len()).sum(), n_rows)
         })
     }
 
@@ -110,7 +113,8 @@ impl ContextWindow {
         check(&segments)?;
         // Some templates open the model's reasoning in the generation prompt.
         let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
-        Ok(RenderedPrompt { tokens: loaded.tokenizer.encode_with_bos(&segments)?, in_reasoning })
+        let positions = loaded.tokenizer.positions(&segments)?;
+        Ok(RenderedPrompt { positions, embedded: embedded(&segments).cloned().collect(), in_reasoning })
     }
 
     /// The instruction about the schema that the answer must fit, if the options ask for one.
@@ -122,21 +126,21 @@ impl ContextWindow {
     /// The prompt for the part of a history that the policy keeps.
     pub(super) fn fit(&self, loaded: &LoadedModel, history: &[ChatMessage]) -> Result<(RenderedPrompt, ContextPlan)> {
         let unchanged = |whole: RenderedPrompt| {
-            let n_tokens = whole.tokens.len();
+            let n_tokens = whole.positions.len();
             let plan = ContextPlan { tokens_before: n_tokens, tokens_after: n_tokens, ..ContextPlan::default() };
             (whole, plan)
         };
         let ContextPolicy::Slide { shrink_tool_results } = self.options.context_policy else {
             let whole = self.render_bounded(loaded, history)?;
-            loaded.check_prompt(&whole.tokens)?;
+            loaded.check_prompt(&whole.positions)?;
             return Ok(unchanged(whole));
         };
         // The maximum may exceed the context; half of the context is left to the prompt.
         let n_reply = self.options.max_tokens.unwrap_or(REPLY_BUDGET).min(loaded.context_size / 2);
-        let fits = |prompt: &RenderedPrompt| prompt.tokens.len().saturating_add(n_reply) <= loaded.context_size;
+        let fits = |prompt: &RenderedPrompt| prompt.positions.len().saturating_add(n_reply) <= loaded.context_size;
         let tokens_before = match self.render_bounded(loaded, history) {
             Ok(whole) if fits(&whole) => return Ok(unchanged(whole)),
-            Ok(whole) => whole.tokens.len(),
+            Ok(whole) => whole.positions.len(),
             Err(err) => too_long(err)?,
         };
         let turns = turns(history);
@@ -159,14 +163,14 @@ impl ContextWindow {
             if is_enough { most = middle } else { fewest = middle + 1 }
         }
         let mut prompt = without(fewest)?;
-        let n_dropped = stable_cut(fewest, droppable, &history, (prompt.tokens.len(), loaded.context_size));
+        let n_dropped = stable_cut(fewest, droppable, &history, (prompt.positions.len(), loaded.context_size));
         if n_dropped != fewest {
             prompt = without(n_dropped)?;
         }
-        loaded.check_prompt(&prompt.tokens)?;
+        loaded.check_prompt(&prompt.positions)?;
         let gone = dropped(droppable, n_dropped);
         shrunk.retain(|at| !gone.contains(at));
-        let tokens_after = prompt.tokens.len();
+        let tokens_after = prompt.positions.len();
         let plan =
             ContextPlan { tokens_before, tokens_after, dropped_messages: gone.collect(), shrunk_messages: shrunk };
         Ok((prompt, plan))
@@ -186,9 +190,18 @@ fn with_instruction(messages: &[ChatMessage], instruction: &str) -> Vec<ChatMess
     messages
 }
 
-/// A prompt as tokens.
+/// The embedded contents of a prompt.
+fn embedded(segments: &[Segment]) -> impl Iterator<Item = &Embedded> {
+    segments.iter().filter_map(|segment| match segment {
+        Segment::Embedded(content) => Some(content),
+        Segment::Text(_) | Segment::Control(_) => None,
+    })
+}
+
+/// A prompt as positions.
 pub(super) struct RenderedPrompt {
-    tokens: Vec<u32>,
+    positions: Vec<Position>,
+    embedded: Vec<Embedded>,
     in_reasoning: bool,
 }
 

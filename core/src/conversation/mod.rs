@@ -1,6 +1,8 @@
 //! A conversation: a history that grows by messages and replies. It holds no state of the model.
 
 mod context;
+#[cfg(test)]
+mod embedded_tests;
 mod handlers;
 mod rounds;
 mod session;
@@ -297,7 +299,7 @@ impl Conversation {
     /// fit is counted as well.
     pub fn prompt_token_count(&self) -> Result<usize> {
         let options = GenerationOptions::default();
-        Ok(self.window(&options).tokens(&*self.runner.loaded()?, &self.history())?.len())
+        self.window(&options).count(&*self.runner.loaded()?, &self.history())
     }
 
     /// What [`continue_response`](Self::continue_response) would leave out of the prompt with these options.

@@ -3,7 +3,8 @@
 //! A session file holds, in this order: `CAUSERIE`, the version (u32), the length (u64) and the text of a JSON object, the
 //! length (u64) and the bytes of a cached state, which may be empty, and the SHA-256 of everything before it; integers are
 //! little-endian. The JSON object holds `messages`, `now`, the time that the conversation's prompts see, `tokens`, the
-//! token ids of the history, and `probe` and `window`, which identify the model that computed the state.
+//! positions of the history, and `probe` and `window`, which identify the model that computed the state. A position is a
+//! token id; an object stands for all rows of an image. Version 2 has such objects, version 1 has none.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -22,11 +23,14 @@ use crate::error::{ErrorKind, Result, SdkError, SessionFault};
 use crate::history::{messages_from_json, messages_to_json};
 use crate::message::ChatMessage;
 use crate::model::Inputs;
+use crate::position::{Position, can_be_cut_at, uniform_end};
 use crate::prompt::Frame;
 use crate::runner::ModelRunner;
 
 const MAGIC: &[u8; 8] = b"CAUSERIE";
-const VERSION: u32 = 1;
+/// The version of files with embedded content, and of files without.
+const VERSION: u32 = 2;
+const VERSION_WITHOUT_EMBEDDED: u32 = 1;
 /// Size limit of a session file in bytes.
 const MAX_BYTES: u64 = 8 << 30;
 const CHECKSUM: usize = 32;
@@ -43,10 +47,39 @@ static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 struct SavedSession {
     messages: String,
     now: String,
-    tokens: Vec<u32>,
+    tokens: Vec<SavedPositions>,
     /// The model's sliding window; the probe is shorter than a window, so its logits do not depend on it.
     window: Option<usize>,
     probe: Vec<f32>,
+}
+
+/// One token, or all rows of one content.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum SavedPositions {
+    Token(u32),
+    Embedded { digest: String, n_rows: usize },
+}
+
+impl SavedPositions {
+    fn of(mut positions: &[Position]) -> Vec<Self> {
+        let mut saved = Vec::new();
+        while let Some(first) = positions.first() {
+            let n_rows = match first {
+                Position::Token(token) => {
+                    saved.push(Self::Token(*token));
+                    1
+                }
+                Position::Embedded { digest, .. } => {
+                    let n_rows = uniform_end(positions, 0);
+                    saved.push(Self::Embedded { digest: digest.to_string(), n_rows });
+                    n_rows
+                }
+            };
+            positions = &positions[n_rows..];
+        }
+        saved
+    }
 }
 
 impl Conversation {
@@ -70,17 +103,18 @@ impl Conversation {
     pub fn save_session(&self, path: impl AsRef<Path>, include_cache: bool) -> Result<()> {
         let history = self.turns.edit(|history| history.clone())?;
         let loaded = self.runner.loaded()?;
+        let positions = positions(&loaded, &history, &self.now)?;
         let mut saved = SavedSession {
             messages: messages_to_json(&history),
             now: self.now.to_string(),
-            tokens: tokens(&loaded, &history, &self.now)?,
+            tokens: SavedPositions::of(&positions),
             window: self.runner.info().sliding_window,
             probe: Vec::new(),
         };
         let mut cache = Vec::new();
         if include_cache {
-            let (tokens, owner) = (saved.tokens.clone(), self.owner);
-            let state = self.runner.engine().visit(move |_, cache| cache.find(&tokens, owner))?;
+            let owner = self.owner;
+            let state = self.runner.engine().visit(move |_, cache| cache.find(&positions, owner))?;
             if let Some(state) = state
                 && let Some(bytes) = state.save()?
             {
@@ -89,7 +123,11 @@ impl Conversation {
             }
         }
         let json = serde_json::to_vec(&saved).map_err(|err| corrupt().caused_by(err))?;
-        write_whole(path.as_ref(), &[&json, &cache]).map_err(|err| fault(path.as_ref(), err))
+        let version = match saved.tokens.iter().all(|saved| matches!(saved, SavedPositions::Token(_))) {
+            true => VERSION_WITHOUT_EMBEDDED,
+            false => VERSION,
+        };
+        write_whole(path.as_ref(), version, &[&json, &cache]).map_err(|err| fault(path.as_ref(), err))
     }
 }
 
@@ -121,7 +159,8 @@ impl ModelRunner {
         let history = messages_from_json(&saved.messages).map_err(|err| corrupt().caused_by(err))?;
         let now = time(&saved.now).map_err(|err| corrupt().caused_by(err))?;
         let loaded = self.loaded()?;
-        if tokens(&loaded, &history, &now)? != saved.tokens {
+        let positions = positions(&loaded, &history, &now)?;
+        if SavedPositions::of(&positions) != saved.tokens {
             return Err(SdkError::new(
                 ErrorKind::Session(SessionFault::Model),
                 "this model makes another prompt of the session than the model that it was saved with",
@@ -131,10 +170,11 @@ impl ModelRunner {
         if !cache.is_empty() && saved.window == self.info().sliding_window {
             if is_near(&probe(&loaded)?, &saved.probe)
                 && let Some(state) = loaded.model.load_state(cache)
-                && let Some(read) = saved.tokens.get(..state.n_positions()).map(<[u32]>::to_vec)
+                && let Some(computed) = positions.get(..state.n_positions()).map(<[Position]>::to_vec)
+                && can_be_cut_at(&positions, computed.len())
             {
                 owner = Owner::new();
-                self.engine().visit(move |_, cache| cache.keep(&read, state, owner))?;
+                self.engine().visit(move |_, cache| cache.keep(&computed, state, owner))?;
             }
         }
         Ok(Conversation::new(self.clone(), history, now, owner))
@@ -151,10 +191,10 @@ fn time(written: &str) -> Result<Zoned, jiff::Error> {
     })
 }
 
-/// The tokens of a history, without a generation prompt.
-fn tokens(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<Vec<u32>> {
+/// The positions of a history, without a generation prompt.
+fn positions(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<Vec<Position>> {
     let frame = Frame { add_generation_prompt: false, enable_thinking: Some(false), variables: None, now };
-    loaded.tokenizer.encode_with_bos(&loaded.render(history, &frame)?)
+    loaded.tokenizer.positions(&loaded.render(history, &frame)?)
 }
 
 /// Some logits that identify the model.
@@ -185,9 +225,9 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a temporary file in the same folder, then renames it, so that a failure leaves the old file as it was.
-fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+fn write_whole(path: &Path, version: u32, parts: &[&[u8]]) -> io::Result<()> {
     let (part, file) = create_beside(path)?;
-    let written = write(file, parts).and_then(|()| fs::rename(&part, path));
+    let written = write(file, version, parts).and_then(|()| fs::rename(&part, path));
     if written.is_err() {
         let _ = fs::remove_file(&part); // the first error is the one to report
     }
@@ -211,14 +251,14 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-fn write(mut file: File, parts: &[&[u8]]) -> io::Result<()> {
+fn write(mut file: File, version: u32, parts: &[&[u8]]) -> io::Result<()> {
     let mut checksum = Sha256::new();
     let mut put = |bytes: &[u8]| {
         checksum.update(bytes);
         file.write_all(bytes)
     };
     put(MAGIC)?;
-    put(&VERSION.to_le_bytes())?;
+    put(&version.to_le_bytes())?;
     for part in parts {
         put(&(part.len() as u64).to_le_bytes())?;
         put(part)?;
@@ -232,10 +272,10 @@ fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(corrupt)?;
     let (version, _) = rest.split_first_chunk().ok_or_else(corrupt)?;
     let version = u32::from_le_bytes(*version);
-    if version != VERSION {
+    if !(VERSION_WITHOUT_EMBEDDED..=VERSION).contains(&version) {
         return Err(SdkError::new(
             ErrorKind::Session(SessionFault::Version),
-            format!("the session's version must be {VERSION}, found {version}"),
+            format!("the session's version must be at most {VERSION}, found {version}"),
         ));
     }
     let (body, checksum) = bytes.split_last_chunk::<CHECKSUM>().ok_or_else(corrupt)?;
@@ -312,7 +352,7 @@ mod tests {
         let (json, cache) = parts(&bytes).unwrap();
         let mut saved: SavedSession = serde_json::from_slice(json).unwrap();
         saved.now = "2026-11-20T12:00:00+01:00[Nowhere/Land]".to_owned();
-        write_whole(&file, &[&serde_json::to_vec(&saved).unwrap(), cache]).unwrap();
+        write_whole(&file, VERSION, &[&serde_json::to_vec(&saved).unwrap(), cache]).unwrap();
         assert_eq!(runner.restore_session(&file).unwrap().history(), conversation.history());
     }
 
@@ -324,7 +364,7 @@ mod tests {
         let others = (first..first + 64).map(|n| folder.0.join(format!("a.session.{}-{n}.part", std::process::id())));
         let others: Vec<PathBuf> = others.collect();
         others.iter().for_each(|other| fs::write(other, "half").unwrap());
-        write_whole(&file, &[b"{}", b""]).unwrap();
+        write_whole(&file, VERSION, &[b"{}", b""]).unwrap();
         assert!(file.is_file() && others.iter().all(|other| fs::read(other).unwrap() == b"half"));
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 65);
     }
@@ -333,7 +373,7 @@ mod tests {
     fn a_failed_rename_leaves_no_temporary_file() {
         let folder = TestFolder::new("fault");
         fs::create_dir(folder.0.join("a.session")).unwrap();
-        assert!(write_whole(&folder.0.join("a.session"), &[b"{}", b""]).is_err());
+        assert!(write_whole(&folder.0.join("a.session"), VERSION, &[b"{}", b""]).is_err());
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
     }
 }

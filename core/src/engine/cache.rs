@@ -1,17 +1,18 @@
 //! The prefix cache: states of sequences, kept for prompts that begin with the same tokens.
 //!
 //! A function's result, the next question, or another conversation with the same functions makes a prompt that begins
-//! with tokens computed before; only the rest is prefilled. States are snapshots that share their keys and values (see
+//! with positions computed before; only the rest is prefilled. States are snapshots that share their keys and values (see
 //! `model::SequenceState`), taken at ends of messages, because that is where prompts part. A state without convolutions can be
-//! cut and serves from any token; one with convolutions serves only from its own end. A session file's state cannot be
+//! cut and serves from any position; one with convolutions serves only from its own end. A session file's state cannot be
 //! verified without computing it again, so it serves that session's conversation alone.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::SequenceState;
+use crate::position::{Position, last_cut};
 
-/// Whom a cached state serves: all prompts, or one conversation that was restored from a file, and its forks.
+/// The owner of a cached state: everyone, or one conversation that was restored from a file, with its forks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owner(Option<u64>);
 
@@ -26,7 +27,7 @@ impl Owner {
 /// Prefixes of the most recently used state that are kept beyond the memory limit.
 const MAX_PREFIXES: usize = 3;
 
-/// States by their tokens, the most recently used last.
+/// States by their positions, the most recently used last.
 pub(crate) struct PrefixCache {
     entries: Vec<CacheEntry>,
     /// Limit in bytes of all states together, except the most recently used one and its prefixes: a conversation that
@@ -37,20 +38,22 @@ pub(crate) struct PrefixCache {
 }
 
 struct CacheEntry {
-    tokens: Vec<u32>,
+    positions: Vec<Position>,
     state: Box<dyn SequenceState>,
     owner: Owner,
 }
 
 impl CacheEntry {
-    /// Tokens of a prompt that this state can stand for: never all, since the last one is computed for its logits.
-    fn n_reusable(&self, prompt: &[u32], owner: Owner) -> usize {
+    /// Positions of a prompt that this state can stand for: never all, since the last one is computed for its logits, and
+    /// never a part of embedded content.
+    fn n_reusable(&self, prompt: &[Position], owner: Owner) -> usize {
         if self.owner != Owner::default() && self.owner != owner {
             return 0;
         }
-        let common = self.tokens.iter().zip(prompt).take_while(|(cached, wanted)| cached == wanted).count();
+        let common = self.positions.iter().zip(prompt).take_while(|(cached, wanted)| cached == wanted).count();
         let most = common.min(prompt.len().saturating_sub(1));
-        if self.tokens.len() <= most || self.state.can_be_cut() { most } else { 0 }
+        let most = last_cut(&self.positions, last_cut(prompt, most));
+        if self.positions.len() <= most || self.state.can_be_cut() { most } else { 0 }
     }
 }
 
@@ -61,24 +64,25 @@ impl PrefixCache {
 
     /// The state after the longest cached prefix of a prompt, short of the whole prompt: one that serves everyone, or the
     /// owner's own.
-    pub(crate) fn find(&mut self, prompt: &[u32], owner: Owner) -> Option<Box<dyn SequenceState>> {
+    pub(crate) fn find(&mut self, prompt: &[Position], owner: Owner) -> Option<Box<dyn SequenceState>> {
         let reusable = self.entries.iter().map(|entry| entry.n_reusable(prompt, owner)).enumerate();
-        let (at, n_tokens) = reusable.max_by_key(|(_, n_tokens)| *n_tokens).filter(|(_, n_tokens)| 0 < *n_tokens)?;
+        let (at, n_positions) =
+            reusable.max_by_key(|(_, n_positions)| *n_positions).filter(|(_, n_positions)| 0 < *n_positions)?;
         let entry = self.entries.remove(at);
-        let state = entry.state.cut(n_tokens);
+        let state = entry.state.cut(n_positions);
         self.entries.push(entry);
         state
     }
 
-    /// Caches the state after these tokens, for all prompts or those of its owner, and evicts the oldest ones beyond the
+    /// Caches the state after these positions, for all prompts or those of its owner, and evicts the oldest ones beyond the
     /// limits.
-    pub(crate) fn keep(&mut self, tokens: &[u32], state: Box<dyn SequenceState>, owner: Owner) {
+    pub(crate) fn keep(&mut self, positions: &[Position], state: Box<dyn SequenceState>, owner: Owner) {
         let can_be_cut = state.can_be_cut();
         // An entry that the new state can replace is not kept as well.
         let is_replaced =
-            |entry: &CacheEntry| entry.tokens == tokens || can_be_cut && tokens.starts_with(&entry.tokens);
+            |entry: &CacheEntry| entry.positions == positions || can_be_cut && positions.starts_with(&entry.positions);
         self.entries.retain(|entry| entry.owner != owner || !is_replaced(entry));
-        self.entries.push(CacheEntry { tokens: tokens.to_vec(), state, owner });
+        self.entries.push(CacheEntry { positions: positions.to_vec(), state, owner });
         let max_entries = if self.max_bytes == 0 { 0 } else { self.max_entries };
         self.entries.drain(..self.entries.len().saturating_sub(max_entries));
         while let Some(at) = self.next_evicted() {
@@ -93,7 +97,7 @@ impl PrefixCache {
         let mut counted = HashSet::new();
         let n_bytes: usize = self.entries.iter().map(|entry| entry.state.n_bytes(&mut counted)).sum();
         let (last, older) = self.entries.split_last().filter(|_| self.max_bytes < n_bytes)?;
-        let is_prefix = |entry: &CacheEntry| last.tokens.starts_with(&entry.tokens);
+        let is_prefix = |entry: &CacheEntry| last.positions.starts_with(&entry.positions);
         let other = older.iter().position(|entry| !is_prefix(entry));
         other.or((MAX_PREFIXES < older.len()).then_some(0))
     }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::constrain::{BlockEdges, CallRules, Constraint, Edge, Grammar, GrammarFault};
-use crate::engine::LoadedModel;
+use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};

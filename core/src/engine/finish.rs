@@ -4,23 +4,13 @@ use crate::engine::cache::PrefixCache;
 use crate::engine::generate::Generation;
 use crate::engine::request::ReplyNews;
 use crate::engine::timing::peak_memory;
-use crate::error::{Result, SdkError};
+use crate::error::SdkError;
 use crate::message::ChatMessage;
 use crate::parse::ReplyEnd;
+use crate::position::can_be_cut_at;
 use crate::response::{Completion, FinishReason, MessageResponse};
 
-/// What only the end of a reply needs.
-pub(super) struct Ending {
-    /// The last event, kept until the reader has taken all events before it.
-    pub(super) terminal: Option<Result<MessageResponse>>,
-    pub(super) has_ended: bool,
-}
-
 impl Generation {
-    pub(super) fn has_ended(&self) -> bool {
-        self.ending.has_ended
-    }
-
     /// Ends the reply as complete, with what was generated so far.
     pub(super) fn end(&mut self, reason: FinishReason) {
         self.pending_prompt = None; // a prompt that is being made is dropped with it
@@ -43,8 +33,8 @@ impl Generation {
             prompt: std::mem::take(&mut self.prompt_report),
             unconstrained: self.constraint.fault().map(str::to_owned),
         };
-        self.ending.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
-        self.ending.has_ended = true;
+        self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
+        self.has_ended = true;
     }
 
     /// Ends the reply with an error. Events that were parsed before it are still delivered.
@@ -52,8 +42,8 @@ impl Generation {
         self.pending_prompt = None;
         self.state = None; // it may hold half a step
         // Set first, so that the reply has its end even if the rest panics.
-        self.ending.terminal = Some(Err(err));
-        self.ending.has_ended = true;
+        self.terminal = Some(Err(err));
+        self.has_ended = true;
         if 0 < self.stats.prompt_tokens {
             self.transcript.finish(ReplyEnd::Interrupted);
             let _ = self.partial.set(self.transcript.reply.message(true)); // never set before: a reply ends once
@@ -63,7 +53,7 @@ impl Generation {
 
     /// Ends the reply where it stands, and releases all that belongs to the model.
     pub(crate) fn unload(&mut self) {
-        if !self.has_ended() {
+        if !self.has_ended {
             self.end(FinishReason::Interrupted);
         }
         self.state = None;
@@ -83,15 +73,18 @@ impl Generation {
                 return false;
             }
         }
-        let terminal = &mut self.ending.terminal;
+        let terminal = &mut self.terminal;
         *terminal = terminal.take().and_then(|event| self.sender.send(event));
         terminal.is_none()
     }
 
     /// Leaves the state to prompts that continue from here.
     pub(super) fn cache_state(&mut self, cache: &mut PrefixCache) {
-        if let Some(state) = self.state.take() {
-            cache.keep(&self.tokens[..state.n_positions()], state, self.owner);
+        let Some(state) = self.state.take() else { return };
+        let n_positions = state.n_positions();
+        // A reply that was cancelled inside of embedded content leaves nothing: it is only reused whole.
+        if can_be_cut_at(&self.positions, n_positions) {
+            cache.keep(&self.positions[..n_positions], state, self.owner);
         }
     }
 

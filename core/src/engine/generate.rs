@@ -5,20 +5,21 @@ use std::time::Instant;
 
 use crate::engine::cache::{Owner, PrefixCache};
 use crate::engine::constraint::ReplyConstraint;
-use crate::engine::finish::Ending;
+use crate::engine::embeddings::Embeddings;
 use crate::engine::loaded::LoadedModel;
 use crate::engine::pending_prompt::PendingPrompt;
 use crate::engine::pool::PreparationPool;
 use crate::engine::request::{Listener, Prepared, ReplyNews, Request};
 use crate::engine::speculative::Drafter;
-use crate::engine::step_plan::StepPlan;
+use crate::engine::step_plan::{PlannedInputs, StepPlan};
 use crate::engine::stream::EventSender;
 use crate::engine::timing::Timing;
 use crate::engine::transcript::Transcript;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::model::{ForwardOutcome, Inputs, SequenceState, Step};
-use crate::response::{FinishReason, GenerationStats, PromptReport, ReplySection};
+use crate::position::{Position, tokens};
+use crate::response::{FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection};
 use crate::sample::{Sampler, random_seed};
 use crate::tokenizer::ModelTokenizer;
 
@@ -40,13 +41,14 @@ pub(crate) struct Generation {
     /// `None` once the prompt is ready, and after the end.
     pub(super) pending_prompt: Option<PendingPrompt>,
     pub(super) prompt_report: PromptReport,
-    /// The tokens of the prompt, then those of the reply.
-    pub(super) tokens: Vec<u32>,
-    /// Whose cached states serve it.
+    /// The positions of the prompt, then the tokens of the reply.
+    pub(super) positions: Vec<Position>,
+    embeddings: Embeddings,
+    /// The owner whose cached states it may continue, besides everyone's.
     pub(super) owner: Owner,
     max_tokens: usize,
     ignores_end: bool,
-    /// The model's state after the tokens computed so far; `None` before the first step, and after the end.
+    /// The model's state after the positions computed so far; `None` before the first step, and after the end.
     pub(super) state: Option<Box<dyn SequenceState>>,
     /// The step that the model computes next.
     plan: Option<StepPlan>,
@@ -61,7 +63,9 @@ pub(crate) struct Generation {
     pub(super) listener: Option<Listener>,
     /// The reply so far, for a reader that receives an error.
     pub(super) partial: Arc<OnceLock<ChatMessage>>,
-    pub(super) ending: Ending,
+    /// The last event, kept until the reader has taken all events before it.
+    pub(super) terminal: Option<Result<MessageResponse>>,
+    pub(super) has_ended: bool,
     timing: Timing,
     pub(super) stats: GenerationStats,
 }
@@ -73,7 +77,8 @@ impl Generation {
         Self {
             pending_prompt: Some(PendingPrompt::Waiting(request.prepare)),
             prompt_report: PromptReport::default(),
-            tokens: Vec::new(),
+            positions: Vec::new(),
+            embeddings: Embeddings::default(),
             owner: Owner::default(),
             max_tokens: options.max_tokens.unwrap_or(usize::MAX),
             ignores_end: options.ignore_end,
@@ -88,7 +93,8 @@ impl Generation {
             transcript: Transcript::new(options, &loaded.tokenizer),
             sender,
             listener: Some(request.listener),
-            ending: Ending { terminal: None, has_ended: false },
+            terminal: None,
+            has_ended: false,
             stats: GenerationStats::new(seed, request.sampling, loaded.context_size),
         }
     }
@@ -110,7 +116,7 @@ impl Generation {
             // The reader may be gone for long; a reply that waits for this one's end can still go on.
             return if is_cancelled { ReplyProgress::Worked } else { ReplyProgress::Waiting };
         }
-        if self.has_ended() {
+        if self.has_ended {
             return ReplyProgress::Finished;
         }
         match self.prompt_or_plan(loaded, pool, cache) {
@@ -124,11 +130,11 @@ impl Generation {
 
     /// When this reply must be advanced again, whatever else happens.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.timing.deadline.filter(|_| !self.has_ended())
+        self.timing.deadline.filter(|_| !self.has_ended)
     }
 
     fn is_cancelled(&self) -> bool {
-        !self.has_ended() && (self.timing.is_over() || self.sender.is_cancelled())
+        !self.has_ended && (self.timing.is_over() || self.sender.is_cancelled())
     }
 
     fn prompt_or_plan(
@@ -137,7 +143,7 @@ impl Generation {
         pool: &PreparationPool,
         cache: &mut PrefixCache,
     ) -> Result<ReplyProgress> {
-        let Some(pending) = &mut self.pending_prompt else { return self.plan(loaded, cache) };
+        let Some(pending) = &mut self.pending_prompt else { return self.plan(loaded, pool, cache) };
         self.sampler.check(loaded.tokenizer.n_tokens())?; // before the message is in the history
         let Some(prepared) = pending.poll(loaded, pool) else { return Ok(ReplyProgress::Waiting) };
         self.pending_prompt = None;
@@ -145,20 +151,29 @@ impl Generation {
         Ok(ReplyProgress::Worked)
     }
 
-    /// Plans a chunk of the prompt, or the token picked last.
-    fn plan(&mut self, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<ReplyProgress> {
+    /// Plans a chunk of the prompt, or the token picked last. Waits for the rows of embedded content.
+    fn plan(&mut self, loaded: &LoadedModel, pool: &PreparationPool, cache: &mut PrefixCache) -> Result<ReplyProgress> {
         let state = match &mut self.state {
             Some(state) => state,
             empty => {
-                let state = cache.find(&self.tokens, self.owner).map_or_else(|| loaded.model.start(), Ok)?;
+                let state = cache.find(&self.positions, self.owner).map_or_else(|| loaded.model.start(), Ok)?;
                 self.stats.cached_prompt_tokens = state.n_positions();
                 empty.insert(state)
             }
         };
-        let mut plan = StepPlan::after(state.n_positions(), &self.tokens, |token| loaded.tokenizer.is_end(*token));
-        if plan.end == self.tokens.len() && loaded.looks_ahead && loaded.model.shares_passes() {
-            let draft = self.drafter.draft(self.transcript.section(), &self.tokens, &loaded.tokenizer);
-            plan.add_draft(self.constraint.possible(draft));
+        let mut plan = StepPlan::after(state.n_positions(), &self.positions, |token| loaded.tokenizer.is_end(token));
+        match plan.inputs {
+            PlannedInputs::Rows { digest, .. } => {
+                if !self.embeddings.prepare(digest, loaded.model.hidden_size(), pool)? {
+                    self.release_cached_state();
+                    return Ok(ReplyProgress::Waiting);
+                }
+            }
+            PlannedInputs::Tokens(_) => self.embeddings.release(),
+        }
+        if plan.end == self.positions.len() && loaded.looks_ahead && loaded.model.shares_passes() {
+            let draft = self.drafter.draft(self.transcript.section(), &self.positions, &loaded.tokenizer);
+            plan.add_draft(self.constraint.possible(&draft));
         }
         self.plan = Some(plan);
         Ok(ReplyProgress::Planned)
@@ -166,9 +181,10 @@ impl Generation {
 
     fn begin(&mut self, prepared: Prepared) {
         (prepared.commit)();
-        self.timing.record_start(&mut self.stats, prepared.tokens.len());
-        self.sampler.add_prompt(&prepared.tokens);
-        self.tokens = prepared.tokens;
+        self.timing.record_start(&mut self.stats, prepared.positions.len());
+        self.sampler.add_prompt(tokens(&prepared.positions));
+        self.positions = prepared.positions;
+        self.embeddings = Embeddings::new(prepared.embedded);
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;
         self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.constraint.holds_text());
@@ -183,15 +199,15 @@ impl Generation {
         self.plan.as_ref().is_some_and(|plan| plan.end <= self.stats.prompt_tokens)
     }
 
-    /// Whether the planned tokens are still to be computed for another prompt as well.
+    /// Whether the planned positions are still to be computed for another prompt as well.
     pub(crate) fn goes_on_as(&self, other: &Self) -> bool {
         let end = self.plan.as_ref().map_or(0, |plan| plan.end);
-        other.n_computed() < end && other.tokens.starts_with(&self.tokens[..end])
+        other.n_computed() < end && other.positions.starts_with(&self.positions[..end])
     }
 
-    /// Tokens that are still to be computed.
+    /// Positions that are still to be computed.
     pub(crate) fn n_left(&self) -> usize {
-        self.tokens.len() - self.n_computed()
+        self.positions.len() - self.n_computed()
     }
 
     fn n_computed(&self) -> usize {
@@ -212,7 +228,12 @@ impl Generation {
             return;
         }
         self.plan = None;
-        // Another prompt that is computed meanwhile may begin as this one does.
+        self.release_cached_state();
+    }
+
+    /// Releases a state from the cache that was not continued, before the reply waits: another prompt that is computed
+    /// meanwhile may begin as this one does.
+    fn release_cached_state(&mut self) {
         if self.state.as_ref().is_some_and(|state| state.n_positions() == self.stats.cached_prompt_tokens) {
             self.state = None;
         }
@@ -226,8 +247,11 @@ impl Generation {
     /// The planned step, for the model.
     pub(crate) fn step(&mut self) -> Option<Step<'_>> {
         let plan = self.plan.as_ref()?;
-        let n_logits = if plan.end == self.tokens.len() { 1 + plan.draft().len() } else { 0 };
-        let inputs = Inputs::Tokens(&plan.ids);
+        let n_logits = if plan.end == self.positions.len() { 1 + plan.draft().len() } else { 0 };
+        let inputs = match &plan.inputs {
+            PlannedInputs::Tokens(ids) => Inputs::Tokens(ids),
+            PlannedInputs::Rows { rows, .. } => self.embeddings.inputs(rows.clone()),
+        };
         Some(Step { inputs, state: self.state.as_deref_mut()?, logits: &mut self.logits, n_logits })
     }
 
@@ -247,7 +271,7 @@ impl Generation {
         if let Err(err) = outcome {
             self.fail(err);
         }
-        if self.has_ended() {
+        if self.has_ended {
             self.cache_state(cache);
         }
         self.send(); // now, because the other replies' steps come before the next advance
@@ -257,8 +281,8 @@ impl Generation {
     /// Caches the state for later prompts; after the last token, picks the next one.
     fn complete_step(&mut self, plan: &StepPlan, loaded: &LoadedModel, cache: &mut PrefixCache) -> Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
-        let is_end = |token: &u32| loaded.tokenizer.is_end(*token);
-        let computed = &self.tokens[..plan.end];
+        let is_end = |position: &Position| position.token().is_some_and(|token| loaded.tokenizer.is_end(token));
+        let computed = &self.positions[..plan.end];
         if plan.end <= self.stats.prompt_tokens {
             Timing::record_prefill(&mut self.stats, plan);
             // Prompts part at ends of messages. A state that can be cut serves from there anyway.
@@ -266,7 +290,7 @@ impl Generation {
                 cache.keep(computed, state.clone(), self.owner);
             }
         }
-        if plan.end < self.tokens.len() {
+        if plan.end < self.positions.len() {
             return Ok(());
         }
         self.timing.record_decode(&mut self.stats, plan);
@@ -278,20 +302,21 @@ impl Generation {
         if n_calls < self.transcript.reply.n_calls()
             && let Some(state) = &self.state
         {
-            cache.keep(&self.tokens[..state.n_positions()], state.clone(), self.owner);
+            cache.keep(&self.positions[..state.n_positions()], state.clone(), self.owner);
         }
         Ok(())
     }
 
     /// Adds the token that follows from the logits after the last token, and one for each draft token that was accepted.
     fn decode(&mut self, logits: &mut [f32], draft: &[u32], loaded: &LoadedModel) -> Result<()> {
-        let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.tokens.len());
+        let (n_logits, n_before) = (logits.len() / (1 + draft.len()), self.positions.len());
         let mut n_accepted = 0;
         loop {
             self.pick(&mut logits[n_accepted * n_logits..][..n_logits], loaded)?;
-            let added = &self.tokens[n_before..];
-            n_accepted = added.iter().zip(draft).take_while(|(added, drafted)| added == drafted).count();
-            if self.has_ended() || n_accepted < added.len() {
+            let added = &self.positions[n_before..];
+            n_accepted =
+                added.iter().zip(draft).take_while(|(added, drafted)| **added == Position::Token(**drafted)).count();
+            if self.has_ended || n_accepted < added.len() {
                 break;
             }
         }
@@ -323,7 +348,7 @@ impl Generation {
         }
         while !forced.is_empty() {
             for token in forced {
-                if self.has_ended() {
+                if self.has_ended {
                     return Ok(());
                 }
                 self.sampler.add_token(token);
@@ -339,7 +364,7 @@ impl Generation {
     }
 
     fn forced_next(&mut self) -> Vec<u32> {
-        if self.has_ended() { Vec::new() } else { self.constraint.forced(self.transcript.section()) }
+        if self.has_ended { Vec::new() } else { self.constraint.forced(self.transcript.section()) }
     }
 
     /// Samples among the tokens that are allowed; `None` if there is none.
@@ -359,7 +384,7 @@ impl Generation {
 
     /// Adds a token to the reply, and ends the reply if it is complete.
     fn add(&mut self, token: u32, tokenizer: &ModelTokenizer) {
-        self.tokens.push(token);
+        self.positions.push(Position::Token(token));
         self.constraint.take(token);
         self.stats.completion_tokens += 1;
         match (tokenizer.is_end(token), self.ignores_end) {

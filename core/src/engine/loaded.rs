@@ -8,6 +8,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::FunctionNames;
 use crate::message::ChatMessage;
 use crate::model::Model;
+use crate::position::{Position, tokens};
 use crate::prompt::{Frame, PromptRenderer, Segment, questions};
 use crate::tokenizer::ModelTokenizer;
 
@@ -64,12 +65,14 @@ impl LoadedModel {
         })
     }
 
-    /// Refuses a text that is far too long for the context, before time and memory are spent on its tokens.
+    /// Refuses a prompt that is far too long for the context, before time and memory are spent on its tokens: a text of so
+    /// many bytes, and so many rows of embedded content.
     ///
     /// # Errors
     /// [`ErrorKind::PromptExceedsContext`] with a lower bound of the tokens needed.
-    pub(crate) fn check_length(&self, n_bytes: usize) -> Result<()> {
-        let (needed, available) = (self.tokenizer.fewest_tokens(n_bytes), self.context_size);
+    pub(crate) fn check_length(&self, n_bytes: usize, n_rows: usize) -> Result<()> {
+        let needed = self.tokenizer.fewest_tokens(n_bytes).saturating_add(n_rows);
+        let available = self.context_size;
         if needed < available {
             return Ok(());
         }
@@ -84,13 +87,13 @@ impl LoadedModel {
     /// # Errors
     /// [`ErrorKind::PromptExceedsContext`] when no token of reply would fit, [`ErrorKind::InvalidMessage`] for a prompt
     /// without tokens, or with token ids outside of the vocabulary.
-    pub(crate) fn check_prompt(&self, prompt: &[u32]) -> Result<()> {
+    pub(crate) fn check_prompt(&self, prompt: &[Position]) -> Result<()> {
         let (needed, available) = (prompt.len(), self.context_size);
         if needed == 0 {
             return Err(SdkError::new(ErrorKind::InvalidMessage, "the prompt is empty"));
         }
         let n_known = self.model.n_vocabulary();
-        if let Some(id) = prompt.iter().find(|id| n_known <= **id as usize) {
+        if let Some(id) = tokens(prompt).find(|id| n_known <= *id as usize) {
             return Err(SdkError::new(
                 ErrorKind::InvalidMessage,
                 format!("token ids of the prompt must be below {n_known}, found {id}"),

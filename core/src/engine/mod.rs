@@ -6,6 +6,7 @@
 
 mod cache;
 mod constraint;
+mod embeddings;
 mod finish;
 mod generate;
 mod loaded;

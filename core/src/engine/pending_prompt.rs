@@ -1,7 +1,6 @@
 //! The prompt of one reply until it is ready: first it waits for the reply's turn, then for the preparation pool.
 
 use std::sync::Arc;
-use std::thread::{self, Thread};
 
 use futures_channel::oneshot;
 
@@ -24,15 +23,8 @@ impl PendingPrompt {
         match self {
             Self::Waiting(prepare) => {
                 let job = prepare()?;
-                let (sender, receiver) = oneshot::channel();
-                let reply = PromptSender { sender: Some(sender), engine: thread::current() };
                 let loaded = Arc::clone(loaded);
-                pool.run(Box::new(move || {
-                    if reply.is_wanted() {
-                        reply.send(job(&loaded));
-                    }
-                }));
-                *self = Self::Running(receiver);
+                *self = Self::Running(pool.ask(move || job(&loaded)));
                 None
             }
             Self::Running(receiver) => match receiver.try_recv() {
@@ -42,31 +34,5 @@ impl PendingPrompt {
                 }
             },
         }
-    }
-}
-
-/// Sends a prompt to the engine thread. However the job ends, also by a panic, the thread is woken after the sender is gone.
-struct PromptSender {
-    sender: Option<oneshot::Sender<Result<Prepared>>>,
-    engine: Thread,
-}
-
-impl PromptSender {
-    /// False once the reply has ended.
-    fn is_wanted(&self) -> bool {
-        self.sender.as_ref().is_some_and(|sender| !sender.is_canceled())
-    }
-
-    fn send(mut self, prepared: Result<Prepared>) {
-        if let Some(sender) = self.sender.take() {
-            let _ = sender.send(prepared); // the reply may have ended meanwhile
-        }
-    }
-}
-
-impl Drop for PromptSender {
-    fn drop(&mut self) {
-        self.sender.take();
-        self.engine.unpark();
     }
 }

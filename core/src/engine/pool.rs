@@ -6,7 +6,10 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
+
+use futures_channel::oneshot;
 
 use crate::deep_stack;
 
@@ -17,7 +20,7 @@ pub(crate) const PREPARATION_THREADS: usize = 2;
 /// How long a thread waits for another job before it ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-pub(super) type Job = Box<dyn FnOnce() + Send>;
+pub(super) type PreparationJob = Box<dyn FnOnce() + Send>;
 
 /// A pool of threads. Clones share it.
 #[derive(Clone)]
@@ -34,13 +37,13 @@ struct Shared {
 
 #[derive(Default)]
 struct Jobs {
-    queued: VecDeque<Job>,
+    queued: VecDeque<PreparationJob>,
     n_threads: usize,
     n_idle: usize,
     n_running: usize,
     is_closed: bool,
     /// Run once the pool is closed and the last job has ended.
-    then: Vec<Job>,
+    then: Vec<PreparationJob>,
 }
 
 impl PreparationPool {
@@ -48,9 +51,22 @@ impl PreparationPool {
         Self { shared: Arc::default(), max_threads }
     }
 
+    /// Queues a job for the calling thread, which is woken when the job has ended. If it ends without a result, by a panic or
+    /// because the pool is closed, the receiver is cancelled. A job whose receiver is gone is not begun.
+    pub(super) fn ask<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> oneshot::Receiver<T> {
+        let (sender, receiver) = oneshot::channel();
+        let result = ResultSender { sender: Some(sender), waiting: thread::current() };
+        self.run(Box::new(move || {
+            if result.is_wanted() {
+                result.send(job());
+            }
+        }));
+        receiver
+    }
+
     /// Queues a job. It is dropped without being run if the pool is closed, or if it has no thread and none can be started.
     /// A panic ends the job alone.
-    pub(super) fn run(&self, job: Job) {
+    fn run(&self, job: PreparationJob) {
         let mut jobs = self.shared.lock();
         if jobs.is_closed {
             return;
@@ -70,7 +86,7 @@ impl PreparationPool {
 
     /// Drops the jobs that have not begun, and refuses later ones. Runs `then` after those that have begun: on this thread if
     /// none is running, and otherwise on the thread of the last one.
-    pub(super) fn close(&self, then: Job) {
+    pub(super) fn close(&self, then: PreparationJob) {
         let mut jobs = self.shared.lock();
         jobs.is_closed = true;
         let dropped = std::mem::take(&mut jobs.queued);
@@ -80,6 +96,31 @@ impl PreparationPool {
         self.shared.changed.notify_all();
         drop(dropped); // before `then`, which expects all jobs to be gone
         now.into_iter().for_each(|then| then());
+    }
+}
+
+/// Sends the result of a job. However the job ends, the waiting thread is woken after the sender is gone.
+struct ResultSender<T> {
+    sender: Option<oneshot::Sender<T>>,
+    waiting: Thread,
+}
+
+impl<T> ResultSender<T> {
+    fn is_wanted(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| !sender.is_canceled())
+    }
+
+    fn send(mut self, result: T) {
+        if let Some(sender) = self.sender.take() {
+            let _ = sender.send(result); // the receiver may be gone meanwhile
+        }
+    }
+}
+
+impl<T> Drop for ResultSender<T> {
+    fn drop(&mut self) {
+        self.sender.take();
+        self.waiting.unpark();
     }
 }
 
@@ -126,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    fn send(sender: &Sender<&'static str>, name: &'static str) -> Job {
+    fn send(sender: &Sender<&'static str>, name: &'static str) -> PreparationJob {
         let sender = sender.clone();
         Box::new(move || sender.send(name).unwrap())
     }

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::function::SdkFunction;
 use crate::message::ChatMessage;
 use crate::options::{GenerationOptions, Sampling};
+use crate::position::{Embedded, Position};
 use crate::response::PromptReport;
 
 /// One reply to be generated.
@@ -31,13 +32,15 @@ pub(crate) type PromptJob = Box<dyn FnOnce(&LoadedModel) -> Result<Prepared> + S
 pub(crate) struct Prepared {
     /// Called on the engine thread when the reply begins with this prompt: adds the message to the history.
     pub(crate) commit: Box<dyn FnOnce() + Send>,
-    /// Token ids that [`LoadedModel::check_prompt`] has passed.
-    pub(crate) tokens: Vec<u32>,
+    /// Positions that [`LoadedModel::check_prompt`] has passed.
+    pub(crate) positions: Vec<Position>,
+    /// The contents that are embedded in it, in any order; their rows are computed only if they are in no cache.
+    pub(crate) embedded: Vec<Embedded>,
     /// Whether the prompt ends inside of reasoning that it has opened.
     pub(crate) in_reasoning: bool,
     /// Whether the reply continues the prompt's text, so that a leading space belongs to it.
     pub(crate) continues_text: bool,
-    /// Whose cached states the reply may start from, and to whom it leaves its own.
+    /// The owner whose cached states the reply may continue, besides everyone's, and that its own state is left to.
     pub(crate) owner: Owner,
     /// The functions offered to the model; calls are validated against them.
     pub(crate) functions: Vec<SdkFunction>,

@@ -4,6 +4,9 @@
 //! them, and each is accepted only if it is the token that would have been picked anyway. So they change no reply, only the
 //! number of passes over the weights.
 
+use smallvec::SmallVec;
+
+use crate::position::Position;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
@@ -30,6 +33,8 @@ const WORTH: usize = 3;
 const FIRST_CREDIT: usize = 16;
 const MAX_CREDIT: usize = 48;
 
+pub(super) type Draft = SmallVec<[u32; MAX_LENGTH]>;
+
 impl Drafter {
     pub(super) fn new() -> Self {
         Self { is_quoting: false, length: FIRST_LENGTH, credit: FIRST_CREDIT }
@@ -41,15 +46,15 @@ impl Drafter {
         self.is_quoting = section != ReplySection::Calls && self.is_quoting != (n_quotes % 2 == 1);
     }
 
-    /// Draft tokens that may follow these tokens; none where a repetition is unlikely, or after too many rejections.
-    pub(super) fn draft<'a>(&self, section: ReplySection, tokens: &'a [u32], tokenizer: &ModelTokenizer) -> &'a [u32] {
+    /// Draft tokens that may follow these positions; none where a repetition is unlikely, or after too many rejections.
+    /// Embedded content ends a draft and a match.
+    pub(super) fn draft(&self, section: ReplySection, positions: &[Position], tokenizer: &ModelTokenizer) -> Draft {
         if section != ReplySection::Calls && !self.is_quoting {
-            return &[];
+            return Draft::new();
         }
-        let following = &tokens[best_match(tokens, tokenizer)..];
-        let is_text = |id: &&u32| matches!(tokenizer.text(**id), Some(TokenText::Bytes(_)));
-        let n_drafted = following.iter().take(self.length.min(self.credit)).take_while(is_text).count();
-        &following[..n_drafted]
+        let following = &positions[best_match(positions, tokenizer)..];
+        let tokens = following.iter().take(self.length.min(self.credit)).map_while(|position| position.token());
+        tokens.take_while(|id| matches!(tokenizer.text(*id), Some(TokenText::Bytes(_)))).collect()
     }
 
     /// Adapts the length and the credit to the number of draft tokens that were accepted.
@@ -59,11 +64,11 @@ impl Drafter {
     }
 }
 
-/// The index before which the tokens match their end best, the last one of several; the end if nothing matches.
-fn best_match(tokens: &[u32], tokenizer: &ModelTokenizer) -> usize {
-    let (mut most, mut best) = (MIN_LETTERS - 1, tokens.len());
-    for at in (tokens.len().saturating_sub(SEARCHED)..tokens.len()).rev() {
-        let n_letters = common_letters(&tokens[..at], tokens, tokenizer);
+/// The index before which the positions match their end best, the last one of several; the end if nothing matches.
+fn best_match(positions: &[Position], tokenizer: &ModelTokenizer) -> usize {
+    let (mut most, mut best) = (MIN_LETTERS - 1, positions.len());
+    for at in (positions.len().saturating_sub(SEARCHED)..positions.len()).rev() {
+        let n_letters = common_letters(&positions[..at], positions, tokenizer);
         if most < n_letters {
             (most, best) = (n_letters, at);
         }
@@ -72,7 +77,7 @@ fn best_match(tokens: &[u32], tokenizer: &ModelTokenizer) -> usize {
 }
 
 /// Letters that two sequences have in common at their ends.
-fn common_letters(these: &[u32], those: &[u32], tokenizer: &ModelTokenizer) -> usize {
+fn common_letters(these: &[Position], those: &[Position], tokenizer: &ModelTokenizer) -> usize {
     let pairs = these.iter().rev().zip(those.iter().rev()).take(LONGEST_MATCH);
     let common = pairs.map_while(|(this, that)| {
         let this_word = word(*this, tokenizer)?;
@@ -82,8 +87,8 @@ fn common_letters(these: &[u32], those: &[u32], tokenizer: &ModelTokenizer) -> u
 }
 
 /// A token's text without its leading space: after a quotation mark, a word has none.
-fn word(id: u32, tokenizer: &ModelTokenizer) -> Option<&[u8]> {
-    match tokenizer.text(id)? {
+fn word(position: Position, tokenizer: &ModelTokenizer) -> Option<&[u8]> {
+    match tokenizer.text(position.token()?)? {
         TokenText::Bytes(bytes) => Some(bytes.strip_prefix(b" ").unwrap_or(bytes)),
         TokenText::Control(_) => None,
     }
@@ -92,6 +97,7 @@ fn word(id: u32, tokenizer: &ModelTokenizer) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::position::ContentDigest;
     use crate::prompt::Segment;
     use crate::weights::Weights;
 
@@ -104,12 +110,13 @@ mod tests {
     fn draft(drafter: &Drafter, section: ReplySection, text: &str) -> String {
         let tokenizer = tokenizer();
         let tokens = tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
+        let positions: Vec<Position> = tokens.into_iter().map(Position::Token).collect();
         let mut pieces = tokenizer.pieces();
         let text = |id: &u32| match tokenizer.text(*id) {
             Some(TokenText::Bytes(bytes)) => pieces.push(bytes),
             other => panic!("{other:?} is drafted"),
         };
-        drafter.draft(section, &tokens, &tokenizer).iter().map(text).collect()
+        drafter.draft(section, &positions, &tokenizer).iter().map(text).collect()
     }
 
     #[track_caller]
@@ -126,6 +133,22 @@ mod tests {
         check("a timer. label='timer", ". label=");
         check("set a timer. note(text='list", "");
         check("f(a, f(b, f(", "");
+    }
+
+    #[test]
+    fn embedded_content_ends_drafts_and_matches() {
+        let tokenizer = tokenizer();
+        let encode = |text: &str| {
+            let ids = tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
+            ids.into_iter().map(Position::Token).collect::<Vec<_>>()
+        };
+        let row = Position::Embedded { digest: ContentDigest::of(&[b"image"]), row: 0 };
+        let draft = |parts: [&str; 2]| {
+            let positions = [encode(parts[0]), vec![row], encode(parts[1])].concat();
+            Drafter::new().draft(ReplySection::Calls, &positions, &tokenizer)
+        };
+        assert!(draft(["set the timer", " set the timer"]).is_empty());
+        assert!(!draft(["", "set the timer for the pasta. set the timer"]).is_empty());
     }
 
     #[test]

@@ -1,71 +1,114 @@
 //! The step that the model computes next for a reply: a chunk of its prompt, or its newest tokens with draft tokens after
 //! them.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 
 use crate::model::PREFILL_CHUNK;
+use crate::position::{ContentDigest, Position, tokens, uniform_end};
 
-/// The tokens of one step.
+/// The positions of one step.
 pub(super) struct StepPlan {
     pub(super) begun: Instant,
-    pub(super) ids: SmallVec<[u32; 8]>,
-    /// The end of the step's tokens in the sequence, without draft tokens.
+    pub(super) inputs: PlannedInputs,
+    /// The end of the step's positions in the sequence, without draft tokens.
     pub(super) end: usize,
     n_drafted: usize,
 }
 
+/// What the model computes in a step: never tokens and rows together.
+pub(super) enum PlannedInputs {
+    Tokens(SmallVec<[u32; 8]>),
+    /// Rows of the embedding of one content.
+    Rows {
+        digest: ContentDigest,
+        rows: Range<usize>,
+    },
+}
+
 impl StepPlan {
-    /// Plans the step after the first `n_computed` tokens; `is_end` says whether a token ends a message.
-    pub(super) fn after(n_computed: usize, tokens: &[u32], is_end: impl Fn(&u32) -> bool) -> Self {
-        let end = chunk_end(tokens, n_computed, is_end);
-        Self { begun: Instant::now(), ids: SmallVec::from_slice(&tokens[n_computed..end]), end, n_drafted: 0 }
+    /// Plans the step after the first `n_computed` positions; `is_end` says whether a token ends a message.
+    pub(super) fn after(n_computed: usize, positions: &[Position], is_end: impl Fn(u32) -> bool) -> Self {
+        let end = chunk_end(positions, n_computed, is_end);
+        let chunk = &positions[n_computed..end];
+        let inputs = match chunk.first() {
+            Some(Position::Embedded { digest, row }) => {
+                let row = *row as usize;
+                PlannedInputs::Rows { digest: *digest, rows: row..row + chunk.len() }
+            }
+            _ => PlannedInputs::Tokens(tokens(chunk).collect()),
+        };
+        Self { begun: Instant::now(), inputs, end, n_drafted: 0 }
     }
 
-    /// Adds draft tokens to the step.
+    /// Adds draft tokens to a step of tokens.
     pub(super) fn add_draft(&mut self, draft: &[u32]) {
-        self.ids.extend_from_slice(draft);
-        self.n_drafted += draft.len();
+        if let PlannedInputs::Tokens(ids) = &mut self.inputs {
+            ids.extend_from_slice(draft);
+            self.n_drafted += draft.len();
+        }
     }
 
     /// The draft tokens.
     pub(super) fn draft(&self) -> &[u32] {
-        &self.ids[self.ids.len() - self.n_drafted..]
+        match &self.inputs {
+            PlannedInputs::Tokens(ids) => &ids[ids.len() - self.n_drafted..],
+            PlannedInputs::Rows { .. } => &[],
+        }
     }
 
-    /// Takes the step's tokens out of a budget, without its draft tokens if necessary. Returns false if they exceed it. A
-    /// single token costs next to nothing beside others.
+    /// Takes the step's positions out of a budget, without its draft tokens if necessary. Returns false if they exceed it. A
+    /// single position costs next to nothing beside others.
     pub(super) fn fit(&mut self, n_left: &mut usize) -> bool {
-        if *n_left < self.ids.len() {
+        if *n_left < self.inputs.len() {
             self.drop_draft();
         }
-        if self.ids.len() <= 1 {
+        if self.inputs.len() <= 1 {
             return true;
         }
-        n_left.checked_sub(self.ids.len()).map(|left| *n_left = left).is_some()
+        n_left.checked_sub(self.inputs.len()).map(|left| *n_left = left).is_some()
     }
 
-    /// Shortens the step to so many tokens, but to one at least, and drops its draft tokens.
-    pub(super) fn shorten(&mut self, n_tokens: usize) {
+    /// Shortens the step to so many positions, but to one at least, and drops its draft tokens.
+    pub(super) fn shorten(&mut self, n_positions: usize) {
         self.drop_draft();
-        let n_dropped = self.ids.len().saturating_sub(n_tokens.max(1));
-        self.ids.truncate(self.ids.len() - n_dropped);
+        let n_dropped = self.inputs.len().saturating_sub(n_positions.max(1));
+        self.inputs.drop_last(n_dropped);
         self.end -= n_dropped;
     }
 
     fn drop_draft(&mut self) {
-        self.ids.truncate(self.ids.len() - self.n_drafted);
+        self.inputs.drop_last(self.n_drafted);
         self.n_drafted = 0;
     }
 }
 
+impl PlannedInputs {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Tokens(ids) => ids.len(),
+            Self::Rows { rows, .. } => rows.len(),
+        }
+    }
+
+    fn drop_last(&mut self, n_dropped: usize) {
+        match self {
+            Self::Tokens(ids) => ids.truncate(ids.len() - n_dropped),
+            Self::Rows { rows, .. } => rows.end -= n_dropped,
+        }
+    }
+}
+
 /// The end of the next step: after the first message, which holds the functions, or after the last message within a chunk,
-/// because snapshots are taken there; otherwise after a whole chunk.
-fn chunk_end(tokens: &[u32], start: usize, is_end: impl Fn(&u32) -> bool) -> usize {
-    let limit = tokens.len().min(start + PREFILL_CHUNK);
-    let is_first = !tokens[..start].iter().any(&is_end);
-    let chunk = &tokens[start..limit];
+/// because snapshots are taken there; otherwise after a whole chunk, or where tokens and embedded content meet.
+fn chunk_end(positions: &[Position], start: usize, is_end: impl Fn(u32) -> bool) -> usize {
+    let limit = positions.len().min(start + PREFILL_CHUNK);
+    let limit = uniform_end(&positions[..limit], start);
+    let is_end = |position: &Position| position.token().is_some_and(&is_end);
+    let is_first = !positions[..start].iter().any(is_end);
+    let chunk = &positions[start..limit];
     let end = if is_first { chunk.iter().position(is_end) } else { chunk.iter().rposition(is_end) };
     end.map_or(limit, |at| start + at + 1)
 }
@@ -75,8 +118,8 @@ mod tests {
     use super::*;
 
     fn plan(n_known: usize, n_drafted: usize) -> StepPlan {
-        let tokens = vec![0; 10 + n_known];
-        let mut plan = StepPlan::after(10, &tokens, |_| false);
+        let positions = vec![Position::Token(0); 10 + n_known];
+        let mut plan = StepPlan::after(10, &positions, |_| false);
         plan.add_draft(&vec![0; n_drafted]);
         plan
     }
@@ -102,7 +145,26 @@ mod tests {
         for (n_tokens, expect) in [(0, 1), (2, 2), (9, 5)] {
             let mut plan = plan(5, 4);
             plan.shorten(n_tokens);
-            assert_eq!((plan.ids.len(), plan.end, plan.draft().len()), (expect, 10 + expect, 0));
+            assert_eq!((plan.inputs.len(), plan.end, plan.draft().len()), (expect, 10 + expect, 0));
         }
+    }
+
+    #[test]
+    fn a_chunk_holds_tokens_or_rows_and_ends_where_they_meet() {
+        let digest = ContentDigest::of(&[b"image"]);
+        let rows = |n_rows| (0..n_rows).map(|row| Position::Embedded { digest, row });
+        let tokens = |n_tokens| std::iter::repeat_n(Position::Token(5), n_tokens);
+        let positions: Vec<Position> = tokens(10).chain(rows(150)).chain(tokens(3)).collect();
+        let mut steps = Vec::new();
+        let mut n_computed = 0;
+        while n_computed < positions.len() {
+            let plan = StepPlan::after(n_computed, &positions, |_| false);
+            n_computed = plan.end;
+            steps.push(match plan.inputs {
+                PlannedInputs::Tokens(ids) => 0..ids.len(),
+                PlannedInputs::Rows { rows, .. } => rows,
+            });
+        }
+        assert_eq!(steps, [0..10, 0..PREFILL_CHUNK, PREFILL_CHUNK..150, 0..3]);
     }
 }

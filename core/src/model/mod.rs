@@ -71,7 +71,6 @@ impl Model {
     }
 
     /// As [`Network::hidden_size`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "the first model that reads pictures will ask for it"))]
     pub(crate) fn hidden_size(&self) -> usize {
         self.network.hidden_size()
     }

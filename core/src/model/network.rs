@@ -83,7 +83,6 @@ pub(crate) enum Inputs<'a> {
     Tokens(&'a [u32]),
     /// Rows that take the place of rows of the embedding, `(n_rows, hidden)`. If a family scales the embeddings of tokens,
     /// the scale is not applied to these rows.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the first model that reads pictures will make them"))]
     Rows {
         rows: &'a [f32],
         n_rows: usize,

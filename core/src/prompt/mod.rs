@@ -7,6 +7,7 @@ mod budget;
 mod capabilities;
 mod control;
 mod guards;
+mod images;
 mod python;
 pub(crate) mod questions;
 mod results;
@@ -29,10 +30,14 @@ use crate::function::{Arguments, FunctionNames, SdkFunction, SdkFunctionCall, Va
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{FunctionCallParser, ToolListForm};
 use crate::parse::{render_calls, render_json_calls};
+use crate::position::Embedded;
 use crate::schema::{function_schema, tool_schema};
 use crate::tokenizer::{ControlTokens, ModelTokenizer};
 
 pub(crate) use crate::tokenizer::Segment;
+pub(crate) use images::ImageInput;
+#[cfg(test)]
+pub(crate) use images::ImageReader;
 pub(crate) use sources::TemplateSources;
 pub(crate) use template::LONGEST_PROMPT;
 
@@ -51,6 +56,8 @@ pub(crate) struct PromptRenderer {
     eos_token: String,
     capabilities: Capabilities,
     takes_images: bool,
+    /// How images get into prompts; `None` prints the markers alone.
+    image_input: Option<ImageInput>,
 }
 
 /// The inputs of a prompt besides its messages.
@@ -82,6 +89,7 @@ impl PromptRenderer {
             eos_token: eos_token.to_owned(),
             capabilities: Capabilities { tools: None, calls: None, images: true },
             takes_images: true,
+            image_input: None,
         };
         renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
             let now = Zoned::default();
@@ -107,6 +115,13 @@ impl PromptRenderer {
         };
         let tool_use = sources.tool_use.as_deref().map(renderer).transpose()?;
         Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
+    }
+
+    /// Lets messages contain images.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no model that takes images is supported yet"))]
+    pub(crate) fn set_image_input(&mut self, image_input: ImageInput) {
+        self.takes_images = true;
+        self.image_input = Some(image_input);
     }
 
     /// Whether the template can present functions to the model.
@@ -164,7 +179,8 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view = View { renderer: self, capabilities, marker: &marker, ids: PromptCallIds::default() };
+        let mut view =
+            View { renderer: self, capabilities, marker: &marker, ids: PromptCallIds::default(), images: Vec::new() };
         let (tools, listing) = match capabilities.tools {
             Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
             form => (functions.iter().map(|function| view.tool(function, form)).collect(), None),
@@ -187,7 +203,12 @@ impl PromptRenderer {
             None => variables,
         };
         let variables = minijinja::context! { ..variables, ..view.value(&others, false) };
-        Ok(marker.split(&self.template.render(variables, frame.now)?))
+        let images = view.images;
+        let segments = marker.split(&self.template.render(variables, frame.now)?);
+        match &self.image_input {
+            Some(image_input) => image_input.embed(segments, images),
+            None => Ok(segments),
+        }
     }
 }
 
@@ -197,6 +218,8 @@ struct View<'a> {
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
     ids: PromptCallIds,
+    /// The images of the messages so far.
+    images: Vec<Embedded>,
 }
 
 impl View<'_> {
@@ -237,7 +260,7 @@ impl View<'_> {
     }
 
     /// The content of a message: a string if it consists of text only, otherwise an array of parts.
-    fn content(&self, message: &ChatMessage) -> Result<TemplateValue> {
+    fn content(&mut self, message: &ChatMessage) -> Result<TemplateValue> {
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         if message.content.iter().all(is_text) {
             return Ok(self.marker.mark(&message.text()).as_ref().into());
@@ -248,14 +271,18 @@ impl View<'_> {
         if !self.capabilities.images {
             return Err(unsupported("the model's chat template does not support images"));
         }
-        let part = |part: &ChatMessageContent| match part {
+        let mut part = |part: &ChatMessageContent| match part {
             ChatMessageContent::Text(text) => {
                 Ok(minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() })
             }
-            ChatMessageContent::Image(_) => Ok(minijinja::context! { type => "image" }),
+            ChatMessageContent::Image(file) => {
+                let image_input = self.renderer.image_input.as_ref();
+                self.images.extend(image_input.map(|image_input| image_input.read(file)).transpose()?);
+                Ok(minijinja::context! { type => "image" })
+            }
             ChatMessageContent::Audio(_) => Err(unsupported("the model does not support audio")),
         };
-        message.content.iter().map(part).collect()
+        message.content.iter().map(&mut part).collect()
     }
 
     fn call(&mut self, call: &SdkFunctionCall, form: CallForm) -> TemplateValue {

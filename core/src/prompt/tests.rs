@@ -359,6 +359,7 @@ proptest! {
                 match segment {
                     Segment::Text(text) => parser.push(Piece::Text(text), &mut emit),
                     Segment::Control(spelling) => parser.push(Piece::Control(spelling), &mut emit),
+                    Segment::Embedded(_) => {}
                 }
             }
             parser.finish(ReplyEnd::Interrupted, &mut emit);

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::position::Embedded;
 
 /// Largest length of a spelling, in bytes. The search automaton for a hundred longer ones would fill the memory.
 const LONGEST: usize = 256;
@@ -28,12 +29,17 @@ pub(crate) enum Segment {
     Text(String),
     /// The spelling of a control token.
     Control(String),
+    /// Content that takes the place of tokens.
+    Embedded(Embedded),
 }
 
 impl Segment {
+    /// The text; of embedded content, an empty string.
     pub(crate) fn text(&self) -> &str {
-        let (Self::Text(text) | Self::Control(text)) = self;
-        text
+        match self {
+            Self::Text(text) | Self::Control(text) => text,
+            Self::Embedded(_) => "",
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use tokenizers::pre_tokenizers::metaspace::PrependScheme;
 use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, PreTokenizer, PreTokenizerWrapper};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::position::Position;
 use crate::weights::Weights;
 
 pub(crate) use bytes::{TokenText, Utf8Pieces};
@@ -230,21 +231,44 @@ impl ModelTokenizer {
     }
 
     /// Whether a prompt ends with text that a reply continues, and not with a control token.
-    pub(crate) fn ends_in_text(&self, prompt: &[u32]) -> bool {
-        let is_text = |id: &u32| matches!(self.text(*id), Some(TokenText::Bytes(_))) && self.bos_id != Some(*id);
-        prompt.last().is_some_and(is_text)
+    pub(crate) fn ends_in_text(&self, prompt: &[Position]) -> bool {
+        let is_text = |id: u32| matches!(self.text(id), Some(TokenText::Bytes(_))) && self.bos_id != Some(id);
+        prompt.last().and_then(|position| position.token()).is_some_and(is_text)
     }
 
-    /// The token ids of a prompt.
+    /// The token ids of a prompt, without its embedded content.
     pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
         for (i, segment) in segments.iter().enumerate() {
-            match segment {
-                Segment::Text(text) => self.encode_text(text, i == 0, &mut ids)?,
-                Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
-            }
+            self.encode_segment(segment, i == 0, &mut ids)?;
         }
         Ok(ids)
+    }
+
+    fn encode_segment(&self, segment: &Segment, is_first: bool, ids: &mut Vec<u32>) -> Result<()> {
+        match segment {
+            Segment::Text(text) => self.encode_text(text, is_first, ids)?,
+            Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
+            Segment::Embedded(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The positions of a prompt, with BOS at the beginning if the model expects it.
+    pub(crate) fn positions(&self, segments: &[Segment]) -> Result<Vec<Position>> {
+        let (mut positions, mut ids) = (Vec::new(), Vec::new());
+        for (i, segment) in segments.iter().enumerate() {
+            self.encode_segment(segment, i == 0, &mut ids)?;
+            positions.extend(ids.drain(..).map(Position::Token));
+            if let Segment::Embedded(content) = segment {
+                positions.extend(content.positions());
+            }
+        }
+        let is_bos = |id: &u32| positions.first() == Some(&Position::Token(*id));
+        if let Some(bos_id) = self.bos_id.filter(|bos_id| self.adds_bos && !is_bos(bos_id)) {
+            positions.insert(0, Position::Token(bos_id));
+        }
+        Ok(positions)
     }
 
     /// The token ids of a prompt, with BOS at the beginning if the model expects it.

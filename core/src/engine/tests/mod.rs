@@ -1,5 +1,6 @@
 //! The life of the engine thread, and the order in which it serves replies.
 
+mod cuts;
 mod preparation;
 
 use std::ops::ControlFlow;
@@ -12,6 +13,7 @@ use super::*;
 use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::model::{Compute, Model};
 use crate::options::{GenerationOptions, ToolChoice};
+use crate::position::Position;
 use crate::prompt::Segment;
 use crate::response::{Completion, FinishReason, GenerationStats, MessageResponse, PromptReport};
 use crate::tokenizer::ModelTokenizer;
@@ -45,9 +47,11 @@ fn greedy(engine: &Engine, max_tokens: usize) -> Request {
 }
 
 fn prompt_of(tokens: Vec<u32>) -> Prepared {
+    let positions = tokens.into_iter().map(Position::Token).collect();
     Prepared {
         commit: Box::new(|| {}),
-        tokens,
+        positions,
+        embedded: Vec::new(),
         in_reasoning: false,
         continues_text: false,
         owner: Owner::default(),
@@ -115,12 +119,12 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
     let (may_begin, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let begin = |(at, tokens): (usize, &Vec<u32>)| {
         let mut request = greedy(engine, 1);
-        let (mut prompt, gate, heard) = (Some(prompt_of(tokens.clone())), Arc::clone(&may_begin), Arc::clone(&ended));
+        let (mut prompt, gate, ends) = (Some(prompt_of(tokens.clone())), Arc::clone(&may_begin), Arc::clone(&ended));
         request.prepare = Box::new(move || {
             let prompt = if gate.load(Ordering::Acquire) { prompt.take()? } else { return None };
             Some(Box::new(|_| Ok(prompt)))
         });
-        request.listener = Box::new(move |_| heard.lock().unwrap().push(at));
+        request.listener = Box::new(move |_| ends.lock().unwrap().push(at));
         let starter = Arc::clone(engine);
         let mut stream = ResponseStream::new(move |sender| {
             starter.submit(request, sender)?;
