@@ -1,1 +1,2 @@
-//! Empty: the tests are in `integration/`, the files that drive them, in every language, in `fixtures/` and `golden/`.
+//! This library is empty: the tests are in `integration/`, and the files that they share with all languages in `fixtures/` and
+//! `golden/`.

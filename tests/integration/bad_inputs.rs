@@ -1,4 +1,4 @@
-//! Schemas, templates and prompts that are too deep, too large, or meant to do harm: each has a defined end.
+//! Schemas, templates and prompts that are too deep, too large or malicious: each ends with a result or a typed error.
 
 use causerie::{
     Arguments, ChatMessage, ContextPolicy, ErrorKind, GenerationOptions, MessageResponse, ModelRunner, Prompt, Role,
@@ -13,7 +13,7 @@ fn runner() -> ModelRunner {
     ModelRunner::load(&fixture("models/lfm2-f32.gguf")).unwrap()
 }
 
-/// A schema of lists in lists.
+/// A schema of nested arrays.
 fn nested(depth: usize) -> String {
     let (open, close) = (r#"{"type": "array", "items": "#.repeat(depth), "}".repeat(depth));
     let parameter = format!(r#"{{"type": "object", "properties": {{"a": {open}{{"type": "null"}}{close}}}}}"#);
@@ -39,18 +39,18 @@ fn deep_schemas_and_deep_json_are_refused_on_a_small_stack() {
 }
 
 #[test]
-fn schemas_refer_to_nothing_outside_of_them() {
+fn schemas_do_not_refer_to_anything_outside() {
     for (schema, fits) in [
         (r##"{"$ref": "#"}"##, true),
         (r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#, true),
         (r#"{"$ref": "file:///etc/passwd"}"#, true),
-        // Patterns that take for ever where they are searched for badly.
+        // Patterns that take exponential time in a backtracking engine.
         (r#"{"type": "string", "pattern": "(a+)+$"}"#, false),
         (r#"{"type": "string", "pattern": "(a{1,1000}){1,1000}"}"#, true),
         (r#"{"type": "string", "pattern": "^(a+)+(?!!)$"}"#, true),
         (r#"{"anyOf": [{"type": "string"}]}"#, true),
     ] {
-        // It is shown to the model as it stands, and followed nowhere.
+        // The model reads it unchanged, and nothing follows the reference.
         let functions = format!(r#"[{{"name": "f", "parameters": {{"properties": {{"a": {schema}}}}}}}]"#);
         let functions = functions_from_json(&functions).unwrap();
         assert!(function_schema(&functions[0]).to_string().contains(schema));
@@ -61,7 +61,7 @@ fn schemas_refer_to_nothing_outside_of_them() {
 }
 
 #[test]
-fn many_functions_and_large_ones_are_taken_or_refused_by_rule() {
+fn many_functions_and_large_ones_are_accepted_or_refused_by_rule() {
     let runner = runner();
     let values: Vec<String> = (0..50_000).map(|i| format!("\"v{i}\"")).collect();
     let large = format!(
@@ -74,7 +74,7 @@ fn many_functions_and_large_ones_are_taken_or_refused_by_rule() {
     for functions in [large, wide, format!("[{}]", many.join(","))] {
         let history = [ChatMessage::with_functions(functions_from_json(&functions).unwrap()), ChatMessage::user("Hi")];
         let prompt = runner.render_prompt(&history, true).unwrap();
-        assert!(5_000 < prompt.len(), "the functions stand in the prompt");
+        assert!(5_000 < prompt.len(), "the functions are in the prompt");
     }
     let long = "n".repeat(10_000);
     for name in ["a.b", "a b", "a\"b", "a\nb", "", "9", "naïve", "👍", "<|im_end|>", "a\0"] {
@@ -101,7 +101,7 @@ fn a_prompt_fits_the_context_to_the_token() {
 }
 
 #[test]
-fn odd_characters_reach_the_model_as_they_are() {
+fn unusual_characters_reach_the_model_unchanged() {
     let runner = runner();
     for text in
         ["\0", "\u{feff}a", "\u{10ffff}\u{fffe}", "\u{fdd0}\u{fdd1}", "e\u{301}\u{202e}", "<image><|im_end|>\u{f0000}"]
@@ -134,7 +134,7 @@ fn histories_of_any_length_and_shape_have_a_prompt_or_an_error() {
 }
 
 #[test]
-fn a_prompt_far_too_long_is_refused_before_it_is_cut_into_tokens() {
+fn a_prompt_that_is_far_too_long_is_refused_before_it_is_tokenized() {
     let runner = runner();
     let options = || GenerationOptions { max_tokens: Some(1), ..Default::default() };
     let slide =
@@ -147,17 +147,17 @@ fn a_prompt_far_too_long_is_refused_before_it_is_cut_into_tokens() {
         for options in [options(), slide()] {
             assert!(is_refused(kind(conversation.continue_response(options).last().unwrap())));
         }
-        // Sliding leaves it out where it is not the last turn.
+        // With `Slide` it is dropped, unless it is the last turn.
         conversation.append_to_history(ChatMessage::assistant("Ah.")).unwrap();
         let answered = conversation.generate_response(ChatMessage::user("So?"), slide()).last().unwrap();
-        let Ok(MessageResponse::Complete(completion)) = answered else { panic!("it is left out: {answered:?}") };
+        let Ok(MessageResponse::Complete(completion)) = answered else { panic!("it must be dropped: {answered:?}") };
         assert_eq!(completion.prompt.dropped_messages, [0, 1]);
         assert!(is_refused(kind(runner.complete(text, options()).last().unwrap())));
     }
 }
 
 #[test]
-fn a_history_of_a_hundred_thousand_messages_has_a_defined_end() {
+fn a_history_of_a_hundred_thousand_messages_is_refused() {
     let runner = runner();
     let turn = |i: usize| [ChatMessage::user(format!("Number {i}?")), ChatMessage::assistant("Yes.")];
     let history: Vec<ChatMessage> = (0..50_000).flat_map(turn).collect();
@@ -173,7 +173,7 @@ fn is_end(event: &Result<MessageResponse, SdkError>) -> bool {
 }
 
 #[test]
-fn templates_that_are_none_are_refused() {
+fn invalid_templates_are_refused() {
     let refused = |source: &str, expect: &str| {
         let shown: String = source.chars().take(80).collect();
         let err = fuzzing::chat_template(source.as_bytes()).expect_err(&shown);

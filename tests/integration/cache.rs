@@ -19,7 +19,7 @@ fn ask(conversation: &Conversation, text: &str) -> Completion {
     *completion
 }
 
-/// Tokens of messages up to the end of the last one. A line feed follows it, a token of its own.
+/// Tokens of messages up to the end of the last one, without the line feed after it, which is one token.
 fn count(runner: &ModelRunner, messages: &[ChatMessage]) -> usize {
     runner.prompt_tokens(messages, false).unwrap().len() - 1
 }
@@ -57,7 +57,7 @@ fn a_conversation_larger_than_the_cache_is_prefilled_once() {
 }
 
 #[test]
-fn histories_that_part_share_what_came_before() {
+fn histories_that_diverge_share_their_common_prefix() {
     let runner = runner();
     let conversation = with_function(&runner);
     let question = "What time is it in the town where they all live?";

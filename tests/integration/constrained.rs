@@ -1,5 +1,4 @@
-//! Calls and replies that are correct by construction, as models write them: scripts, tiny models of random weights, and
-//! the demo model.
+//! Constrained calls and replies of scripts, of tiny models with random weights, and of the demo model.
 
 use std::fs;
 
@@ -39,7 +38,7 @@ fn call(body: &str) -> ScriptedReply {
 fn finish(stream: ResponseStream) -> Result<Completion, SdkError> {
     match stream.last().expect("a reply ends with an event") {
         Ok(MessageResponse::Complete(completion)) => Ok(*completion),
-        Ok(other) => panic!("{other:?} is no end"),
+        Ok(other) => panic!("the last event must be Complete, found {other:?}"),
         Err(err) => Err(err),
     }
 }
@@ -50,7 +49,7 @@ fn ask(runner: &ModelRunner, functions: &[SdkFunction], options: GenerationOptio
     finish(conversation.generate_response(ChatMessage::user("Hi"), options))
 }
 
-/// What a script's reply comes to, in a word, with the names of the calls that were delivered.
+/// Summary of a script's reply: how it ended, its text, and the names of its calls.
 fn script(reply: ScriptedReply, options: GenerationOptions) -> String {
     let runner = ScriptedModel::new().reply(reply).load().unwrap();
     let completion = match ask(&runner, &functions_from_json(WEATHER).unwrap(), options) {
@@ -72,7 +71,7 @@ fn script(reply: ScriptedReply, options: GenerationOptions) -> String {
 }
 
 #[test]
-fn a_script_within_the_grammar_is_said_as_it_is() {
+fn a_script_within_the_grammar_is_unchanged() {
     let reply = || ScriptedReply::new().text("Well. ").control("<|tool_call_start|>");
     let reply =
         || reply().text("[get_weather(city=").text("\"Oslo\")").text("]").control("<|tool_call_end|>").text("So.");
@@ -82,7 +81,7 @@ fn a_script_within_the_grammar_is_said_as_it_is() {
 }
 
 #[test]
-fn a_script_that_leaves_the_grammar_ends_there_and_calls_nothing() {
+fn a_script_that_leaves_the_grammar_ends_there_without_calls() {
     let options = || GenerationOptions { rejected_call_text: causerie::RejectedCallText::Never, ..typed() };
     assert_eq!(script(call("[get_wether(city='Oslo')]"), options()), r#"Constraint """#);
     let late = ScriptedReply::new().text("Hm.").control("<|tool_call_start|>").text("[ping()").text(", pong()]");
@@ -94,7 +93,7 @@ fn a_script_that_leaves_the_grammar_ends_there_and_calls_nothing() {
 }
 
 #[test]
-fn tags_in_text_are_followed_from_where_they_are_complete() {
+fn tags_in_text_constrain_once_they_are_complete() {
     let reply = |pieces: &[&str]| pieces.iter().fold(ScriptedReply::new(), |reply, piece| reply.text(*piece));
     for pieces in [
         &["<tool_call>", r#"{"name": "ping", "arguments": {}}"#, "</tool_call>"][..],
@@ -113,7 +112,7 @@ fn tags_in_text_are_followed_from_where_they_are_complete() {
 }
 
 #[test]
-fn no_function_is_called_where_none_may_be() {
+fn no_function_is_called_if_none_is_allowed() {
     let none = GenerationOptions { tool_choice: ToolChoice::None, ..Default::default() };
     assert_eq!(script("No.".into(), none.clone()), r#"Stop "No.""#);
     assert_eq!(
@@ -150,7 +149,7 @@ fn reasoning_comes_before_a_required_call() {
 }
 
 #[test]
-fn one_call_is_enough_where_calls_are_not_parallel() {
+fn there_is_only_one_call_if_calls_are_not_parallel() {
     let single = |options| GenerationOptions { parallel_tool_calls: false, ..options };
     let two = || call("[ping(), ping()]");
     assert!(script(two(), single(typed())).starts_with("Constraint"));
@@ -160,7 +159,7 @@ fn one_call_is_enough_where_calls_are_not_parallel() {
 }
 
 #[test]
-fn functions_that_are_not_allowed_are_not_called_or_flagged() {
+fn functions_that_are_not_allowed_are_not_called_or_get_a_diagnostic() {
     let allowed = |options| GenerationOptions { allowed_tools: Some(vec!["ping".to_owned()]), ..options };
     let other = || call("[get_weather(city='Oslo')]");
     assert!(script(other(), allowed(typed())).starts_with("Constraint"));
@@ -170,7 +169,7 @@ fn functions_that_are_not_allowed_are_not_called_or_flagged() {
 }
 
 #[test]
-fn what_looks_like_a_marker_in_an_answer_by_schema_is_text() {
+fn a_marker_in_an_answer_with_a_schema_is_text() {
     let schema = r#"{"type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"], "additionalProperties": false}"#;
     let options = || GenerationOptions { json_schema_constraint: Some(schema.to_owned()), ..Default::default() };
     for marker in ["<think>", "</think>", "<tool_call>", "<|tool_call_start|>", "<thi"] {
@@ -185,7 +184,7 @@ fn what_looks_like_a_marker_in_an_answer_by_schema_is_text() {
 }
 
 #[test]
-fn a_schema_holds_the_answer_and_leaves_calls() {
+fn a_schema_constrains_the_answer_but_not_calls() {
     let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}"#;
     let options = || GenerationOptions { json_schema_constraint: Some(schema.to_owned()), ..Default::default() };
     assert_eq!(script(r#"{"n": 3}"#.into(), options()), r#"Stop "{\"n\": 3}""#);
@@ -198,7 +197,7 @@ fn a_schema_holds_the_answer_and_leaves_calls() {
 }
 
 #[test]
-fn the_model_is_told_of_the_schema_once() {
+fn the_schema_is_in_the_prompt_once() {
     let runner = ScriptedModel::new().reply("[]").reply("[]").load().unwrap();
     let conversation = runner.create_conversation("Be brief.");
     let schema = r#"{"type": "array"}"#;
@@ -208,13 +207,13 @@ fn the_model_is_told_of_the_schema_once() {
         let reply = conversation.fork().generate_response(ChatMessage::user("Hi"), options);
         finish(reply).unwrap().stats.prompt_tokens
     };
-    // A script's prompt is read as bytes.
+    // In a script's prompt each byte is a token.
     assert_eq!(tokens(true) - tokens(false), "\n\nAnswer with JSON that fits this schema: ".len() + schema.len());
     assert_eq!(conversation.history()[0].text(), "Be brief.");
 }
 
 #[test]
-fn a_call_cannot_be_required_of_nobody() {
+fn a_call_cannot_be_required_without_functions() {
     let runner = ScriptedModel::new().reply("Hi.").reply("Hi.").load().unwrap();
     let conversation = runner.create_conversation("");
     let err = finish(conversation.generate_response(ChatMessage::user("Hi"), required())).unwrap_err();
@@ -228,7 +227,7 @@ fn a_call_cannot_be_required_of_nobody() {
     assert_eq!(err.kind(), ErrorKind::InvalidOption("tool_choice"));
 }
 
-/// A tiny model of random weights, told that it was made for 8,192 tokens.
+/// A tiny model with random weights and a context of 8,192 tokens.
 fn random_model(family: &str) -> ModelRunner {
     let mut bytes = fs::read(fixture(&format!("models/{family}-f32.gguf"))).unwrap();
     let key = b".context_length";
@@ -258,8 +257,8 @@ fn check_random_calls(family: &str, options: &GenerationOptions, seeds: std::ops
         assert!(is_cut || message.function_calls.is_some(), "{family}, set {seed}: {message:?}");
         n_whole += u64::from(message.function_calls.is_some());
     }
-    // Random weights have no wish to end a text: enough of them do for this to be a test.
-    assert!(n_asked / 2 <= n_whole, "{family}: {n_whole} of {n_asked} came to their end");
+    // Random weights seldom end a text, but enough replies must end for this to be a test.
+    assert!(n_asked / 2 <= n_whole, "{family}: {n_whole} of {n_asked} ended");
 }
 
 #[test]
@@ -272,7 +271,7 @@ fn random_weights_write_calls_that_fit() {
 }
 
 #[test]
-fn random_weights_alone_write_no_call() {
+fn random_weights_without_a_constraint_write_no_call() {
     let runner = random_model("lfm2");
     for seed in 0..16 {
         let options = GenerationOptions {
@@ -311,9 +310,9 @@ fn random_weights_write_answers_that_fit_a_schema() {
     }
 }
 
-/// A pattern whose states multiply with each character: the limit is met once the reply is well under way.
+/// A pattern whose states multiply with each character: the limit is reached in the middle of the reply.
 #[test]
-fn a_limit_that_is_met_in_the_midst_of_a_reply_ends_it_there() {
+fn a_limit_that_is_reached_in_the_middle_of_a_reply_ends_it() {
     let runner = random_model("lfm2");
     let options = GenerationOptions {
         json_schema_constraint: Some(r#"{"type": "string", "pattern": "^([ -~]*[aeiou][ -~]{40}){30}$"}"#.to_owned()),
@@ -329,9 +328,9 @@ fn a_limit_that_is_met_in_the_midst_of_a_reply_ends_it_there() {
     assert!(completion.unconstrained.is_some_and(|reason| reason.contains("states")));
 }
 
-/// Whatever is asked for, a reply ends or is refused by name, and the model goes on for others.
+/// Whatever the schema, a reply ends or is refused with a reason, and the model continues to serve others.
 #[test]
-fn hostile_demands_end_in_time_in_the_midst_of_replies_too() {
+fn hostile_schemas_end_in_time_also_in_the_middle_of_replies() {
     let runner = random_model("lfm2");
     let lists = r#"{"type": "array", "items": "#.repeat(60) + r#"{"type": "integer"}"# + &"}".repeat(60);
     let wide: Vec<String> = (0..400).map(|i| format!(r#""p{i}": {{"type": "string"}}"#)).collect();
@@ -364,7 +363,7 @@ fn hostile_demands_end_in_time_in_the_midst_of_replies_too() {
     assert_eq!(ask(&runner, &[], plain).unwrap().stats.completion_tokens, 5);
     let known = ["Constraint", "InvalidOption(\"json_schema_constraint\")", "MaxTokens", "Stop"];
     assert!(n_reasons.keys().all(|reason| known.contains(&reason.as_str())), "{n_reasons:?}");
-    assert!(2 < n_reasons.len(), "some are kept, and some refused: {n_reasons:?}");
+    assert!(2 < n_reasons.len(), "some are accepted, and some refused: {n_reasons:?}");
 }
 
 fn chat() -> Conversation {
@@ -391,7 +390,7 @@ fn the_demo_model_writes_the_same_call_and_fewer_tokens_are_computed() {
     assert_eq!(first.full_message.function_calls, free.full_message.function_calls);
 }
 
-/// A value of a type, or of about one: now and then another stands in its place, or a name is left out or made up.
+/// A value of a type. With `strays`, sometimes another value replaces it, or a name is omitted or added.
 fn value(draw: &mut Draw, wanted: &SdkFunctionParameterType, strays: bool) -> Value {
     use SdkFunctionParameterType::{SdkArr, SdkBool, SdkInt, SdkNull, SdkNum, SdkObj, SdkStr};
     if strays && draw.below(8) == 0 {
@@ -437,7 +436,7 @@ fn members_of<'a>(
     members.into_iter().collect()
 }
 
-/// Arguments fit for validation if and only if the grammar accepts them, in both notations, and another's validator does.
+/// Arguments pass validation if and only if the grammars of both notations and an independent validator accept them.
 #[test]
 fn grammar_validation_and_schema_agree_on_valid_and_on_changed_arguments() {
     let mut draw = Draw(1);

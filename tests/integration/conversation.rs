@@ -98,7 +98,7 @@ fn the_three_ways_to_pull_give_the_same_events() {
 }
 
 #[test]
-fn a_blocking_reader_inside_of_a_tokio_task_gets_every_event() {
+fn a_blocking_reader_in_a_tokio_task_gets_every_event() {
     let stream = ask(&runner().create_conversation(""), options(300));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (_, end) = runtime.block_on(async move { tokio::spawn(async move { read(stream) }).await.unwrap() });
@@ -146,7 +146,7 @@ fn the_same_seed_gives_the_same_reply() {
 }
 
 #[test]
-fn cancelling_at_any_token_ends_the_reply_once_and_keeps_what_was_written() {
+fn cancelling_at_any_token_ends_the_reply_once_and_keeps_its_text_so_far() {
     let runner = runner();
     let (whole, _) = read(ask(&runner.create_conversation(""), options(40)));
     for cancel_at in 0..12 {
@@ -154,7 +154,9 @@ fn cancelling_at_any_token_ends_the_reply_once_and_keeps_what_was_written() {
         let mut stream = ask(&conversation, options(usize::MAX));
         let mut text = String::new();
         for _ in 0..cancel_at {
-            let Some(Ok(MessageResponse::Chunk(chunk))) = Iterator::next(&mut stream) else { panic!("a chunk comes") };
+            let Some(Ok(MessageResponse::Chunk(chunk))) = Iterator::next(&mut stream) else {
+                panic!("a chunk must come")
+            };
             text += &chunk;
         }
         stream.cancel();
@@ -165,7 +167,7 @@ fn cancelling_at_any_token_ends_the_reply_once_and_keeps_what_was_written() {
         assert_eq!(completion.finish_reason, FinishReason::Interrupted);
         assert!(completion.full_message.incomplete);
         assert_eq!(completion.full_message.text(), text);
-        // Cancelled before its turn came, it leaves no trace; else what was written stays.
+        // A reply that is cancelled before it starts leaves nothing; otherwise its text so far stays.
         let left = (0 < cancel_at).then_some(&completion.full_message);
         assert_eq!(conversation.history().last(), left);
         assert!(whole.starts_with(&text) || text.starts_with(&whole), "{text:?}");
@@ -197,7 +199,7 @@ fn a_second_reply_at_a_time_is_refused() {
 }
 
 #[test]
-fn a_stalled_reader_holds_up_only_itself() {
+fn a_stalled_reader_delays_only_itself() {
     let runner = runner();
     let stalled = runner.create_conversation("");
     let mut stream = ask(&stalled, options(200));
@@ -210,7 +212,7 @@ fn a_stalled_reader_holds_up_only_itself() {
 }
 
 #[test]
-fn conversations_side_by_side_write_what_they_write_alone() {
+fn concurrent_conversations_have_the_same_replies_as_alone() {
     let runner = runner();
     let reply =
         |prompt: &str| read(runner.create_conversation("").generate_response(ChatMessage::user(prompt), options(50))).0;
@@ -224,7 +226,7 @@ fn conversations_side_by_side_write_what_they_write_alone() {
 }
 
 #[test]
-fn a_stop_sequence_ends_the_reply_and_is_no_part_of_it() {
+fn a_stop_sequence_ends_the_reply_and_is_not_part_of_it() {
     let runner = runner();
     let (whole, _) = read(ask(&runner.create_conversation(""), options(40)));
     let stop: String = whole.chars().skip(10).take(3).collect();
@@ -235,7 +237,7 @@ fn a_stop_sequence_ends_the_reply_and_is_no_part_of_it() {
 }
 
 #[test]
-fn what_cannot_start_leaves_the_history_alone() {
+fn a_reply_that_cannot_start_leaves_the_history_unchanged() {
     let runner = runner();
     let conversation = runner.create_conversation("");
     let bad = GenerationOptions { temperature: Some(-1.0), ..Default::default() };
@@ -276,7 +278,7 @@ fn functions_come_with_a_history_and_are_replaced_in_place() {
 }
 
 #[test]
-fn a_prompt_that_goes_on_is_read_from_there_and_answered_as_if_read_whole() {
+fn a_longer_prompt_is_prefilled_from_where_it_differs_and_gives_the_same_reply() {
     let turn = "<|im_start|>user\nName three rivers, and say where they are.<|im_end|>\n";
     let (first, longer) = (turn.to_owned(), format!("{turn}{turn}<|im_start|>assistant\n"));
     let warm = runner();

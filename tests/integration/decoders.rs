@@ -1,5 +1,5 @@
-//! What decoders of attention alone need not read again: their states are cut at any token. Prompts reach over several
-//! pages of keys and values, and every reply is that of a run from the beginning.
+//! The prefix cache of attention-only models, whose states can be cut at any token. Prompts have several pages of keys and
+//! values, and every reply equals that of a run without cache.
 
 use std::fs;
 
@@ -10,12 +10,12 @@ use causerie::{
 
 use crate::fixture;
 
-/// Mistral and Qwen2 have windows, SmolLM3 layers without positions, the Llamas scaled ones.
+/// Mistral and Qwen2 have sliding windows, SmolLM3 has layers without RoPE, and the Llamas have RoPE scaling.
 const FAMILIES: [&str; 7] = ["qwen2", "qwen3", "mistral", "llama3", "llama-linear", "smollm2", "smollm3"];
 /// Tokens of a page of keys and values.
 const PAGE: usize = 256;
 
-/// A tiny model of a family, which is told that it was made for 4,096 tokens; its file says 128.
+/// A tiny model of a family with a context of 4,096 tokens; its file states 128.
 fn load(family: &str, options: LoadOptions) -> ModelRunner {
     let mut bytes = fs::read(fixture(&format!("models/{family}-f32.gguf"))).unwrap();
     let key = b".context_length";
@@ -44,7 +44,7 @@ fn ask(conversation: &Conversation, text: &str) -> Completion {
     finish(conversation.generate_response(ChatMessage::user(text), options()))
 }
 
-/// A text of some hundred tokens, unlike that of any other seed from its first word on.
+/// A text of some hundred tokens, which differs from that of any other seed from its first word on.
 fn long(seed: usize) -> String {
     (0..150).map(|i| format!("{} ", (seed + 1) * 1000 + i * i)).collect()
 }
@@ -58,8 +58,8 @@ fn called() -> Vec<ChatMessage> {
     vec![system, ChatMessage::user(long(0)), reply]
 }
 
-/// Lets a model read messages as they stand in a history; says how many tokens they are.
-fn read(runner: &ModelRunner, history: &[ChatMessage]) -> usize {
+/// Prefills a history. Returns its number of tokens.
+fn prefill(runner: &ModelRunner, history: &[ChatMessage]) -> usize {
     let tokens = runner.prompt_tokens(history, false).unwrap();
     let n_tokens = tokens.len();
     let one = GenerationOptions { max_tokens: Some(1), ..options() };
@@ -67,17 +67,17 @@ fn read(runner: &ModelRunner, history: &[ChatMessage]) -> usize {
     n_tokens
 }
 
-/// Tokens that the prompts of two histories have in common at their beginning.
-fn in_common(runner: &ModelRunner, one: &[ChatMessage], other: &[ChatMessage]) -> usize {
+/// The number of tokens in the common prefix of two histories' prompts.
+fn common_prefix(runner: &ModelRunner, one: &[ChatMessage], other: &[ChatMessage]) -> usize {
     let tokens = |history| runner.prompt_tokens(history, true).unwrap();
     tokens(one).iter().zip(tokens(other)).take_while(|(one, other)| **one == *other).count()
 }
 
 #[test]
-fn a_tool_turn_reads_only_the_new_message() {
+fn a_tool_turn_prefills_only_the_new_message() {
     for family in FAMILIES {
         let (warm, cold) = (runner(family), runner(family));
-        let known = read(&warm, &called());
+        let known = prefill(&warm, &called());
         assert!(2 * PAGE < known, "{known} tokens are several pages");
         let [warm, cold] = [warm, cold].map(|runner| {
             let conversation = runner.create_conversation_from_history(called());
@@ -89,7 +89,7 @@ fn a_tool_turn_reads_only_the_new_message() {
 }
 
 #[test]
-fn the_next_turn_reads_at_most_the_reply_and_the_new_message() {
+fn the_next_turn_prefills_at_most_the_reply_and_the_new_message() {
     for family in FAMILIES {
         let (warm, cold) = (runner(family), runner(family));
         let conversation = warm.create_conversation_from_history(called());
@@ -102,7 +102,7 @@ fn the_next_turn_reads_at_most_the_reply_and_the_new_message() {
 }
 
 #[test]
-fn all_ways_of_going_on_after_a_result_read_the_same_prompt() {
+fn all_ways_to_continue_after_a_result_have_the_same_prompt() {
     let runner = runner("qwen3");
     let result = || ChatMessage::tool(r#"{"time": "12:00"}"#);
     let with_result = || called().into_iter().chain([result()]).collect::<Vec<_>>();
@@ -118,7 +118,7 @@ fn all_ways_of_going_on_after_a_result_read_the_same_prompt() {
     ] {
         let found = finish(stream);
         assert_eq!(found.full_message, expect.full_message);
-        // All tokens but the last, which is always read for its logits, are those that were read before.
+        // All tokens are cached, except the last, which is always computed for its logits.
         assert_eq!(found.stats.prompt_tokens, expect.stats.prompt_tokens);
         assert_eq!(found.stats.cached_prompt_tokens, expect.stats.prompt_tokens - 1);
     }
@@ -132,13 +132,13 @@ fn all_ways_of_going_on_after_a_result_read_the_same_prompt() {
 }
 
 #[test]
-fn forks_that_part_within_a_page_go_their_own_ways() {
+fn forks_that_diverge_within_a_page_are_independent() {
     for family in FAMILIES {
         let warm = runner(family);
         let conversation = warm.create_conversation_from_history(called());
         let forks = ["Where is it?", "Who is there?"].map(|question| (conversation.fork(), question));
-        read(&warm, &called());
-        // Both at once, step by step.
+        prefill(&warm, &called());
+        // Both at the same time, step by step.
         let streams = forks.each_ref().map(|(fork, question)| {
             let mut stream = fork.generate_response(ChatMessage::user(*question), options());
             Iterator::next(&mut stream).unwrap().unwrap();
@@ -153,13 +153,13 @@ fn forks_that_part_within_a_page_go_their_own_ways() {
 }
 
 #[test]
-fn prompts_that_part_in_the_middle_of_a_message_share_what_came_before() {
+fn prompts_that_diverge_in_the_middle_of_a_message_share_the_common_prefix() {
     for family in FAMILIES {
         let (warm, cold) = (runner(family), runner(family));
         let ended = |end: &str| vec![ChatMessage::user(format!("{}{end}", long(1)))];
         let (one, other) = (ended("is all."), ended("and so on, for ever."));
         finish(warm.create_conversation_from_history(one.clone()).continue_response(options()));
-        let shared = in_common(&warm, &one, &other);
+        let shared = common_prefix(&warm, &one, &other);
         assert!(PAGE < shared && !shared.is_multiple_of(PAGE));
         let [warm, cold] = [warm, cold]
             .map(|runner| finish(runner.create_conversation_from_history(other.clone()).continue_response(options())));
@@ -168,9 +168,9 @@ fn prompts_that_part_in_the_middle_of_a_message_share_what_came_before() {
     }
 }
 
-/// Tokens of the first question that are known when it is asked again after another one.
+/// Cached tokens of the first question when it is asked again after another one.
 #[track_caller]
-fn known_again(options: LoadOptions) -> usize {
+fn cached_again(options: LoadOptions) -> usize {
     let (warm, cold) = (load("qwen3", options), runner("qwen3"));
     let expect = ask(&cold.create_conversation(""), &long(1)).full_message;
     let mut known = 0;
@@ -183,26 +183,26 @@ fn known_again(options: LoadOptions) -> usize {
 }
 
 #[test]
-fn what_was_used_longest_ago_goes_first() {
+fn the_least_recently_used_state_is_evicted_first() {
     let runner = runner("qwen3");
     let [one, other] = [1, 2].map(|seed| vec![ChatMessage::user(long(seed))]);
-    let (whole, beginning) = (read(&runner, &one), in_common(&runner, &one, &other));
+    let (whole, beginning) = (prefill(&runner, &one), common_prefix(&runner, &one, &other));
     let entries = |cache_entries| LoadOptions { cache_entries, ..Default::default() };
-    assert!(whole <= known_again(entries(2)));
-    assert_eq!(known_again(entries(1)), beginning);
-    assert_eq!(known_again(entries(0)), 0);
+    assert!(whole <= cached_again(entries(2)));
+    assert_eq!(cached_again(entries(1)), beginning);
+    assert_eq!(cached_again(entries(0)), 0);
 
-    // What is held are whole pages, of the keys and values of the prompt and of all tokens of the reply but the last.
+    // The cache holds whole pages: keys and values of the prompt and of all tokens of the reply except the last.
     let [one, other] = [one, other].map(|history| {
         let n_tokens = runner.prompt_tokens(&history, true).unwrap().len() + options().max_tokens.unwrap() - 1;
         usize::try_from(runner.info().memory_estimate(n_tokens).key_values).unwrap()
     });
     let bytes = |cache_bytes| LoadOptions { cache_bytes, ..Default::default() };
-    assert!(whole <= known_again(bytes(one + other)));
-    assert_eq!(known_again(bytes(one + other - 1)), beginning);
-    // The one used last is kept, however large.
-    assert_eq!(known_again(bytes(1)), beginning);
-    assert_eq!(known_again(bytes(0)), 0);
+    assert!(whole <= cached_again(bytes(one + other)));
+    assert_eq!(cached_again(bytes(one + other - 1)), beginning);
+    // The most recently used state stays, whatever its size.
+    assert_eq!(cached_again(bytes(1)), beginning);
+    assert_eq!(cached_again(bytes(0)), 0);
 }
 
 #[test]
@@ -225,12 +225,12 @@ fn a_session_of_several_pages_is_restored_with_its_cache() {
 }
 
 #[test]
-fn a_prompt_of_one_token_less_than_the_context_is_answered_and_no_longer_one() {
+fn a_prompt_of_one_token_less_than_the_context_is_answered_but_not_a_longer_one() {
     let options = || LoadOptions { context_size: Some(PAGE + 1), ..Default::default() };
     for family in FAMILIES {
         let runner = load(family, options());
         let last = |n_tokens| runner.complete(Prompt::Tokens(vec![90; n_tokens]), self::options()).last().unwrap();
-        let Ok(MessageResponse::Complete(completion)) = last(PAGE) else { panic!("{family}: there is room for one") };
+        let Ok(MessageResponse::Complete(completion)) = last(PAGE) else { panic!("{family}: one token must fit") };
         assert_eq!(completion.stats.total_tokens(), PAGE + 1, "{family}");
         assert!(last(PAGE + 1).is_err() && last(PAGE + 2).is_err(), "{family}");
     }

@@ -13,7 +13,7 @@ fn demo() -> String {
     repository("models/demo.gguf")
 }
 
-/// A conversation as the chat command begins it.
+/// A conversation like that of `causerie chat`.
 fn chat() -> Conversation {
     let conversation = runner().create_conversation("You are causerie, a small assistant on this device.");
     let functions = std::fs::read_to_string(repository("server/src/chat/functions.json")).unwrap();
@@ -29,7 +29,7 @@ fn runner() -> ModelRunner {
 }
 
 #[test]
-fn the_five_steps_of_a_function_call_work_as_the_specification_writes_them() {
+fn the_five_steps_of_a_function_call_work_as_in_the_specification() {
     let conversation = chat();
     let mut answer = String::new();
     let question = ChatMessage::user("Set a timer for 12 minutes for the pasta");
@@ -56,7 +56,7 @@ fn the_five_steps_of_a_function_call_work_as_the_specification_writes_them() {
                 assert_eq!(completion.finish_reason, FinishReason::ToolCalls);
                 assert_eq!(completion.full_message.function_calls.as_ref().map(Vec::len), Some(1));
             }
-            other => panic!("only a call was asked for: {other:?}"),
+            other => panic!("the reply must be a call, found {other:?}"),
         }
     }
     assert!(answer.contains("14:17") || answer.contains("12 minutes"), "{answer}");
@@ -92,13 +92,13 @@ fn the_calls_of_the_local_library_agree_with_each_other() {
     assert!(!text.is_empty());
     assert_eq!(generate(&model, &tokenizer, tokens, options.clone(), false).unwrap(), text);
     let mut stream = stream_generate(&model, &tokenizer, prompt, options);
-    let pieces: Vec<String> = stream.by_ref().map(Result::unwrap).collect();
-    assert_eq!(pieces.concat(), text);
+    let chunks: Vec<String> = stream.by_ref().map(Result::unwrap).collect();
+    assert_eq!(chunks.concat(), text);
     assert_eq!(stream.completion().unwrap().full_message.text(), text);
 }
 
 #[test]
-fn a_reply_can_be_made_to_go_on_behind_its_end() {
+fn a_reply_can_continue_after_its_end() {
     let reply = |options: GenerationOptions| {
         let options = GenerationOptions { temperature: Some(0.0), ..options };
         let events = chat().generate_response(ChatMessage::user("Note: buy milk"), options);
@@ -113,11 +113,15 @@ fn a_reply_can_be_made_to_go_on_behind_its_end() {
     let most = ended.stats.completion_tokens + 8;
     let went_on = reply(GenerationOptions { ignore_end: true, max_tokens: Some(most), ..Default::default() });
     assert_eq!(went_on.stats.completion_tokens, most);
-    assert_eq!(went_on.full_message.function_calls.as_ref().map(Vec::len), Some(1), "what was written before stays");
+    assert_eq!(
+        went_on.full_message.function_calls.as_ref().map(Vec::len),
+        Some(1),
+        "the reply before its end is unchanged"
+    );
 }
 
 #[test]
-fn the_result_of_a_call_is_all_that_is_read_for_the_answer() {
+fn only_the_result_of_a_call_is_prefilled_for_the_answer() {
     let conversation = chat();
     let runner = conversation.model_runner().clone();
     let question = ChatMessage::user("Set a timer for 12 minutes for the pasta");
@@ -125,13 +129,13 @@ fn the_result_of_a_call_is_all_that_is_read_for_the_answer() {
     let mut completed = None;
     for event in conversation.generate_response(question, GenerationOptions::default()) {
         if let MessageResponse::FunctionCalls(_) = event.unwrap() {
-            // In a new conversation, while the reply with the call is still being written.
+            // In a new conversation, while the reply with the call is still running.
             let history = conversation.history().into_iter().chain([result()]).collect();
             let next = runner.create_conversation_from_history(history);
             completed = Some(last(next.continue_response(GenerationOptions::default())));
         }
     }
-    // What is written of the model's own turn after the call: the markers that end the block and the turn.
+    // The prompt adds to the model's turn only the markers that end the block and the turn.
     let before = runner.prompt_tokens(&conversation.history(), false).unwrap().len();
     let stats = completed.unwrap().stats;
     let new = stats.prompt_tokens - before;
@@ -140,7 +144,7 @@ fn the_result_of_a_call_is_all_that_is_read_for_the_answer() {
     // In the same conversation, after the reply.
     let stats = last(conversation.generate_response(result(), GenerationOptions::default())).stats;
     assert!(stats.prompt_tokens - stats.cached_prompt_tokens <= new + 3, "{new} new tokens, {stats:?}");
-    assert!(new < 60 && 300 < before, "the functions were not read again");
+    assert!(new < 60 && 300 < before, "the functions were not prefilled again");
 }
 
 fn last(stream: ResponseStream) -> Completion {

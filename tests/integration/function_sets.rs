@@ -1,5 +1,4 @@
-//! Sets of functions drawn at random, the same from the same seed: every type, nested, with names and values that need
-//! care.
+//! Random sets of functions from a seed, with nested types of every kind, and with names and values that need escapes.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ const TEXTS: [&str; 8] = ["celsius", "it's", "say \"no\"", "a\\", "two\nlines", 
 const NUMBERS: [f64; 6] = [0.0, -1.0, 2.5, 1e300, 1e16, -0.125];
 const INTEGERS: [i64; 5] = [0, 7, -3, i64::MAX, i64::MIN];
 
-/// Draws as SplitMix64 does (Steele, Lea and Flood 2014).
+/// Pseudo-random numbers of SplitMix64 (Steele, Lea and Flood 2014).
 pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
@@ -28,7 +27,7 @@ impl Draw {
         values[self.below(values.len())].clone()
     }
 
-    /// Some of the values, at least one, each once.
+    /// Some of the values, at least one, without repetition.
     fn some<T: Clone>(&mut self, values: &[T]) -> Vec<T> {
         let first = self.below(values.len());
         let length = 1 + self.below(values.len() - first);

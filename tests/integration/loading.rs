@@ -1,4 +1,4 @@
-//! How a model is loaded.
+//! Loading models, and the options of it.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ fn ask(runner: &ModelRunner) -> Completion {
 }
 
 #[test]
-fn a_context_is_as_large_as_asked_for_where_the_model_can() {
+fn a_context_has_the_requested_size_if_the_model_supports_it() {
     for (asked, expect) in [(None, 4096), (Some(100), 100), (Some(1 << 20), 4096)] {
         assert_eq!(load(LoadOptions { context_size: asked, ..Default::default() }).context_size(), expect);
     }
@@ -74,7 +74,7 @@ fn a_file_that_changes_while_it_is_loaded_is_an_error() {
 }
 
 #[test]
-fn functions_are_listed_in_the_form_asked_for() {
+fn functions_are_listed_in_the_requested_form() {
     let prompt = |tool_list_form| {
         let runner = load(LoadOptions { tool_list_form, ..Default::default() });
         let offering = ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]);
@@ -84,14 +84,14 @@ fn functions_are_listed_in_the_form_asked_for() {
 }
 
 #[test]
-fn a_reply_tells_the_peak_of_memory_where_the_system_does() {
+fn a_reply_reports_peak_memory_if_the_system_does() {
     let peak = ask(&load(LoadOptions::default())).stats.peak_memory;
     assert_eq!(peak.is_some(), cfg!(any(target_os = "linux", target_os = "android")));
     assert!(peak.is_none_or(|bytes| 1 << 20 < bytes && bytes < 1 << 40), "{peak:?}");
 }
 
 #[test]
-fn functions_may_have_dots_in_their_names_where_that_is_asked_for() {
+fn function_names_may_contain_dots_if_that_is_enabled() {
     let imported = functions_from_json(r#"[{"name": "cal.create"}]"#).unwrap();
     for (function_names, is_fine) in [(FunctionNames::Plain, false), (FunctionNames::Dotted, true)] {
         let runner = load(LoadOptions { function_names, ..Default::default() });
@@ -104,7 +104,7 @@ fn functions_may_have_dots_in_their_names_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_model_of_several_templates_has_one_for_functions() {
+fn a_model_with_several_templates_has_one_for_functions() {
     let folder = std::env::temp_dir().join(format!("causerie-{}-templates", std::process::id()));
     fs::create_dir_all(folder.join("additional_chat_templates")).unwrap();
     for file in ["config.json", "model.safetensors", "tokenizer.json"] {
@@ -128,7 +128,7 @@ fn a_model_of_several_templates_has_one_for_functions() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Recorded by `scripts/golden`, from the tokenizers library and transformers.
+/// Values that `scripts/golden` recorded from the tokenizers library and transformers.
 #[derive(Deserialize)]
 struct Golden {
     text: String,
@@ -152,7 +152,7 @@ fn llama2_goes_from_text_to_text_as_in_transformers() {
     }
 }
 
-/// SentencePiece puts a space before every text, which is no part of one that begins, and part of one that goes on.
+/// SentencePiece puts a space before every text. It is not part of a text from the beginning, but of a continued one.
 #[test]
 fn a_completion_keeps_the_space_between_prompt_and_reply() {
     for model in ["llama2", "llama2-f32.gguf"] {
@@ -171,7 +171,7 @@ fn a_completion_keeps_the_space_between_prompt_and_reply() {
             last => panic!("the reply ends: {last:?}"),
         };
         for (prompt, reply) in [("Once upon", " for for"), ("", "for for"), ("Once<|im_end|>", "for for")] {
-            assert_eq!(text_of(runner.complete(prompt, options.clone())), reply, "{model} behind {prompt:?}");
+            assert_eq!(text_of(runner.complete(prompt, options.clone())), reply, "{model} after {prompt:?}");
         }
         let conversation = runner.create_conversation("");
         let reply = conversation.generate_response(ChatMessage::user("Once upon"), options);
@@ -189,7 +189,7 @@ fn a_chat_template_can_be_given() {
 }
 
 #[test]
-fn sampling_defaults_of_the_app_stand_before_the_models() {
+fn sampling_defaults_of_the_app_take_precedence_over_the_models() {
     let generation_defaults = SamplingDefaults { temperature: Some(0.25), top_k: Some(7), ..Default::default() };
     let sampling = ask(&load(LoadOptions { generation_defaults, ..Default::default() })).stats.sampling;
     assert_eq!((sampling.temperature, sampling.top_k, sampling.top_p), (0.25, 7, 1.0));
@@ -207,7 +207,7 @@ fn a_seed_given_at_loading_fixes_all_replies() {
 }
 
 #[test]
-fn nothing_is_kept_where_nothing_may_be() {
+fn nothing_is_cached_if_the_cache_is_disabled() {
     for options in
         [LoadOptions { cache_bytes: 0, ..Default::default() }, LoadOptions { cache_entries: 0, ..Default::default() }]
     {
@@ -218,7 +218,7 @@ fn nothing_is_kept_where_nothing_may_be() {
 }
 
 #[test]
-fn loading_is_watched_and_cancelled() {
+fn loading_reports_progress_and_can_be_cancelled() {
     let model = fixture("models/lfm2-f32.gguf");
     let mut shares = Vec::new();
     let watch = |share| {
@@ -230,7 +230,7 @@ fn loading_is_watched_and_cancelled() {
     let cancelled = |share| if share < 0.5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let err = ModelRunner::load_watched(&model, LoadOptions::default(), cancelled).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::LoadCancelled);
-    // Whoever cancels is told so, whatever else is wrong by then.
+    // A cancel is reported as such, whatever else is wrong.
     let broken = LoadOptions { chat_template: Some("{% for".to_owned()), ..Default::default() };
     let load = |flow| ModelRunner::load_watched(&model, broken.clone(), move |_| flow).unwrap_err().kind();
     assert_eq!(load(ControlFlow::Continue(())), ErrorKind::ModelLoad);

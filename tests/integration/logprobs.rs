@@ -1,4 +1,4 @@
-//! How likely the tokens of a reply are said to be, and that they come in step with its text.
+//! Log-probabilities of the tokens of a reply, and their order relative to its text.
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
@@ -7,7 +7,7 @@ use causerie::{
 };
 use serde::Deserialize;
 
-/// What transformers computed for a model: logits behind the tokens of a prompt and its greedy reply.
+/// Values that transformers computed for a model: logits after the tokens of a prompt and its greedy reply.
 #[derive(Deserialize)]
 struct Golden {
     prompt: Vec<u32>,
@@ -22,7 +22,7 @@ struct Row {
 }
 
 impl Row {
-    /// By the definition, and in another order than the library sums.
+    /// Computed by the definition, which sums in another order than the engine.
     fn logprob(&self, id: u32) -> f64 {
         let sum: f64 = self.logits.iter().rev().map(|logit| f64::from(*logit).exp()).sum();
         (f64::from(self.logits[id as usize]).exp() / sum).ln()
@@ -53,52 +53,52 @@ fn greedy(max_tokens: usize) -> GenerationOptions {
 }
 
 fn read(stream: ResponseStream) -> (Vec<TokenLogprob>, String, Completion) {
-    let (mut told, mut text) = (Vec::new(), String::new());
+    let (mut tokens, mut text) = (Vec::new(), String::new());
     for event in stream {
         match event.unwrap() {
-            MessageResponse::Logprobs(tokens) => told.extend(tokens),
+            MessageResponse::Logprobs(more) => tokens.extend(more),
             MessageResponse::Chunk(chunk) => {
                 text += &chunk;
-                assert!(text.len() <= spelt(&told).len(), "{text:?} comes before its tokens");
+                assert!(text.len() <= content_of(&tokens).len(), "{text:?} comes before its tokens");
             }
-            MessageResponse::Complete(completion) => return (told, text, *completion),
+            MessageResponse::Complete(completion) => return (tokens, text, *completion),
             _ => {}
         }
     }
     panic!("a reply ends")
 }
 
-/// What the tokens of the text spell.
-fn spelt(told: &[TokenLogprob]) -> String {
-    let of_text = told.iter().filter(|told| told.place == ReplySection::Text);
-    let bytes: Vec<u8> = of_text.flat_map(|told| &told.token.bytes).copied().collect();
+/// The text of the tokens that belong to the content.
+fn content_of(tokens: &[TokenLogprob]) -> String {
+    let of_text = tokens.iter().filter(|token| token.place == ReplySection::Text);
+    let bytes: Vec<u8> = of_text.flat_map(|token| &token.token.bytes).copied().collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Logits differ by 1e-4 at most (`model::tests`), and the logarithm of their sum by no more.
+/// Logits differ by at most 1e-4 (`model::tests`), and so does the logarithm of the sum of their exponentials.
 const TOLERANCE: f64 = 2e-4;
 
 #[test]
 fn log_probabilities_are_those_of_transformers() {
     let (golden, runner) = golden();
     let stream = runner.complete(Prompt::Tokens(golden.prompt.clone()), greedy(golden.greedy.len()));
-    let (told, ..) = read(stream);
-    assert_eq!(told.iter().map(|told| told.token.id).collect::<Vec<_>>(), golden.greedy);
+    let (tokens, ..) = read(stream);
+    assert_eq!(tokens.iter().map(|token| token.token.id).collect::<Vec<_>>(), golden.greedy);
     let mut n_compared = 0;
-    for (i, told) in told.iter().enumerate() {
+    for (i, reported) in tokens.iter().enumerate() {
         let Some(row) = golden.rows.iter().find(|row| row.position == golden.prompt.len() - 1 + i) else { continue };
         n_compared += 1;
-        assert_eq!(told.alternatives.iter().map(|token| token.id).collect::<Vec<_>>(), row.best(3));
-        for token in told.alternatives.iter().chain([&told.token]) {
+        assert_eq!(reported.alternatives.iter().map(|token| token.id).collect::<Vec<_>>(), row.best(3));
+        for token in reported.alternatives.iter().chain([&reported.token]) {
             let expect = row.logprob(token.id);
             assert!((token.logprob - expect).abs() <= TOLERANCE, "{} and {expect}", token.logprob);
         }
     }
-    assert!(0 < n_compared, "some recorded row is reached");
+    assert!(0 < n_compared, "at least one recorded row must be compared");
 }
 
 #[test]
-fn nothing_that_is_done_to_logits_shows_in_what_is_told() {
+fn log_probabilities_do_not_depend_on_sampling_options() {
     let (golden, runner) = golden();
     let row = golden.rows.iter().find(|row| row.position == golden.prompt.len() - 1).unwrap();
     let unlikely = row.best(row.logits.len()).pop().unwrap();
@@ -109,37 +109,37 @@ fn nothing_that_is_done_to_logits_shows_in_what_is_told() {
         repetition_penalty: Some(1.5),
         ..greedy(1)
     };
-    let (told, ..) = read(runner.complete(Prompt::Tokens(golden.prompt.clone()), options));
-    assert_eq!(told[0].token.id, unlikely);
-    assert!((told[0].token.logprob - row.logprob(unlikely)).abs() <= TOLERANCE);
-    assert_eq!(told[0].alternatives[0].id, row.best(1)[0]);
+    let (tokens, ..) = read(runner.complete(Prompt::Tokens(golden.prompt.clone()), options));
+    assert_eq!(tokens[0].token.id, unlikely);
+    assert!((tokens[0].token.logprob - row.logprob(unlikely)).abs() <= TOLERANCE);
+    assert_eq!(tokens[0].alternatives[0].id, row.best(1)[0]);
 }
 
 #[test]
-fn a_bias_for_a_token_that_there_is_not_is_refused() {
+fn a_bias_for_an_unknown_token_is_refused() {
     let (golden, runner) = golden();
     let options = GenerationOptions { logit_bias: [(1_000_000, 1.0)].into(), ..greedy(1) };
     let err = runner.complete(Prompt::Tokens(golden.prompt), options).last().unwrap().unwrap_err();
     assert_eq!(err.kind(), causerie::ErrorKind::InvalidOption("logit_bias"));
 }
 
-/// Every token is told once, and those of the text spell it.
+/// Checks that every token is reported once, and that those of the content join to it.
 #[track_caller]
 fn check(reply: ScriptedReply, options: GenerationOptions, places: &str) {
     let runner = ScriptedModel::new().reply(reply).load().unwrap();
     let stream = runner
         .create_conversation("")
         .generate_response(ChatMessage::user("Hi"), GenerationOptions { logprobs: Some(2), ..options });
-    let (told, text, _) = read(stream);
-    assert_eq!(spelt(&told), text);
-    let place = |told: &TokenLogprob| match told.place {
+    let (tokens, text, _) = read(stream);
+    assert_eq!(content_of(&tokens), text);
+    let place = |token: &TokenLogprob| match token.place {
         ReplySection::Text => 't',
         ReplySection::Reasoning => 'r',
         ReplySection::Calls => 'c',
     };
-    assert_eq!(told.iter().map(place).collect::<String>(), places);
-    // A script leaves no doubt, and nothing else is possible.
-    assert!(told.iter().all(|told| told.token.logprob == 0.0 && told.alternatives == [told.token.clone()]));
+    assert_eq!(tokens.iter().map(place).collect::<String>(), places);
+    // In a script each token has probability one.
+    assert!(tokens.iter().all(|token| token.token.logprob == 0.0 && token.alternatives == [token.token.clone()]));
 }
 
 fn says(pieces: &[&str]) -> ScriptedReply {
@@ -151,19 +151,19 @@ fn says(pieces: &[&str]) -> ScriptedReply {
 }
 
 #[test]
-fn tokens_of_the_text_spell_it() {
+fn tokens_of_the_content_join_to_it() {
     let options = GenerationOptions::default;
     check(says(&["Hel", "lo"]), options(), "tt");
     let split = ScriptedReply::new().text("Gr").bytes([0xc3]).bytes([0xbc]).text("ezi").bytes([0xf0, 0x9f]);
     let runner = ScriptedModel::new().reply(split).load().unwrap();
     let asked = GenerationOptions { logprobs: Some(0), ..options() };
-    let (told, text, _) = read(runner.create_conversation("").generate_response(ChatMessage::user("Hi"), asked));
-    assert_eq!((spelt(&told), told.len()), (text, 5), "half a character at the end");
-    assert!(told.iter().all(|told| told.alternatives.is_empty()));
+    let (tokens, text, _) = read(runner.create_conversation("").generate_response(ChatMessage::user("Hi"), asked));
+    assert_eq!((content_of(&tokens), tokens.len()), (text, 5), "half a character at the end");
+    assert!(tokens.iter().all(|token| token.alternatives.is_empty()));
 }
 
 #[test]
-fn markers_belong_to_what_they_surround() {
+fn markers_belong_to_the_section_that_they_surround() {
     let options = GenerationOptions::default;
     check(says(&["a <", "b", " <th", "e"]), options(), "tttt");
     check(says(&["<think>", "Hm.", "</think>", "Yes."]), options(), "rrrt");
@@ -178,7 +178,7 @@ fn markers_belong_to_what_they_surround() {
 }
 
 #[test]
-fn calls_that_are_text_in_the_end_are_told_as_text() {
+fn rejected_calls_that_become_text_are_reported_as_text() {
     let options = GenerationOptions::default;
     check(says(&["(", "[f(", "1)]", ")", "now"]), options(), "ttttt");
     check(says(&["(", "[f("]), options(), "tt");
@@ -187,22 +187,22 @@ fn calls_that_are_text_in_the_end_are_told_as_text() {
 }
 
 #[test]
-fn a_stop_sequence_cuts_off_what_begins_in_it() {
+fn a_stop_sequence_removes_tokens_that_begin_in_it() {
     let stops = |stop: &str| GenerationOptions { stop_sequences: vec![stop.into()], ..Default::default() };
     check(says(&["one ", "two", " three"]), stops("two"), "t");
     check(says(&["one ", "t", "ea"]), stops("two"), "ttt");
     check(says(&["one ", "t"]), stops("two"), "tt");
     let runner = ScriptedModel::new().reply(says(&["one, t", "wo, three"])).load().unwrap();
     let options = GenerationOptions { logprobs: Some(0), ..stops("two") };
-    let (told, text, completion) =
+    let (tokens, text, completion) =
         read(runner.create_conversation("").generate_response(ChatMessage::user("Hi"), options));
-    let told: Vec<&str> = told.iter().map(|told| told.token.text.as_str()).collect();
-    assert_eq!((told, text.as_str()), (vec!["one, t"], "one, "), "a token that begins before it is told whole");
+    let tokens: Vec<&str> = tokens.iter().map(|token| token.token.text.as_str()).collect();
+    assert_eq!((tokens, text.as_str()), (vec!["one, t"], "one, "), "a token that begins before it is reported whole");
     assert_eq!(completion.stop_sequence.as_deref(), Some("two"));
 }
 
 #[test]
-fn forced_tokens_are_told_as_well_and_the_reply_is_the_same() {
+fn forced_tokens_are_reported_as_well_and_the_reply_is_the_same() {
     let runner = ModelRunner::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/demo.gguf")).unwrap();
     let reply = |logprobs| {
         let conversation = runner.create_conversation("");
@@ -216,11 +216,13 @@ fn forced_tokens_are_told_as_well_and_the_reply_is_the_same() {
         };
         read(conversation.generate_response(ChatMessage::user("Do it."), options))
     };
-    let ((silent, _, plain), (told, _, logged)) = (reply(None), reply(Some(1)));
+    let ((silent, _, plain), (tokens, _, logged)) = (reply(None), reply(Some(1)));
     assert_eq!(silent, []);
     assert_eq!(plain.full_message, logged.full_message);
     assert!(0 < plain.stats.forced_tokens);
-    let n_called = told.iter().filter(|told| told.place == ReplySection::Calls).count();
+    let n_called = tokens.iter().filter(|token| token.place == ReplySection::Calls).count();
     assert_eq!(n_called, logged.stats.call_tokens);
-    assert!(told.iter().all(|told| told.token.logprob <= 0.0 && told.token.logprob <= told.alternatives[0].logprob));
+    assert!(
+        tokens.iter().all(|token| token.token.logprob <= 0.0 && token.token.logprob <= token.alternatives[0].logprob)
+    );
 }

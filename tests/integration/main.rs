@@ -1,6 +1,5 @@
 //! Tests of the engine as its users see it, one module for each subject.
 
-mod ahead;
 mod bad_files;
 mod bad_inputs;
 mod cache;
@@ -18,6 +17,7 @@ mod mutations;
 mod scenarios;
 mod scripted;
 mod session;
+mod speculative_decoding;
 mod turns;
 
 /// A file of the fixtures.

@@ -10,7 +10,7 @@ use causerie::{
 
 use crate::fixture;
 
-/// Numbers at random (xorshift64*, Vigna 2016).
+/// Pseudo-random numbers (xorshift64*, Vigna 2016).
 struct Random(u64);
 
 impl Random {
@@ -54,7 +54,7 @@ fn damage(random: &mut Random, bytes: &[u8], words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// Runs damaged seeds; says which damage made a panic.
+/// Runs damaged seeds. Names the damage that caused a panic.
 #[track_caller]
 fn check(seeds: &[Vec<u8>], words: &[&str], count: u64, run: impl Fn(&[u8])) {
     for number in 0..count {
@@ -62,7 +62,7 @@ fn check(seeds: &[Vec<u8>], words: &[&str], count: u64, run: impl Fn(&[u8])) {
         let seed = &seeds[random.below(seeds.len())];
         let bytes = damage(&mut random, seed, words);
         if catch_unwind(AssertUnwindSafe(|| run(&bytes))).is_err() {
-            panic!("damage {number} makes a panic: {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]));
+            panic!("damage {number} causes a panic: {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(2000)]));
         }
     }
 }
@@ -87,7 +87,7 @@ fn damaged_headers_of_gguf_files() {
 }
 
 #[test]
-fn damaged_gguf_files_that_are_run() {
+fn damaged_gguf_files_that_still_load() {
     check(&[read("models/smollm2-q4_1.gguf")], &["\u{0}"], 300, |bytes| {
         let Ok(runner) = ModelRunner::load_from_bytes(bytes.to_vec(), LoadOptions::default()) else { return };
         let options = GenerationOptions { max_tokens: Some(2), seed: Some(1), ..Default::default() };

@@ -1,4 +1,4 @@
-//! The scenarios of `fixtures/scenarios`, played through the Rust API; their form is told in the README beside them.
+//! The scenarios of `fixtures/scenarios`, played through the Rust API; the README beside them describes their format.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -28,7 +28,7 @@ fn every_scenario_gives_its_trace() {
     files.sort();
     let mut failures = Vec::new();
     for file in &files {
-        let scenario = read_json(&fs::read_to_string(file).unwrap()).unwrap_or_else(|| panic!("{file:?} is no JSON"));
+        let scenario = read_json(&fs::read_to_string(file).unwrap()).unwrap_or_else(|| panic!("{file:?} must be JSON"));
         let mut player = Player::new(&scenario);
         player.play(items(&scenario, "steps"));
         let name = file.file_stem().unwrap().to_string_lossy();
@@ -81,7 +81,7 @@ impl Player {
 
     /// A step without a reply.
     fn change(&mut self, step: &Value) -> Result<(), SdkError> {
-        let Value::Object(entries) = step else { panic!("a step is an object: {step}") };
+        let Value::Object(entries) = step else { panic!("a step must be an object, found {step}") };
         let (what, value) = entries.first().unwrap();
         match (what.as_str(), value) {
             ("append", message) => self.conversation.append_to_history(read_message(message)?)?,
@@ -93,7 +93,7 @@ impl Player {
             ("remove_last", _) => drop(self.conversation.remove_last_message()?),
             ("truncate", Value::Integer(count)) => self.conversation.truncate(usize::try_from(*count).unwrap())?,
             ("reopen", how) => self.conversation = self.reopened(as_text(how))?,
-            _ => panic!("no step {what}"),
+            _ => panic!("unknown step {what}"),
         }
         Ok(())
     }
@@ -302,17 +302,17 @@ fn rejected(rejected: &RejectedCall) -> Value {
     object(fields)
 }
 
-fn logprob(told: &TokenLogprob) -> Value {
-    let place = match told.place {
+fn logprob(token: &TokenLogprob) -> Value {
+    let place = match token.place {
         ReplySection::Text => "text",
         ReplySection::Reasoning => "reasoning",
         ReplySection::Calls => "calls",
     };
-    let alternatives = told.alternatives.iter().map(|token| token.text.clone().into()).collect();
+    let alternatives = token.alternatives.iter().map(|token| token.text.clone().into()).collect();
     object([
-        ("token", told.token.text.clone().into()),
-        ("n_bytes", Value::Integer(told.token.bytes.len() as i64)),
-        ("logprob", Value::Number(told.token.logprob)),
+        ("token", token.token.text.clone().into()),
+        ("n_bytes", Value::Integer(token.token.bytes.len() as i64)),
+        ("logprob", Value::Number(token.token.logprob)),
         ("place", place.into()),
         ("alternatives", Value::Array(alternatives)),
     ])
@@ -331,11 +331,11 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
     for (name, value) in entries {
         let count = || match value {
             Value::Integer(number) => usize::try_from(*number).unwrap(),
-            _ => panic!("{name} is a count: {value}"),
+            _ => panic!("{name} must be an integer, found {value}"),
         };
         let float = || match value {
             Value::Number(number) => *number as f32,
-            _ => panic!("{name} is a float: {value}"),
+            _ => panic!("{name} must be a float, found {value}"),
         };
         let flag = || *value == Value::Bool(true);
         match name.as_str() {
@@ -358,7 +358,7 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
                     value => Some(match as_text(value) {
                         "default" => FunctionCallParser::DefaultFunctionCallParser,
                         "json" => FunctionCallParser::JsonStyleFunctionCallParser,
-                        other => panic!("no parser {other}"),
+                        other => panic!("unknown parser {other}"),
                     }),
                 }
             }
@@ -407,10 +407,10 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
 
 fn one_of<T, const N: usize>(value: &Value, choices: [(&str, T); N]) -> T {
     let choice = choices.into_iter().find(|(name, _)| *name == as_text(value));
-    choice.unwrap_or_else(|| panic!("no value {value}")).1
+    choice.unwrap_or_else(|| panic!("unknown value {value}")).1
 }
 
-/// The name of an error's kind, without what it holds.
+/// The name of an error's kind, without its fields.
 fn kind(err: &SdkError) -> String {
     format!("{:?}", err.kind()).chars().take_while(|character| character.is_alphanumeric()).collect()
 }
@@ -434,7 +434,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     get(value, key).map_or_else(|| panic!("{key} is missing in {value}"), as_text)
 }
 
-/// The items of a list that may be absent.
+/// The elements of an array that may be absent.
 fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     get(value, key).map_or(&[], as_items)
 }
@@ -442,14 +442,14 @@ fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 fn as_items(value: &Value) -> &[Value] {
     match value {
         Value::Array(items) => items,
-        _ => panic!("not a list: {value}"),
+        _ => panic!("an array was expected, found {value}"),
     }
 }
 
 fn as_text(value: &Value) -> &str {
     match value {
         Value::String(text) => text,
-        _ => panic!("not a text: {value}"),
+        _ => panic!("a string was expected, found {value}"),
     }
 }
 
@@ -457,7 +457,7 @@ fn object<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     Value::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// A value whose order of keys does not count.
+/// A value with sorted keys, since their order does not matter.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(entries) => {

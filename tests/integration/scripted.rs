@@ -49,7 +49,7 @@ fn joined(events: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn replies_are_said_in_order_with_control_tokens_and_split_characters() {
+fn replies_come_in_order_with_control_tokens_and_split_characters() {
     let call = |body: &str| ScriptedReply::new().control("<|tool_call_start|>").text(body).control("<|tool_call_end|>");
     let runner = ScriptedModel::new()
         .reply(ScriptedReply::new().text("Gr").bytes([0xc3]).bytes([0xbc]).text("ezi"))
@@ -93,7 +93,7 @@ fn a_fault_ends_the_reply_and_nothing_else() {
 }
 
 #[test]
-fn a_reply_that_stalls_holds_up_no_other_and_can_be_cancelled() {
+fn a_reply_that_stalls_delays_no_other_and_can_be_cancelled() {
     let conversation = conversation(ScriptedReply::new().text("a").stall());
     let mut stream = ask(&conversation, options());
     Iterator::next(&mut stream).unwrap().unwrap();
@@ -106,7 +106,7 @@ fn a_reply_that_stalls_holds_up_no_other_and_can_be_cancelled() {
 }
 
 #[test]
-fn reasoning_is_shown_as_it_is_asked_for() {
+fn reasoning_is_reported_as_the_options_say() {
     let reply = || ScriptedReply::new().text("<think>").text("Hm.").text("</think>").text("Yes.");
     let base = options();
     for (options, expect) in [
@@ -124,7 +124,7 @@ fn reasoning_is_shown_as_it_is_asked_for() {
 }
 
 #[test]
-fn a_reply_ends_behind_its_calls_where_that_is_asked_for() {
+fn a_reply_ends_after_its_calls_if_that_is_enabled() {
     let call = |name: &str| {
         ScriptedReply::new().control("<|tool_call_start|>").text(format!("[{name}()]")).control("<|tool_call_end|>")
     };
@@ -137,7 +137,7 @@ fn a_reply_ends_behind_its_calls_where_that_is_asked_for() {
 }
 
 #[test]
-fn arguments_without_names_take_those_of_the_parameters_where_that_is_asked_for() {
+fn positional_arguments_get_the_names_of_parameters_if_that_is_enabled() {
     let parameter = |name: &str| SdkFunctionParameter::new(name, SdkFunctionParameterType::string(), "");
     let function = SdkFunction::new("f", "", vec![parameter("city"), parameter("unit")]);
     let arguments = |body: &str, positional_arguments| {
@@ -184,7 +184,7 @@ fn a_script_is_read_from_json() {
 }
 
 #[test]
-fn a_reply_that_stalls_before_its_first_token_is_cancelled_too_and_not_said_again() {
+fn a_reply_that_stalls_before_its_first_token_can_be_cancelled_and_is_not_repeated() {
     let script = ScriptedModel::new().reply(ScriptedReply::new().stall()).reply("Other.").reply("Again.");
     let runner = script.load().unwrap();
     let conversation = runner.create_conversation("");
@@ -205,7 +205,7 @@ fn a_reply_that_stalls_before_its_first_token_is_cancelled_too_and_not_said_agai
 }
 
 #[test]
-fn a_fault_within_a_block_of_calls_tells_of_the_block() {
+fn a_fault_within_a_block_of_calls_reports_the_block() {
     let conversation =
         conversation(ScriptedReply::new().text("a").control("<|tool_call_start|>").text("[f(").fail("x"));
     let mut stream = ask(&conversation, options());
@@ -234,7 +234,7 @@ fn a_scripted_conversation_is_saved_without_a_cache() {
 }
 
 #[test]
-fn a_reply_spelled_as_no_template_would_is_read_again_and_nothing_before_it() {
+fn a_reply_in_another_spelling_than_the_templates_is_prefilled_again_but_nothing_before_it() {
     // Text before a call, other quotes and spaces than those of the prompt; a template of this form prints JSON.
     let call = ScriptedReply::new()
         .text("Let me see. ")

@@ -49,7 +49,7 @@ fn fault(runner: &ModelRunner, file: &SessionFile) -> ErrorKind {
 }
 
 #[test]
-fn a_restored_conversation_goes_on_where_it_was_and_prefills_only_new_tokens() {
+fn a_restored_conversation_continues_and_prefills_only_new_tokens() {
     let file = SessionFile::new("cache");
     let saved = conversation(&runner());
     saved.save_session(&file.0, true).unwrap();
@@ -60,20 +60,20 @@ fn a_restored_conversation_goes_on_where_it_was_and_prefills_only_new_tokens() {
     assert_eq!(found.full_message, expect.full_message);
     assert_eq!(found.stats.prompt_tokens, expect.stats.prompt_tokens);
     let system = fresh.prompt_tokens(&restored.history()[..1], false).unwrap().len();
-    assert!(system < found.stats.cached_prompt_tokens, "more than the functions was cached: {:?}", found.stats);
+    assert!(system < found.stats.cached_prompt_tokens, "more than the functions must be cached: {:?}", found.stats);
 }
 
-/// A file can hold a cache of another text than its own, with a checksum that fits.
+/// A file can contain a cache of another text, with a valid checksum.
 #[test]
-fn a_cache_from_a_file_serves_its_own_conversation_and_no_other() {
+fn a_cache_from_a_file_serves_only_its_own_conversation() {
     let file = SessionFile::new("owner");
     conversation(&runner()).save_session(&file.0, true).unwrap();
     let fresh = runner();
     let restored = fresh.restore_session(&file.0).unwrap();
     let other = fresh.create_conversation_from_history(restored.history());
-    let (kept, expect) = (restored.fork(), ask(&restored, "And now?"));
+    let (fork, expect) = (restored.fork(), ask(&restored, "And now?"));
     assert!(0 < expect.stats.cached_prompt_tokens);
-    let (own, others) = (ask(&kept, "And now?"), ask(&other, "And now?"));
+    let (own, others) = (ask(&fork, "And now?"), ask(&other, "And now?"));
     assert!(expect.stats.cached_prompt_tokens <= own.stats.cached_prompt_tokens, "{:?}", own.stats);
     assert_eq!((others.stats.cached_prompt_tokens, others.full_message), (0, expect.full_message));
     // A session that is saved again keeps its cache.
@@ -115,10 +115,10 @@ fn files_that_are_not_sessions_of_this_model_are_refused() {
         assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::Corrupt), "cut at {n_bytes}");
     }
     for at in (12..whole.len()).step_by(whole.len() / 50) {
-        let mut bent = whole.clone();
-        bent[at] ^= 1;
-        fs::write(&file.0, bent).unwrap();
-        assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::Corrupt), "bent at {at}");
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&file.0, damaged).unwrap();
+        assert_eq!(fault(&runner, &file), ErrorKind::Session(SessionFault::Corrupt), "damaged at {at}");
     }
     let mut later = whole;
     later[8] = 9;

@@ -38,7 +38,7 @@ fn pull(stream: &mut ResponseStream) {
 }
 
 #[test]
-fn replies_wait_in_line_when_they_are_told_to() {
+fn replies_wait_in_the_queue_if_that_is_enabled() {
     let runner = runner();
     let conversation = runner.create_conversation("");
     let mut first = ask(&conversation, "a", options(100));
@@ -63,7 +63,7 @@ fn replies_wait_in_line_when_they_are_told_to() {
 }
 
 #[test]
-fn what_a_cancelled_reply_left_can_be_edited_at_once() {
+fn the_history_can_be_edited_right_after_a_cancel() {
     let conversation = runner().create_conversation("");
     for is_dropped in [false, true].repeat(10) {
         let mut stream = ask(&conversation, "a", options(usize::MAX));
@@ -76,7 +76,7 @@ fn what_a_cancelled_reply_left_can_be_edited_at_once() {
 }
 
 #[test]
-fn a_reply_cancelled_in_the_line_leaves_no_trace() {
+fn a_reply_cancelled_in_the_queue_leaves_nothing() {
     let conversation = runner().create_conversation("");
     let mut first = ask(&conversation, "a", options(usize::MAX));
     pull(&mut first);
@@ -92,7 +92,7 @@ fn a_reply_cancelled_in_the_line_leaves_no_trace() {
 }
 
 #[test]
-fn a_cancelled_reply_leaves_what_it_is_told_to() {
+fn a_cancelled_reply_leaves_what_the_options_say() {
     let runner = runner();
     for (on_cancel, expect) in [
         (OnCancel::KeepPartial, vec![Role::User, Role::Assistant]),
@@ -113,7 +113,7 @@ fn a_cancelled_reply_leaves_what_it_is_told_to() {
 }
 
 #[test]
-fn time_that_is_up_is_a_cancel() {
+fn a_timeout_is_a_cancel() {
     let conversation = runner().create_conversation("");
     let timeout = Some(Duration::ZERO);
     let completion = finish(ask(&conversation, "a", GenerationOptions { timeout, ..options(usize::MAX) }));
@@ -148,7 +148,7 @@ fn a_history_is_edited_between_turns() {
     assert_eq!(conversation.remove_last_message().unwrap().map(|message| message.role), Some(Role::Assistant));
     conversation.truncate(3).unwrap();
     assert_eq!(roles(&conversation), [Role::System, Role::User, Role::Assistant]);
-    assert_eq!(fork.history().len(), 5, "a fork goes its own way");
+    assert_eq!(fork.history().len(), 5, "a fork is independent");
     assert!(conversation.unregister_function("a").unwrap() && !conversation.unregister_function("a").unwrap());
     assert_eq!(conversation.functions().len(), 1);
     conversation.unregister_function("b").unwrap();
@@ -157,7 +157,11 @@ fn a_history_is_edited_between_turns() {
         !empty.unregister_function("unknown").unwrap() && empty.history().len() == 1,
         "what is not there takes nothing"
     );
-    assert_eq!(roles(&conversation), [Role::User, Role::Assistant], "nothing is left for a system message to carry");
+    assert_eq!(
+        roles(&conversation),
+        [Role::User, Role::Assistant],
+        "without text and functions there is no system message"
+    );
 }
 
 /// A system message and turns of a user and an assistant, about 4,096 tokens with 40 turns.
@@ -203,7 +207,7 @@ fn a_history_that_outgrows_the_context_is_refused_or_slides() {
     assert_eq!(plan.tokens_before, conversation.prompt_token_count().unwrap());
 }
 
-/// A chat that goes on for ever leaves out the same turns for a while, so that the cached state serves the next turns.
+/// A chat without end drops the same turns for a while, so that the cached state serves the next turns.
 #[test]
 fn a_sliding_history_is_seldom_prefilled_from_the_beginning() {
     let runner = runner();
@@ -223,7 +227,7 @@ fn a_sliding_history_is_seldom_prefilled_from_the_beginning() {
 }
 
 #[test]
-fn old_results_are_cut_short_before_turns_are_left_out() {
+fn old_results_are_shortened_before_turns_are_dropped() {
     let runner = runner();
     let result = ChatMessage::tool("x y ".repeat(600));
     let mut history = vec![ChatMessage::user("a"), result.clone(), ChatMessage::user("b"), result];
@@ -241,7 +245,7 @@ fn old_results_are_cut_short_before_turns_are_left_out() {
 }
 
 #[test]
-fn results_that_do_not_match_the_calls_are_named() {
+fn results_that_do_not_match_the_calls_are_reported() {
     let history = r#"[{"role": "user", "content": "Time?"}, {"role": "assistant", "content": null,
         "tool_calls": [{"function": {"name": "a", "arguments": "{}"}}, {"function": {"name": "b", "arguments": "{}"}}]}]"#;
     let conversation = runner().create_conversation_from_history(causerie::messages_from_json(history).unwrap());
@@ -255,7 +259,7 @@ fn results_that_do_not_match_the_calls_are_named() {
 
 /// A reply that was dropped leaves its question; the next question follows it.
 #[test]
-fn a_question_without_an_answer_is_followed_by_another_whatever_the_template_wants() {
+fn a_question_without_an_answer_is_followed_by_another_with_any_template() {
     let template = std::fs::read_to_string(fixture("templates/mistral.jinja")).unwrap();
     let loading = LoadOptions { chat_template: Some(template), ..Default::default() };
     let runner = ModelRunner::load_with(&fixture("models/lfm2-f32.gguf"), loading).unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Scratch;
 use crate::fixture;
 
-/// A folder with a good model, to be broken.
+/// A folder with a valid model, to be damaged.
 pub(super) fn folder(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     for entry in fs::read_dir(fixture("models/lfm2-hf")).unwrap() {
@@ -25,7 +25,7 @@ fn check_refused(scratch: &Scratch, kind: ErrorKind, expect: &str) {
     assert!(err.to_string().contains(expect), "{err}");
 }
 
-/// Writes the header and the weights as `change` leaves them.
+/// Writes the header and the weights after `change`.
 pub(super) fn weights_with(scratch: &Scratch, change: impl FnOnce(&mut Value, &mut Vec<u8>)) {
     let bytes = fs::read(fixture("models/lfm2-hf/model.safetensors")).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -69,7 +69,7 @@ fn headers_of_safetensors_are_checked() {
 }
 
 #[test]
-fn an_index_leads_to_files_of_its_folder_only() {
+fn an_index_can_refer_only_to_files_of_its_folder() {
     let scratch = folder("index");
     fs::remove_file(scratch.path("model.safetensors")).unwrap();
     for name in ["../model.safetensors", "/etc/passwd", "a/b.safetensors", "", "..", "absent.safetensors"] {
@@ -82,7 +82,7 @@ fn an_index_leads_to_files_of_its_folder_only() {
 }
 
 #[test]
-fn files_that_are_missing_or_no_json_are_named() {
+fn files_that_are_missing_or_invalid_json_are_named() {
     let scratch = folder("missing");
     fs::write(scratch.path("config.json"), "{").unwrap();
     check_refused(&scratch, ErrorKind::ModelLoad, "config.json");
@@ -93,7 +93,7 @@ fn files_that_are_missing_or_no_json_are_named() {
     check_refused(&scratch, ErrorKind::ModelLoad, "tokenizer.json");
     fs::remove_file(scratch.path("tokenizer.json")).unwrap();
     check_refused(&scratch, ErrorKind::ModelLoad, "tokenizer.json is missing");
-    // Longer than any tokenizer, though a hole.
+    // Longer than any tokenizer, as a sparse file.
     fs::File::create(scratch.path("tokenizer.json")).unwrap().set_len(200 << 20).unwrap();
     check_refused(&scratch, ErrorKind::ModelLoad, "are too many");
     fs::remove_file(scratch.path("model.safetensors")).unwrap();
@@ -143,7 +143,7 @@ fn tokenizers_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn an_expression_that_backtracks_comes_to_an_end() {
+fn an_expression_that_backtracks_ends() {
     for pattern in ["(a+)+$", "(?=(a+)+$)b", "(a|aa)+(?!a)", "(.*)*\\1"] {
         let json = tokenizer(|json| {
             json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = json!(pattern);

@@ -1,4 +1,4 @@
-//! A GGUF file taken apart, to be put together wrongly.
+//! The parts of a GGUF file, to build invalid files from.
 
 pub(super) const U8: u32 = 0;
 pub(super) const U32: u32 = 4;
@@ -13,7 +13,7 @@ pub(super) struct Gguf {
     /// Key, type and bytes of each value.
     pub(super) values: Vec<(String, u32, Vec<u8>)>,
     pub(super) tensors: Vec<Tensor>,
-    /// The weights, and where they begin in the file.
+    /// The weights, and their offset in the file.
     pub(super) weights: Vec<u8>,
 }
 
@@ -105,7 +105,7 @@ impl Gguf {
         bytes
     }
 
-    /// The same file with another value under a key, or with one more.
+    /// The same file with another value of a key, or with an additional key.
     pub(super) fn with(mut self, key: &str, value_type: u32, value: impl AsRef<[u8]>) -> Self {
         let value = value.as_ref().to_vec();
         match self.values.iter_mut().find(|(known, ..)| known == key) {
@@ -118,7 +118,7 @@ impl Gguf {
     pub(super) fn without(mut self, key: &str) -> Self {
         let n_values = self.values.len();
         self.values.retain(|(known, ..)| known != key);
-        assert_eq!(self.values.len() + 1, n_values, "{key} was there");
+        assert_eq!(self.values.len() + 1, n_values, "{key} is in the file");
         self
     }
 

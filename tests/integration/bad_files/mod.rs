@@ -1,5 +1,4 @@
-//! Model files that break their own rules: each is refused with a typed error that names the thing, and a good file
-//! loads right afterwards.
+//! Invalid model files: each is refused with a typed error that names the problem, and a valid file loads afterwards.
 
 mod folder;
 mod gguf;
@@ -22,7 +21,7 @@ fn load_bytes(bytes: Vec<u8>) -> Result<ModelRunner, SdkError> {
     ModelRunner::load_from_bytes(bytes, LoadOptions::default())
 }
 
-/// The first tokens that a model says.
+/// The first tokens of a model's reply.
 fn reply(runner: &ModelRunner) -> String {
     let options = GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), ..Default::default() };
     let events = runner.complete("Hi", options).map(Result::unwrap);
@@ -30,7 +29,7 @@ fn reply(runner: &ModelRunner) -> String {
     events.map(text).collect()
 }
 
-/// A folder of its own for each test, gone at its end.
+/// A temporary folder of one test, removed when it is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -67,12 +66,12 @@ fn check_place_refused(model: &str, kind: ErrorKind) {
 }
 
 #[test]
-fn what_is_taken_apart_and_put_together_is_still_a_model() {
+fn a_file_built_from_its_parts_is_still_a_model() {
     load_bytes(good().bytes()).unwrap();
 }
 
 #[test]
-fn tokens_and_what_is_said_of_them_agree() {
+fn tokens_and_their_metadata_agree() {
     let tokenizer = Gguf::read(&fs::read(fixture("tokenizers/llama.gguf")).unwrap());
     let tokenizer = tokenizer.values.into_iter().filter(|(key, ..)| key.starts_with("tokenizer."));
     let llama = tokenizer.fold(good(), |file, (key, value_type, value)| file.with(&key, value_type, value));
@@ -124,7 +123,7 @@ fn tensors_are_there_in_the_right_shape() {
 }
 
 #[test]
-fn architectures_and_their_numbers_are_checked() {
+fn architectures_and_their_hyperparameters_are_checked() {
     let key = |key: &str| format!("llama.{key}");
     let with = |name: &str, number: u32| good().with(&key(name), U32, number.to_le_bytes());
     for (file, expect) in [
@@ -154,7 +153,7 @@ fn a_file_cut_short_anywhere_is_refused() {
 }
 
 #[test]
-fn no_flipped_bit_of_a_header_makes_a_panic() {
+fn no_flipped_bit_of_a_header_causes_a_panic() {
     let mut bytes = good().bytes();
     for bit in (0..8 * 4096).step_by(17) {
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -170,13 +169,13 @@ fn an_endless_array_is_refused_before_it_is_read() {
     let key = [text("bytes"), ARRAY.to_le_bytes().to_vec(), U8.to_le_bytes().to_vec()].concat();
     let head = [&b"GGUF\x03\0\0\0"[..], &0u64.to_le_bytes(), &1u64.to_le_bytes(), &key, &(500u64 << 20).to_le_bytes()];
     fs::write(&path, head.concat()).unwrap();
-    // Really as long as it says, but for a hole.
+    // As long as it states, as a sparse file.
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(600 << 20).unwrap();
     check_place_refused(&path, ErrorKind::ModelLoad);
 }
 
 #[test]
-fn numbers_that_are_none_end_a_reply_with_an_error() {
+fn weights_that_are_nan_end_a_reply_with_an_error() {
     let mut file = Gguf::read(&fs::read(fixture("models/smollm2-f32.gguf")).unwrap());
     let offset = file.tensor("output_norm.weight").offset as usize;
     for number in [f32::NAN, f32::INFINITY] {
@@ -191,7 +190,7 @@ fn numbers_that_are_none_end_a_reply_with_an_error() {
 
 #[cfg(unix)]
 #[test]
-fn places_that_are_no_files_are_refused() {
+fn paths_that_are_not_files_are_refused() {
     use std::os::unix::fs::symlink;
 
     let scratch = Scratch::new("places");

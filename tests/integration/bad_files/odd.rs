@@ -1,4 +1,4 @@
-//! Files that are odd, as published ones are, and yet have one right reading.
+//! Unusual files, like some published ones, that have one correct interpretation.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn reply_of(model: &str) -> String {
     reply(&ModelRunner::load(model).unwrap())
 }
 
-/// What the tensors contradict is not believed.
+/// Metadata that contradicts the tensors is ignored.
 #[test]
 fn shapes_are_taken_from_the_tensors() {
     let expect = reply(&load_bytes(good().bytes()).unwrap());
@@ -26,9 +26,9 @@ fn shapes_are_taken_from_the_tensors() {
     }
 }
 
-/// A model with another vocabulary than it began with may still state ids of that one.
+/// A model whose vocabulary was replaced may still state ids of the old one.
 #[test]
-fn ids_outside_the_vocabulary_mean_nothing() {
+fn ids_outside_the_vocabulary_are_ignored() {
     let with = |key: &str| {
         let file = good().with(&format!("tokenizer.ggml.{key}"), U32, 99_999_u32.to_le_bytes());
         load_bytes(file.bytes()).unwrap()
@@ -40,9 +40,9 @@ fn ids_outside_the_vocabulary_mean_nothing() {
     assert_eq!(with("bos_token_id").tokenize("Hi").unwrap(), whole.tokenize("Hi").unwrap()[1..]);
 }
 
-/// `attn_factor` of config.json, which stands where `attention_factor` would, and which transformers does not heed.
+/// `attn_factor` in config.json, instead of `attention_factor`, which transformers ignores.
 #[test]
-fn a_factor_of_attention_below_one_is_none() {
+fn an_attention_factor_below_one_is_ignored() {
     let file = Gguf::read(&fs::read(fixture("models/qwen2-f32.gguf")).unwrap());
     let key = "qwen2.rope.scaling.yarn_attn_factor";
     let [none, below, above] = [None, Some(0.878f32), Some(3.0)].map(|factor| {
@@ -56,7 +56,7 @@ fn a_factor_of_attention_below_one_is_none() {
 }
 
 #[test]
-fn a_model_split_into_files_is_one() {
+fn a_model_of_several_files_is_loaded_as_one() {
     let expect = reply_of(&fixture("models/lfm2-q4_0.gguf"));
     for part in 1..=3 {
         assert_eq!(reply_of(&fixture(&format!("models/lfm2-split-{part:05}-of-00003.gguf"))), expect);
@@ -64,7 +64,7 @@ fn a_model_split_into_files_is_one() {
 }
 
 #[test]
-fn parts_of_a_model_are_missed_by_name() {
+fn missing_parts_of_a_model_are_named() {
     let scratch = Scratch::new("split");
     let part = |part: usize| format!("lfm2-split-{part:05}-of-00003.gguf");
     let load = |name: &str| ModelRunner::load(&scratch.path(name)).unwrap_err();
@@ -83,7 +83,7 @@ fn parts_of_a_model_are_missed_by_name() {
 }
 
 #[test]
-fn an_index_that_was_left_behind_does_not_count() {
+fn a_leftover_index_is_ignored() {
     let scratch = folder("left");
     fs::write(
         scratch.path("model.safetensors.index.json"),
@@ -93,7 +93,7 @@ fn an_index_that_was_left_behind_does_not_count() {
     assert_eq!(reply_of(&scratch.path("")), reply_of(&fixture("models/lfm2-hf")));
 }
 
-/// Said to be the embedding, the output matrix may yet be stored, and be another since it was trained.
+/// A file may state that the output matrix is the embedding, and still contain another one, because it was trained.
 #[test]
 fn an_output_matrix_that_differs_from_the_embedding_is_not_tied_to_it() {
     let expect = reply_of(&fixture("models/lfm2-hf"));
@@ -115,9 +115,9 @@ fn an_output_matrix_that_differs_from_the_embedding_is_not_tied_to_it() {
     assert_ne!(with_head("untied", &|head| head.rotate_left(6400)), expect);
 }
 
-/// Scaling that begins behind the context says nothing of what lies within it.
+/// Scaling that begins after the context has no effect within it.
 #[test]
-fn dynamic_scaling_is_none() {
+fn dynamic_scaling_has_no_effect_within_the_context() {
     let scratch = folder("dynamic");
     let config = fs::read_to_string(scratch.path("config.json")).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();

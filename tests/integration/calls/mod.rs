@@ -55,7 +55,7 @@ fn every_fixture_gives_what_it_claims() {
 }
 
 #[test]
-fn a_reply_may_come_by_the_character() {
+fn a_reply_may_arrive_character_by_character() {
     let by_character = |case: &Case| case.pieces.iter().flat_map(Piece::characters).collect();
     check_all(&cases(), |case| vec![("by character".into(), by_character(case))]);
 }
@@ -77,7 +77,7 @@ fn a_reply_may_be_cut_anywhere() {
 }
 
 #[test]
-fn a_reply_broken_off_anywhere_runs_nothing_more() {
+fn a_reply_cut_off_anywhere_reports_no_further_calls() {
     let names = |events: Vec<Parsed>| -> Vec<String> {
         let calls =
             events.into_iter().filter_map(|event| if let Parsed::Calls(calls) = event { Some(calls) } else { None });
@@ -88,7 +88,7 @@ fn a_reply_broken_off_anywhere_runs_nothing_more() {
         let whole = names(run(case.parser(), &pieces, ReplyEnd::Interrupted));
         for end in 0..pieces.len() {
             let broken_off = names(run(case.parser(), &pieces[..end], ReplyEnd::Interrupted));
-            assert!(whole.starts_with(&broken_off), "{}: {}, broken off at {end}", case.file, case.name);
+            assert!(whole.starts_with(&broken_off), "{}: {}, cut off at {end}", case.file, case.name);
             run(case.parser(), &pieces[..end], ReplyEnd::Ended);
         }
     }
@@ -100,7 +100,7 @@ fn every_reason_and_every_repair_is_reached() {
     let reached = |code: &str| text.iter().any(|event| event.contains(&format!("\"{code}\"")));
     let reasons = RejectionReason::ALL.iter().map(|reason| reason.code());
     let repairs = Repair::ALL.iter().map(|repair| repair.code());
-    // Fixtures know no functions; `scripted` maps arguments by their order.
+    // Fixtures have no functions; the tests in `scripted` map arguments by their order.
     let missing: HashSet<_> = reasons.chain(repairs).filter(|code| !reached(code)).collect();
     let missing: HashSet<_> = missing.into_iter().filter(|code| *code != Repair::PositionalMapped.code()).collect();
     assert!(missing.is_empty(), "no fixture reaches {missing:?}");

@@ -1,5 +1,5 @@
-//! Replies are the same with and without forced tokens and drafts computed in one step with the token before them: alone
-//! and beside others, with constrained and unconstrained calls, greedy and seeded.
+//! Replies are the same with and without forced tokens and draft tokens in one step with the token before them: alone and
+//! together with others, with constrained and unconstrained calls, greedy and seeded.
 
 use std::thread;
 
@@ -65,24 +65,24 @@ fn replies(runner: &ModelRunner, (question, options): (&str, GenerationOptions))
 }
 
 #[test]
-fn replies_do_not_depend_on_drafts_alone_nor_beside_others() {
-    let (ahead, not) = (runner(true), runner(false));
-    let expect: Vec<_> = cases().into_iter().map(|case| replies(&not, case)).collect();
-    let alone: Vec<_> = cases().into_iter().map(|case| replies(&ahead, case)).collect();
+fn replies_do_not_depend_on_draft_tokens_alone_or_together_with_others() {
+    let (drafting, plain) = (runner(true), runner(false));
+    let expect: Vec<_> = cases().into_iter().map(|case| replies(&plain, case)).collect();
+    let alone: Vec<_> = cases().into_iter().map(|case| replies(&drafting, case)).collect();
     let together: Vec<_> = thread::scope(|scope| {
-        let begun: Vec<_> = cases().into_iter().map(|case| scope.spawn(|| replies(&ahead, case))).collect();
+        let begun: Vec<_> = cases().into_iter().map(|case| scope.spawn(|| replies(&drafting, case))).collect();
         begun.into_iter().map(|reply| reply.join().unwrap()).collect()
     });
     let mut n_accepted = 0;
     for (case, expect) in expect.iter().flatten().enumerate() {
         assert_eq!((expect.stats.drafted_tokens, expect.stats.accepted_draft_tokens), (0, 0));
-        for ahead in [&alone, &together].map(|replies| &replies[case / 2][case % 2]) {
-            assert_eq!(ahead.full_message, expect.full_message, "reply {case}");
-            assert_eq!(ahead.finish_reason, expect.finish_reason, "reply {case}");
-            assert_eq!(ahead.stats.completion_tokens, expect.stats.completion_tokens, "reply {case}");
-            assert_eq!(ahead.stats.forced_tokens, expect.stats.forced_tokens, "reply {case}");
-            assert!(ahead.stats.accepted_draft_tokens <= ahead.stats.drafted_tokens, "reply {case}");
-            n_accepted += ahead.stats.accepted_draft_tokens;
+        for reply in [&alone, &together].map(|replies| &replies[case / 2][case % 2]) {
+            assert_eq!(reply.full_message, expect.full_message, "reply {case}");
+            assert_eq!(reply.finish_reason, expect.finish_reason, "reply {case}");
+            assert_eq!(reply.stats.completion_tokens, expect.stats.completion_tokens, "reply {case}");
+            assert_eq!(reply.stats.forced_tokens, expect.stats.forced_tokens, "reply {case}");
+            assert!(reply.stats.accepted_draft_tokens <= reply.stats.drafted_tokens, "reply {case}");
+            n_accepted += reply.stats.accepted_draft_tokens;
         }
     }
     assert!(50 < n_accepted, "{n_accepted} draft tokens were accepted, too few for a test");
