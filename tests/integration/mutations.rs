@@ -41,9 +41,9 @@ fn damage(random: &mut Random, bytes: &[u8], words: &[&str]) -> Vec<u8> {
             3 => bytes.truncate(at),
             4 => drop(bytes.drain(at..end)),
             5 => {
-                let stretch = bytes[at..end].to_vec();
+                let chunk = bytes[at..end].to_vec();
                 let to = random.below(bytes.len());
-                bytes.splice(to..to, stretch);
+                bytes.splice(to..to, chunk);
             }
             _ => {
                 let word = words[random.below(words.len())];
