@@ -1,4 +1,4 @@
-//! A reply that another thread cancels: it ends with what was written so far, which stays in the history.
+//! Cancels a reply from another thread. The text so far stays in the history.
 //!
 //! `cargo run --release -p causerie --example cancel`
 
@@ -9,7 +9,7 @@ use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, Sdk
 
 fn main() -> Result<(), SdkError> {
     let conversation = ModelRunner::load("models/demo.gguf")?.create_conversation("");
-    // Without an end of its own, so that there is something to cancel.
+    // The reply never ends on its own, so that there is something to cancel.
     let options = GenerationOptions { ignore_end: true, ..Default::default() };
     let stream = conversation.generate_response(ChatMessage::user("Tell me something."), options);
     let handle = stream.cancel_handle();

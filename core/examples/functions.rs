@@ -1,4 +1,4 @@
-//! Functions from types, run along with the reply. `tools.rs` does the same by hand.
+//! Functions derived from Rust types, run along with the reply. `tools.rs` does the same by hand.
 //!
 //! `cargo run --release -p causerie --example functions`
 

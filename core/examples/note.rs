@@ -1,4 +1,4 @@
-//! One request and the call it leads to; the example of the README.
+//! One request and the resulting call: the example of the README.
 
 use causerie::{ChatMessage, GenerationOptions, MessageResponse, ModelRunner, functions_from_json};
 

@@ -1,4 +1,4 @@
-//! A conversation that goes on after the process has ended: run it twice.
+//! Continues a conversation after the process has ended. Run it twice.
 //!
 //! `cargo run --release -p causerie --example session`
 
@@ -16,12 +16,12 @@ fn main() -> Result<(), SdkError> {
             MessageResponse::Chunk(text) => print!("{text}"),
             MessageResponse::Complete(completion) => {
                 let stats = completion.stats;
-                println!("\n{} of {} tokens read before", stats.cached_prompt_tokens, stats.prompt_tokens);
+                println!("\n{} of {} prompt tokens from the cache", stats.cached_prompt_tokens, stats.prompt_tokens);
             }
             _ => {}
         }
     }
-    // With what the model has read, so that it need not read it again.
+    // `true` also saves the computed state, so that the prompt need not be computed again.
     conversation.save_session(&path, true)?;
     println!("{} messages saved in {}", conversation.history().len(), path.display());
     Ok(())

@@ -1,4 +1,4 @@
-//! The tool flow: a call, its validation, its result, and the answer.
+//! Handles calls by hand: a call, its validation, its result, and the answer.
 //!
 //! `cargo run --release -p causerie --example tools`
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), SdkError> {
                             println!("(writing down {text:?})");
                             format!("{{\"saved\": {text:?}, \"notes\": 1}}")
                         }
-                        // The model reads what is wrong, and can do better.
+                        // The model reads the errors, and can repair the call.
                         _ => validation.errors_as_tool_text(),
                     });
                 }

@@ -6,13 +6,15 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use causerie_backend::SplitMix64;
+
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::Sampling;
 
 /// Picks the tokens of one reply.
 pub(crate) struct Sampler {
     sampling: Sampling,
-    random: Random,
+    random: SplitMix64,
     /// Values added to the logits of tokens.
     bias: BTreeMap<u32, f32>,
     /// Tokens of the prompt and the reply; stored only if the repetition penalty needs them.
@@ -32,7 +34,7 @@ struct Candidate {
 
 impl Sampler {
     pub(crate) fn new(sampling: Sampling, bias: BTreeMap<u32, f32>, seed: u64) -> Self {
-        Self { sampling, random: Random::new(seed), bias, seen: HashSet::new(), counts: HashMap::new() }
+        Self { sampling, random: SplitMix64::new(seed), bias, seen: HashSet::new(), counts: HashMap::new() }
     }
 
     /// Refuses a bias for a token that is not in the vocabulary.
@@ -200,30 +202,6 @@ pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one("seed")
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): the same numbers from the same seed on every platform.
-struct Random {
-    state: u64,
-}
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self { state: seed }
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Evenly spread in 0.0..1.0.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64 // 53 bits are exact in f64
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_most_probable_are_the_first_of_a_sorted_list() {
-        let mut random = Random::new(3);
+        let mut random = SplitMix64::new(3);
         for (n_logits, n, n_values) in [
             (0, 1, 9),
             (1, 1, 9),
@@ -295,7 +273,7 @@ mod tests {
             (700, 699, 99),
             (700, usize::MAX, 99),
         ] {
-            let logits: Vec<f32> = (0..n_logits).map(|_| (random.next() % n_values) as f32 - 4.0).collect();
+            let logits: Vec<f32> = (0..n_logits).map(|_| (random.next_u64() % n_values) as f32 - 4.0).collect();
             let all = logits.iter().zip(0..).map(|(logit, id)| Candidate { id, logit: *logit });
             let mut expect: Vec<Candidate> = all.collect();
             expect.sort_by(most_probable_first);
