@@ -21,7 +21,7 @@
 //! The order of the `mod` lines below is the order of dependence: a module uses only modules above it.
 #![forbid(unsafe_code)]
 
-// Below the vocabulary: stacks for what recurses.
+// Below all others: large stacks for recursive code.
 mod deep_stack;
 // Plain data: the types of the public API.
 mod error;
@@ -37,12 +37,14 @@ mod parse;
 mod validate;
 pub mod typed;
 mod history;
-// Files, tokens and tensors.
+// Model files and their tokens.
 mod weights;
 mod tokenizer;
+// Prompts, tokens and grammars: one stage each.
 mod prompt;
 mod sample;
 mod constrain;
+// Networks.
 mod model;
 // The loop.
 mod engine;
