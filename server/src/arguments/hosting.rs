@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use causerie_server::serve::BasePath;
+use causerie_server::access::BasePath;
 use clap::{Args, Subcommand};
 
 use crate::arguments::deploy::ImageOptions;

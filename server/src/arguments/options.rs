@@ -3,7 +3,8 @@
 use causerie::GenerationOptions;
 use clap::{Args, ValueEnum};
 
-use causerie_server::serve::{Auth, check_origin};
+use causerie_server::access::Auth;
+use causerie_server::serve::check_origin;
 
 #[derive(Args)]
 pub(crate) struct ModelOption {

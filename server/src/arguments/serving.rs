@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use causerie::{CacheType, LoadOptions};
-use causerie_server::serve::BasePath;
+use causerie_server::access::BasePath;
 use clap::{Args, ValueEnum};
 
 use crate::arguments::options::{AuthMode, ContextOption, ModelOption, origin, small_count};

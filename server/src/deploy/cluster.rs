@@ -9,8 +9,8 @@ use anstream::{eprintln, println};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use causerie::LoadOptions;
-use causerie_server::serve::Auth;
-use causerie_server::serve::keys::KeyFile;
+use causerie_server::access::Auth;
+use causerie_server::access::keys::KeyFile;
 use serde_json::Value as Json;
 
 use crate::arguments::{DeployArguments, Target};

@@ -10,8 +10,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anstream::eprintln;
-use causerie_server::serve::Auth;
-use causerie_server::serve::keys::Key;
+use causerie_server::access::Auth;
+use causerie_server::access::keys::Key;
 use tokio::runtime::Builder as Runtime;
 use tokio::task::spawn_blocking;
 

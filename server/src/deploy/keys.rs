@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anstream::{eprintln, println};
-use causerie_server::serve::keys::{Key, KeyFile, KeysError};
+use causerie_server::access::keys::{Key, KeyFile, KeysError};
 use jiff::Timestamp;
 
 use crate::arguments::{KeysAction, KeysArguments};

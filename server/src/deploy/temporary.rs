@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use anstream::eprintln;
-use causerie_server::serve::keys::{Key, KeyRing};
-use causerie_server::serve::{Auth, Hosted, Settings};
+use causerie_server::access::keys::{Key, KeyRing};
+use causerie_server::access::{Auth, Hosted};
+use causerie_server::serve::Settings;
 
 use crate::arguments::RunArguments;
 use crate::deploy::announcement;

@@ -1,5 +1,5 @@
-//! Slots, and the queue before them: so many requests are answered at once, so many wait, and the rest is told to come
-//! again.
+//! Permits to generate, and the queue for them: some requests are answered at once, some wait, and further ones are
+//! refused with 429.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -8,94 +8,94 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-use crate::serve::fault::Fault;
+use crate::serve::error::HttpError;
 
 pub(super) struct Admission {
-    slots: Arc<Semaphore>,
-    n_slots: usize,
-    waiting: AtomicUsize,
-    queue: usize,
-    /// Without a permit; closed once replies under way are to end.
-    patience: Semaphore,
+    permits: Arc<Semaphore>,
+    n_permits: usize,
+    n_waiting: AtomicUsize,
+    max_waiting: usize,
+    /// Has no permits; it is closed once running replies must end.
+    end_of_replies: Semaphore,
 }
 
-/// A slot, free again when it is dropped.
-pub(super) type Slot = OwnedSemaphorePermit;
+/// The right to generate, which returns to the queue when it is dropped.
+pub(super) type Permit = OwnedSemaphorePermit;
 
-/// A place in the queue, which becomes a slot. To drop it is to leave the queue.
-pub(super) type Turn = Pin<Box<dyn Future<Output = Result<Slot, Fault>> + Send>>;
+/// The wait for a permit. Dropping it leaves the queue.
+pub(super) type PermitWait = Pin<Box<dyn Future<Output = Result<Permit, HttpError>> + Send>>;
 
 impl Admission {
-    pub(super) fn new(slots: usize, queue: usize) -> Self {
-        let n_slots = slots.clamp(1, Semaphore::MAX_PERMITS);
+    pub(super) fn new(n_permits: usize, max_waiting: usize) -> Self {
+        let n_permits = n_permits.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            slots: Arc::new(Semaphore::new(n_slots)),
-            n_slots,
-            waiting: AtomicUsize::new(0),
-            queue,
-            patience: Semaphore::new(0),
+            permits: Arc::new(Semaphore::new(n_permits)),
+            n_permits,
+            n_waiting: AtomicUsize::new(0),
+            max_waiting,
+            end_of_replies: Semaphore::new(0),
         }
     }
 
-    /// A slot, at once or when those before have theirs; an error when too many wait for one.
-    pub(super) fn enter(self: &Arc<Self>) -> Result<Turn, Fault> {
-        match Arc::clone(&self.slots).try_acquire_owned() {
-            Ok(slot) => return Ok(Box::pin(ready(Ok(slot)))),
-            Err(TryAcquireError::Closed) => return Err(Fault::draining()),
+    /// A permit, at once or in the order of requests; an error when the queue is full.
+    pub(super) fn enter(self: &Arc<Self>) -> Result<PermitWait, HttpError> {
+        match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => return Ok(Box::pin(ready(Ok(permit)))),
+            Err(TryAcquireError::Closed) => return Err(HttpError::draining()),
             Err(TryAcquireError::NoPermits) => {}
         }
-        let (place, slot) = (Place::take(self)?, Arc::clone(&self.slots).acquire_owned());
+        let (queued, permit) = (QueuedRequest::count(self)?, Arc::clone(&self.permits).acquire_owned());
         Ok(Box::pin(async move {
-            let _place = place;
-            slot.await.map_err(|_| Fault::draining())
+            let _queued = queued;
+            permit.await.map_err(|_| HttpError::draining())
         }))
     }
 
-    /// From now on nobody enters, and those who wait are told.
+    /// Refuses new requests, and those that wait.
     pub(super) fn close(&self) {
-        self.slots.close();
+        self.permits.close();
     }
 
-    /// Asks replies under way to end.
-    pub(super) fn give_up(&self) {
-        self.patience.close();
+    /// Asks running replies to end.
+    pub(super) fn end_replies(&self) {
+        self.end_of_replies.close();
     }
 
-    /// Waits until replies under way are to end.
-    pub(super) async fn given_up(&self) {
-        let _ = self.patience.acquire().await; // never a permit
+    /// Waits until running replies must end.
+    pub(super) async fn replies_must_end(&self) {
+        let _ = self.end_of_replies.acquire().await; // never a permit
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.slots.is_closed()
+        self.permits.is_closed()
     }
 
     /// Requests in the queue.
     pub(super) fn n_waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.n_waiting.load(Ordering::Relaxed)
     }
 
-    /// Requests that have a slot.
+    /// Requests that have a permit.
     pub(super) fn n_running(&self) -> usize {
-        self.n_slots - self.slots.available_permits()
+        self.n_permits - self.permits.available_permits()
     }
 }
 
-/// Counts as waiting.
-struct Place(Arc<Admission>);
+/// Counts as waiting until it is dropped.
+struct QueuedRequest(Arc<Admission>);
 
-impl Place {
-    fn take(admission: &Arc<Admission>) -> Result<Self, Fault> {
-        let one_more = |waiting: usize| (waiting < admission.queue).then_some(waiting + 1);
-        match admission.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+impl QueuedRequest {
+    fn count(admission: &Arc<Admission>) -> Result<Self, HttpError> {
+        let one_more = |n: usize| (n < admission.max_waiting).then_some(n + 1);
+        match admission.n_waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
             Ok(_) => Ok(Self(Arc::clone(admission))),
-            Err(_) => Err(Fault::queue_full()),
+            Err(_) => Err(HttpError::queue_full()),
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuedRequest {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.n_waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Sockets: accepted, read with a limit on every wait, and closed in good order at the end.
+//! Sockets: accepted, read with a time limit on every wait, and drained at the end.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -18,14 +18,14 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::serve::{Service, refusal, route};
 
-/// Bytes of a request's line and headers; also what waits of a reply for the client to read it.
-const MOST_HEADER_BYTES: usize = 64 << 10;
-/// For replies whose time is up to tell it to their clients.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// How long to wait when the system has no more sockets to give.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Limit on a request's line and headers, and on the bytes of a reply that the client has not read yet.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+/// Time for replies that must end to report it to their clients.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause after the system had no socket left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves connections until `stop` is ready, then those that are left for the drain time.
+/// Serves connections until `stop` is ready, and drains those that are left.
 pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: impl Future<Output = ()>) {
     let (mut connections, graceful) = (JoinSet::new(), GracefulShutdown::new());
     let mut stop = pin!(stop);
@@ -36,7 +36,7 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: im
                     let service = Arc::clone(&service);
                     connections.spawn(graceful_connection(socket, service, &graceful));
                 }
-                Err(_) => sleep(PAUSE).await,
+                Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
             () = &mut stop => break,
@@ -46,23 +46,23 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, stop: im
     service.admission.close();
     let mut closing = pin!(graceful.shutdown());
     if timeout(service.settings.drain_timeout, &mut closing).await.is_err() {
-        service.admission.give_up();
-        // What is left then goes with the set of connections.
-        let _ = timeout(FAREWELL, closing).await;
+        service.admission.end_replies();
+        // Connections that are left then are dropped with their set.
+        let _ = timeout(END_TIMEOUT, closing).await;
     }
 }
 
-/// One connection, with as many requests as it brings. An error is the client's, who hears of it by the closing.
+/// One connection and all its requests. An error closes it, which is what the client sees of it.
 fn graceful_connection(
     socket: TcpStream,
     service: Arc<Service>,
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
-    let _ = socket.set_nodelay(true); // pieces are small, and awaited
+    let _ = socket.set_nodelay(true); // events are small, and clients wait for them
     let stream = WatchedStream { socket, limit: service.settings.write_timeout, stalled: None, refusal: None };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(service.settings.header_timeout);
-    builder.max_buf_size(MOST_HEADER_BYTES);
+    builder.max_buf_size(MAX_HEADER_BYTES);
     let answer = service_fn(move |request| {
         let service = Arc::clone(&service);
         async move { Ok::<_, std::convert::Infallible>(route::handle(service, request).await) }
@@ -73,14 +73,14 @@ fn graceful_connection(
     }
 }
 
-/// A socket whose writes fail when the other side has not read for too long or has gone, and on which no refusal is without
-/// a body.
+/// A socket whose writes fail when the client has disconnected or has not read for too long, and which gives every refusal a
+/// body.
 struct WatchedStream {
     socket: TcpStream,
     limit: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
-    /// What is left to write of a refusal.
+    /// The rest of a refusal that is being written.
     refusal: Option<Bytes>,
 }
 
@@ -96,7 +96,7 @@ impl WatchedStream {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Writes a refusal to its end.
+    /// Writes the rest of a refusal.
     fn poll_refusal(&mut self, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(left) = self.refusal.take().filter(|left| !left.is_empty()) {
             let written = Pin::new(&mut self.socket).poll_write(ctx, &left);
@@ -145,9 +145,9 @@ impl AsyncWrite for WatchedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Where something stands behind a request, hyper reads no more before the answer is written. Whether the client is
-        // still there is looked for here, which also has it told when that changes. It stays hidden only behind bytes that
-        // hyper has left in the socket: those of a third request.
+        // Once a second request has arrived, hyper reads nothing until the answer is written. So this checks whether the
+        // client is still connected, and registers to be woken when that changes. Bytes that hyper has left in the socket,
+        // those of a third request, hide it.
         let mut next = [0];
         match self.socket.poll_peek(ctx, &mut ReadBuf::new(&mut next)) {
             Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())),

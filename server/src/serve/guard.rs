@@ -1,8 +1,8 @@
-//! Who may talk to the server: names under which it is reached, and origins of pages that use it.
+//! Which host names the server answers to, and which pages may use it.
 //!
 //! A server on a loopback address is for programs of this machine. Pages of the web reach it too, through the browser:
-//! directly, then the browser names their origin, or under a name that was made to point here, then `Host` tells. Where
-//! a key is asked for, which pages of the web don't have, any name will do: a gateway may bring requests for its own.
+//! either directly, and then the browser sends their origin, or by DNS rebinding, and then `Host` has a foreign name. Where
+//! a key is required, which pages of the web don't have, any host name is accepted: a gateway may have its own.
 
 use std::net::IpAddr;
 
@@ -10,8 +10,9 @@ use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::uri::{Authority, Uri};
 use hyper::{Request, StatusCode};
 
-use crate::serve::fault::Fault;
-use crate::serve::{Auth, Settings};
+use crate::access::Auth;
+use crate::serve::Settings;
+use crate::serve::error::HttpError;
 
 pub(super) struct Guard {
     checks_host: bool,
@@ -28,8 +29,8 @@ impl Guard {
         }
     }
 
-    /// Lets a request pass; gives back the origin that may read the reply, if a page asks.
-    pub(super) fn admit<T>(&self, request: &Request<T>) -> Result<Option<HeaderValue>, Fault> {
+    /// Checks host and origin. Returns the origin that may read the response, if a page asks.
+    pub(super) fn admit<T>(&self, request: &Request<T>) -> Result<Option<HeaderValue>, HttpError> {
         let host = one(request.headers(), HOST)?;
         let authority = request.uri().authority().cloned();
         let named = host.map(|host| authority_of(host).ok_or_else(|| malformed("host"))).transpose()?;
@@ -37,17 +38,17 @@ impl Guard {
             return Err(malformed("host"));
         }
         if self.checks_host && ![authority, named].iter().flatten().all(|name| self.is_ours(name)) {
-            return Err(Fault::new(
+            return Err(HttpError::new(
                 StatusCode::FORBIDDEN,
                 "host_not_allowed",
-                "this server is reached as localhost; --allow-host adds a name",
+                "the host must be localhost; --allow-host adds a name",
             ));
         }
         match one(request.headers(), ORIGIN)? {
-            Some(origin) if !self.is_allowed_origin(origin, host) => Err(Fault::new(
+            Some(origin) if !self.is_allowed_origin(origin, host) => Err(HttpError::new(
                 StatusCode::FORBIDDEN,
                 "origin_not_allowed",
-                "pages of this origin may not use this server; --allow-origin adds one",
+                "the origin must be one that may use this server; --allow-origin adds one",
             )),
             origin => Ok(origin.cloned()),
         }
@@ -67,15 +68,15 @@ impl Guard {
             return true;
         }
         let Some(name) = authority_of_origin(origin) else { return false };
-        // The server's own page on another machine. A name could have been made to point here; an address could not.
+        // The server's own page on another machine. Anyone can point a name here, but not an address.
         let is_own =
             || address(name.host()).is_some() && host.is_some_and(|host| host.as_bytes() == name.as_str().as_bytes());
         is_loopback(name.host()) || is_own()
     }
 }
 
-/// The value of a header that may stand once.
-fn one(headers: &HeaderMap, name: hyper::header::HeaderName) -> Result<Option<&HeaderValue>, Fault> {
+/// The value of a header that must not be repeated.
+fn one(headers: &HeaderMap, name: hyper::header::HeaderName) -> Result<Option<&HeaderValue>, HttpError> {
     let mut values = headers.get_all(&name).iter();
     match (values.next(), values.next()) {
         (_, Some(_)) => Err(malformed(name.as_str())),
@@ -83,11 +84,11 @@ fn one(headers: &HeaderMap, name: hyper::header::HeaderName) -> Result<Option<&H
     }
 }
 
-fn malformed(header: &str) -> Fault {
-    Fault::new(
+fn malformed(header: &str) -> HttpError {
+    HttpError::new(
         StatusCode::BAD_REQUEST,
         "invalid_header",
-        format!("the header {header} is missing, malformed or given twice"),
+        format!("the header {header} must be given once and well-formed"),
     )
 }
 
@@ -95,7 +96,7 @@ fn authority_of(value: &HeaderValue) -> Option<Authority> {
     value.to_str().ok()?.parse().ok().filter(|authority: &Authority| !authority.as_str().contains('@'))
 }
 
-/// The authority of `http://name:port`, with nothing behind it.
+/// The authority of `http://name:port`, with nothing after it.
 fn authority_of_origin(origin: &str) -> Option<Authority> {
     let uri: Uri = origin.parse().ok()?;
     let authority = uri.authority()?;
@@ -113,19 +114,19 @@ fn address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Checks an origin that is to be allowed: one that a browser sends, or `<scheme>://*` for all of a scheme that pages of the
-/// web do not have, as apps do.
+/// Checks an origin of the settings: one that a browser sends, or `<scheme>://*` for all origins of a scheme that apps have
+/// and pages of the web do not.
 ///
 /// # Errors
-/// When it would match nothing, or the whole web.
+/// When the origin would match nothing, or the whole web.
 pub fn check_origin(origin: &str) -> Result<(), String> {
     let is_good = origin == "null"
         || origin.split_once("://").is_some_and(|(scheme, name)| match name {
             "*" => !matches!(scheme, "" | "http" | "https"),
             _ => !scheme.is_empty() && !name.is_empty() && !name.contains(['/', '*']),
         });
-    let expect = "expected an origin, as https://example.org, or app://* for all of a scheme other than http and https";
-    if is_good { Ok(()) } else { Err(expect.to_owned()) }
+    let rule = "must be an origin, as https://example.org, or app://* for all of a scheme other than http and https";
+    if is_good { Ok(()) } else { Err(rule.to_owned()) }
 }
 
 #[cfg(test)]
@@ -144,7 +145,7 @@ mod tests {
             request = request.header(ORIGIN, origin);
         }
         let admitted = Guard::new(is_loopback, &settings).admit(&request.body(()).unwrap());
-        assert_eq!(admitted.map(|origin| origin.is_some()).map_err(|fault| fault.code()), expect, "{host} {origin:?}");
+        assert_eq!(admitted.map(|origin| origin.is_some()).map_err(|error| error.code()), expect, "{host} {origin:?}");
     }
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_origins_are_refused() {
+    fn pages_of_foreign_origins_are_refused() {
         let allowed = [
             "http://localhost:3000",
             "https://127.0.0.1",
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_that_would_match_nothing_is_no_origin() {
+    fn an_origin_that_would_match_nothing_is_refused() {
         for origin in ["https://example.org", "http://box.lan:3000", "app://obsidian.md", "app://*", "null"] {
             assert_eq!(check_origin(origin), Ok(()));
         }

@@ -1,13 +1,13 @@
-//! Names for requests and replies, and the time.
+//! Ids of requests and replies, and the time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// 16 hexadecimal digits that no other request has. They tell requests apart and protect nothing.
+/// 16 hexadecimal digits, different for each request. They identify and protect nothing.
 pub(super) fn unique() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    // The hasher's keys are random.
+    // `RandomState` has random keys.
     format!("{:016x}", RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 

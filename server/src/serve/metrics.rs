@@ -1,4 +1,5 @@
-//! Counts of what the server does, as Prometheus reads them.
+//! Counts of what the server does, in Prometheus' text format 0.0.4, which is what `/metrics` promises.
+//! `prometheus-client` writes OpenMetrics, where counters have other names, so it would not say the same.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,12 +10,12 @@ use std::time::{Duration, Instant};
 use causerie::GenerationStats;
 use hyper::StatusCode;
 
-use crate::serve::admission::{Admission, Slot, Turn};
-use crate::serve::fault::Fault;
+use crate::serve::admission::{Admission, Permit, PermitWait};
+use crate::serve::error::HttpError;
 
 pub(super) struct Metrics {
     admission: Arc<Admission>,
-    /// By route and status.
+    /// Counts by route and status.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
     cancelled: AtomicU64,
     prompt_tokens: AtomicU64,
@@ -51,31 +52,40 @@ impl Metrics {
         *requests.entry((route, status)).or_default() += 1;
     }
 
-    /// All of them, as text.
+    /// All counts, as text.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        head(&mut text, "requests_total", "counter", "Answers by route and status; 499 where the client went before.");
+        head(
+            &mut text,
+            "requests_total",
+            "counter",
+            "Responses by route and status; 499 if the client disconnected before.",
+        );
         for ((route, status), count) in &*self.requests.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = writeln!(text, "causerie_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
         }
         let running = self.admission.n_running() as u64;
-        one(&mut text, "requests_running", "gauge", "Requests that have a slot.", running);
+        one(&mut text, "requests_running", "gauge", "Requests that are being answered.", running);
         let waiting = self.admission.n_waiting() as u64;
         one(&mut text, "requests_waiting", "gauge", "Requests in the queue.", waiting);
         for (name, help, count) in [
-            ("requests_cancelled_total", "Requests whose client went away before their end.", &self.cancelled),
+            ("requests_cancelled_total", "Requests whose client disconnected before their end.", &self.cancelled),
             ("prompt_tokens_total", "Tokens of prompts.", &self.prompt_tokens),
-            ("cached_tokens_total", "Tokens of prompts that were not read again.", &self.cached_tokens),
-            ("completion_tokens_total", "Tokens that the model wrote.", &self.completion_tokens),
+            ("cached_tokens_total", "Tokens of prompts that came from the cache.", &self.cached_tokens),
+            ("completion_tokens_total", "Tokens that the model generated.", &self.completion_tokens),
         ] {
             one(&mut text, name, "counter", help, count.load(Ordering::Relaxed));
         }
         self.first_token.write(
             &mut text,
             "time_to_first_token_seconds",
-            "From a request to its first token, its wait for a slot included.",
+            "From a request to its first token, with its wait in the queue.",
         );
-        self.between_tokens.write(&mut text, "time_per_token_seconds", "From one token to the next, a mean per reply.");
+        self.between_tokens.write(
+            &mut text,
+            "time_per_token_seconds",
+            "From one token to the next, the mean of each reply.",
+        );
         text
     }
 }
@@ -89,19 +99,19 @@ fn one(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
     let _ = writeln!(text, "causerie_{name} {value}");
 }
 
-/// The status of a request whose client went before it was answered, as nginx has it.
-const GONE: u16 = 499;
+/// The status of a request whose client disconnected before the response, as nginx counts it.
+const CLIENT_DISCONNECTED: u16 = 499;
 
-/// A request until it is answered, or left.
-pub(super) struct Asked {
+/// Counts a request when it is answered, or when its client disconnects.
+pub(super) struct RequestCount {
     metrics: Arc<Metrics>,
     route: &'static str,
     status: u16,
 }
 
-impl Asked {
+impl RequestCount {
     pub(super) fn begin(metrics: &Arc<Metrics>, route: &'static str) -> Self {
-        Self { metrics: Arc::clone(metrics), route, status: GONE }
+        Self { metrics: Arc::clone(metrics), route, status: CLIENT_DISCONNECTED }
     }
 
     pub(super) fn end(mut self, status: StatusCode) {
@@ -109,35 +119,35 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for RequestCount {
     fn drop(&mut self) {
         self.metrics.count_request(self.route, self.status);
     }
 }
 
-/// A request that waits for its slot and is then answered. Dropped before its end, it was cancelled.
-pub(super) struct Generating {
+/// Times a request that waits for a permit and generates. Dropped before its end, it counts as cancelled.
+pub(super) struct GenerationTimer {
     metrics: Arc<Metrics>,
     begun: Instant,
-    /// How long it waited for its slot; `None` once the first token has been counted.
+    /// How long it waited for its permit; `None` once the first token has been counted.
     waited: Option<Duration>,
     has_ended: bool,
 }
 
-impl Generating {
+impl GenerationTimer {
     pub(super) fn start(metrics: &Arc<Metrics>) -> Self {
         Self { metrics: Arc::clone(metrics), begun: Instant::now(), waited: None, has_ended: false }
     }
 
-    /// Waits for its turn. To be told that there will be none is an end.
-    pub(super) async fn enter(&mut self, turn: &mut Turn) -> Result<Slot, Fault> {
-        let slot = turn.await;
+    /// Waits for a permit. A refusal is an end, too.
+    pub(super) async fn wait(&mut self, wait: &mut PermitWait) -> Result<Permit, HttpError> {
+        let permit = wait.await;
         self.waited = Some(self.begun.elapsed());
-        self.has_ended = slot.is_err();
-        slot
+        self.has_ended = permit.is_err();
+        permit
     }
 
-    /// Counts the times of a reply that has ended. Of several, the first has the first token of the request.
+    /// Counts the times of a reply that has ended. The first of several has the first token of the request.
     pub(super) fn count(&mut self, stats: &GenerationStats) {
         if 0 < stats.completion_tokens
             && let Some(waited) = self.waited.take()
@@ -151,13 +161,13 @@ impl Generating {
         }
     }
 
-    /// The answer is complete, for good or bad.
+    /// The answer is complete, or has failed.
     pub(super) fn end(mut self) {
         self.has_ended = true;
     }
 }
 
-impl Drop for Generating {
+impl Drop for GenerationTimer {
     fn drop(&mut self) {
         if !self.has_ended {
             self.metrics.cancelled.fetch_add(1, Ordering::Relaxed);
@@ -165,10 +175,11 @@ impl Drop for Generating {
     }
 }
 
-/// Times, counted in buckets up to so many seconds.
+/// Times, counted in buckets.
 struct Histogram {
+    /// Upper bounds of the buckets, in seconds.
     bounds: [f64; 7],
-    /// One more than bounds: the last one has no bound.
+    /// One more than bounds: the last bucket has no bound.
     counts: [AtomicU64; 8],
     microseconds: AtomicU64,
 }
@@ -206,7 +217,7 @@ mod tests {
     use causerie::testing::ScriptedModel;
 
     #[test]
-    fn buckets_count_all_that_is_below_them() {
+    fn buckets_count_all_times_up_to_their_bounds() {
         let histogram = Histogram::new([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]);
         for milliseconds in [5, 10, 200, 60_000] {
             histogram.observe(Duration::from_millis(milliseconds));
@@ -220,19 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_for_a_slot_is_part_of_the_wait_for_a_token() {
+    fn the_wait_in_the_queue_is_part_of_the_time_to_first_token() {
         let metrics = Arc::new(Metrics::new(Arc::new(Admission::new(1, 1))));
-        let mut generating = Generating::start(&metrics);
-        generating.waited = Some(Duration::from_secs(5));
+        let mut timer = GenerationTimer::start(&metrics);
+        timer.waited = Some(Duration::from_secs(5));
         let runner = ScriptedModel::new().reply("Hi").load().unwrap();
         let Some(Ok(MessageResponse::Complete(completion))) = runner.complete("a", Default::default()).last() else {
-            unreachable!("a script ends")
+            unreachable!("a scripted reply ends")
         };
         let stats = GenerationStats { time_to_first_token: Duration::from_secs(1), ..completion.stats };
         // Two choices: the request has one first token.
-        generating.count(&stats);
-        generating.count(&stats);
-        generating.end();
+        timer.count(&stats);
+        timer.count(&stats);
+        timer.end();
         let text = metrics.text();
         let name = "causerie_time_to_first_token_seconds";
         assert!(text.contains(&format!("{name}_sum 6\n{name}_count 1\n")), "{text}");

@@ -1,34 +1,39 @@
 //! The HTTP service: chat completions and their relatives, as the usual clients speak them.
 //!
-//! A thin door: each request becomes a conversation made from its messages, is answered, and is forgotten; only `recent`
-//! keeps responses for a while, for requests that go on from one. What makes the next turn cheap is the runner's own prefix cache.
+//! A thin layer: each request becomes a conversation made from its messages, is answered, and is forgotten. Only
+//! `response_store` keeps responses for a while, for requests that continue from one. The runner's prefix cache makes the next
+//! turn cheap.
 //!
-//! Follow a request: `connection` reads it from a socket with a time limit on everything, `guard` looks at its host
-//! and origin, `access` at its key, `route` finds who answers it, `body` and `fields` read its JSON, `chat` or `completions` make
-//! replies of it, `admission` gives it a slot, and `answer` writes the replies, whole or as a stream. `messages` and
-//! `responses` tell requests of other forms as ones of chat completions; their replies are written in their own form.
+//! A request goes one way through the modules:
+//!
+//! 1. `connection` reads it from a socket, with time limits.
+//! 2. `route` checks host, origin and key (`guard`, `crate::access`), finds the handler, and reads the `body`.
+//! 3. The handler of its dialect, `chat`, `completions`, `messages` or `responses`, takes its fields (`request::fields`) into
+//!    structs, and makes of them the one internal form, `request::ChatRequest`.
+//! 4. `admission` gives it a permit.
+//! 5. `answer` pulls the replies, and the writer of the dialect writes their events, whole or as a stream (`http`).
+//!
+//! To add a field to a dialect, add it to a struct of its handler: the OpenAPI document comes from the same structs.
 
-mod access;
 mod admission;
 mod answer;
 mod body;
 mod chat;
 mod completions;
 mod connection;
-mod demands;
-mod fault;
-mod fields;
+mod dialect;
+mod error;
 mod guard;
+mod http;
 mod id;
-pub mod keys;
 mod messages;
 mod metrics;
 mod models;
 mod openapi;
-mod options;
 mod page;
-mod recent;
 mod refusal;
+mod request;
+mod response_store;
 mod responses;
 mod route;
 
@@ -42,41 +47,41 @@ use causerie::ModelRunner;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
 
-pub use access::{Auth, BasePath, Hosted};
+use crate::access::Hosted;
 use admission::Admission;
-use fault::Fault;
+use error::HttpError;
 use guard::Guard;
 pub use guard::check_origin;
 use metrics::Metrics;
-use recent::Recent;
+use response_store::StoredResponses;
 
-/// What a server allows. `Settings::default()` is what `causerie serve` uses.
+/// Limits and permissions of a server. `Settings::default()` is what `causerie serve` uses.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Requests that are answered at the same time. Default 4.
     pub slots: usize,
-    /// Requests that wait for a slot; beyond them, 429. Default 64.
+    /// Requests that wait; further ones are refused with 429. Default 64.
     pub queue: usize,
-    /// Bytes of a request's body. Default 32 MiB.
+    /// Limit on a request's body in bytes. Default 32 MiB.
     pub max_body: usize,
-    /// From the opening of a connection, or the end of the request before, to the end of the next headers. Default 30 s.
+    /// Time from the start of a connection, or the end of its last request, to the end of the next headers. Default 30 s.
     pub header_timeout: Duration,
-    /// From the headers to the end of the body. Default 30 s.
+    /// Time from the headers to the end of the body. Default 30 s.
     pub body_timeout: Duration,
-    /// How long a client may leave what is written to it unread. Default 30 s.
+    /// Time that a client may leave written bytes unread. Default 30 s.
     pub write_timeout: Duration,
-    /// How often a stream that has nothing to say shows that it is alive. Default 10 s.
+    /// Interval of the comments that keep a silent stream alive. Default 10 s.
     pub keep_alive: Duration,
-    /// How long replies under way may go on after the server was told to stop. Default 30 s.
+    /// Time that running replies have after the server was asked to stop. Default 30 s.
     pub drain_timeout: Duration,
-    /// Host names, besides loopback ones, under which a server on a loopback address is reached.
+    /// Host names, besides loopback ones, that a server on a loopback address answers to.
     pub allowed_hosts: Vec<String>,
     /// Origins, besides loopback ones, whose pages may use the server: `https://example.org`, or `app://*` for all of a
     /// scheme. What [`check_origin`] refuses matches nothing.
     pub allowed_origins: Vec<String>,
-    /// Refuses requests with fields that are not known, instead of naming them in the reply's `x-ignored-fields`.
+    /// Refuses requests with unknown fields, instead of listing the fields in the response's `x-ignored-fields`.
     pub strict_fields: bool,
-    /// What makes the server a hosted one, with a base path and keys. Default `None`: a local one.
+    /// Base path and keys of a hosted server. Default `None`: a local server.
     pub hosted: Option<Hosted>,
 }
 
@@ -99,7 +104,7 @@ impl Default for Settings {
     }
 }
 
-/// A model behind an address.
+/// A model served at an address.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -118,22 +123,22 @@ pub struct Server {
     service: Arc<Service>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Service {
-    /// Once it is loaded.
+    /// Set once the model is loaded.
     runner: OnceLock<ModelRunner>,
     model_id: String,
-    /// When the server began, in seconds since 1970.
+    /// When the server started, in seconds since 1970.
     created: u64,
     settings: Settings,
     guard: Guard,
     admission: Arc<Admission>,
     metrics: Arc<Metrics>,
-    /// Held while a large body is made sense of.
-    large: Arc<Mutex<()>>,
-    /// Room in memory for bodies.
-    bodies: Semaphore,
-    recent: Arc<std::sync::Mutex<Recent>>,
+    /// Held while a large body is parsed and read.
+    large_body: Arc<Mutex<()>>,
+    /// The memory budget of request bodies.
+    body_budget: Semaphore,
+    stored_responses: Arc<std::sync::Mutex<StoredResponses>>,
 }
 
 impl Service {
@@ -146,20 +151,20 @@ impl Service {
             guard: Guard::new(is_loopback, &settings),
             metrics: Arc::new(Metrics::new(Arc::clone(&admission))),
             admission,
-            large: Arc::default(),
-            bodies: body::room(settings.max_body),
-            recent: Arc::default(),
+            large_body: Arc::default(),
+            body_budget: body::memory_budget(settings.max_body),
+            stored_responses: Arc::default(),
             settings,
         }
     }
 
-    fn runner(&self) -> Result<&ModelRunner, Fault> {
-        self.runner.get().ok_or_else(Fault::loading)
+    fn runner(&self) -> Result<&ModelRunner, HttpError> {
+        self.runner.get().ok_or_else(HttpError::loading)
     }
 }
 
 impl Server {
-    /// A server for one model, which its clients call `model_id`.
+    /// Creates a server for one model, which clients call `model_id`.
     ///
     /// # Errors
     /// When the listener has no address.
@@ -169,17 +174,17 @@ impl Server {
         Ok(Self { listener, address, service: Arc::new(service) })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves until `stop` is ready. Then new connections are refused, requests in the queue are answered with 503, and
-    /// replies under way may go on for [`Settings::drain_timeout`]. Until there is a `model`, the server lives but is not
-    /// ready: what needs one is answered with 503.
+    /// running replies have [`Settings::drain_timeout`] to end. Until `model` is loaded, the server is alive but not ready:
+    /// requests that need the model are answered with 503.
     ///
     /// # Errors
-    /// When `model` fails: there is nothing to serve.
+    /// When `model` fails.
     pub async fn run<E>(
         self,
         model: impl Future<Output = Result<ModelRunner, E>>,
@@ -196,7 +201,7 @@ impl Server {
             }
         });
         tokio::select! {
-            // First: who comes once the model is there finds it.
+            // First, so that requests after the model is loaded find it.
             biased;
             err = &mut loading => Err(err),
             () = connection::serve(self.listener, self.service, stop) => Ok(()),

@@ -3,33 +3,29 @@
 use serde_json::{Value as Json, json};
 
 use crate::serve::Service;
-use crate::serve::fault::Fault;
-use crate::serve::fields::{Fields, expected};
+use crate::serve::error::HttpError;
 
 /// The list of models.
-pub(super) fn list(service: &Service) -> Result<Json, Fault> {
+pub(super) fn list(service: &Service) -> Result<Json, HttpError> {
     Ok(json!({ "object": "list", "data": [describe(service)?] }))
 }
 
-/// One model. Ids hold `/`, which may come as `%2F`.
-pub(super) fn find(service: &Service, id: &str) -> Result<Json, Fault> {
+/// One model. Ids contain `/`, which may be written `%2F`.
+pub(super) fn find(service: &Service, id: &str) -> Result<Json, HttpError> {
     if id.replace("%2F", "/").replace("%2f", "/") == service.model_id { describe(service) } else { Err(missing()) }
 }
 
-/// Takes `model` from a request, which must name the model served. It is compared and nothing else: no path is made of it.
-pub(super) fn require(service: &Service, fields: &mut Fields) -> Result<(), Fault> {
-    match fields.require("model")? {
-        Json::String(id) if id == service.model_id => Ok(()),
-        Json::String(_) => Err(missing().at("model")),
-        value => Err(expected("model", "a text", &value)),
-    }
+/// Checks that a request names the model served. The name is only compared: no path is made of it.
+pub(super) fn check(service: &Service, id: &str) -> Result<(), HttpError> {
+    if id == service.model_id { Ok(()) } else { Err(missing().at("model")) }
 }
 
-fn missing() -> Fault {
-    Fault::new(hyper::StatusCode::NOT_FOUND, "model_not_found", "this server has no model of this name; see /v1/models")
+fn missing() -> HttpError {
+    let message = "the model must be the one that this server has; see /v1/models";
+    HttpError::new(hyper::StatusCode::NOT_FOUND, "model_not_found", message)
 }
 
-fn describe(service: &Service) -> Result<Json, Fault> {
+fn describe(service: &Service) -> Result<Json, HttpError> {
     let runner = service.runner()?;
     let info = runner.info();
     Ok(json!({

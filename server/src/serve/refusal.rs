@@ -1,13 +1,14 @@
-//! What hyper answers by itself: requests that it cannot read get a bare status from it, which is given a body here, so
-//! that clients find an error object whatever they did.
+//! Responses of hyper itself: it answers requests that it cannot parse with a bare status. They get a body here, so that
+//! clients always find an error object.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
 
-use crate::serve::fault::{Dialect, Fault};
+use crate::serve::dialect::Dialect;
+use crate::serve::error::HttpError;
 
-/// The answer to send in place of this one, if it is one of hyper's own. Ours say how they can be found again; and a line
-/// of no length stands in no body of ours.
+/// The response to send in place of this one, if it is hyper's own. Ours have a request id, and no body of ours contains a
+/// line that announces no length.
 pub(super) fn with_body(answer: &[u8]) -> Option<Bytes> {
     let answer = Some(answer).filter(|answer| answer.starts_with(b"HTTP/1.1 4"))?;
     let answer = std::str::from_utf8(answer).ok()?;
@@ -17,11 +18,11 @@ pub(super) fn with_body(answer: &[u8]) -> Option<Bytes> {
     }
     let status = StatusCode::from_bytes(answer.as_bytes().get(9..12)?).ok()?;
     let (code, message) = match status {
-        StatusCode::URI_TOO_LONG => ("uri_too_long", "the address is too long"),
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ("headers_too_large", "the headers are too large, or too many"),
-        _ => ("malformed_request", "the request is malformed: it is no HTTP/1.1"),
+        StatusCode::URI_TOO_LONG => ("uri_too_long", "the address must be shorter"),
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ("headers_too_large", "the headers must be smaller, or fewer"),
+        _ => ("malformed_request", "the request must be valid HTTP/1.1"),
     };
-    let body = Fault::new(status, code, message).json(Dialect::OpenAi, None).to_string();
+    let body = HttpError::new(status, code, message).json(Dialect::Chat, None).to_string();
     let length = format!("\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", body.len());
     Some(Bytes::from(answer.replace("\r\ncontent-length: 0\r\n", &length) + &body))
 }
@@ -31,12 +32,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_not_ours_is_changed() {
+    fn only_responses_of_hyper_are_changed() {
         let bare =
             "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
-        let told = with_body(bare.as_bytes()).unwrap();
-        let told = std::str::from_utf8(&told).unwrap();
-        let (head, body) = told.split_once("\r\n\r\n").unwrap();
+        let changed = with_body(bare.as_bytes()).unwrap();
+        let changed = std::str::from_utf8(&changed).unwrap();
+        let (head, body) = changed.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{head}");
         assert!(body.contains(r#""code":"headers_too_large""#), "{body}");
         for ours in [

@@ -1,30 +1,25 @@
-//! From a path to who answers it.
+//! From a path to the handler that answers it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, CONNECTION,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue, REFERRER_POLICY, RETRY_AFTER, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, CONTENT_TYPE, HeaderMap,
+    HeaderValue, VARY,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use crate::serve::access::{self, Door};
+use crate::access::Requirement;
 use crate::serve::answer::Answer;
-use crate::serve::fault::{Detail, Dialect, Fault};
-use crate::serve::fields::Fields;
-use crate::serve::metrics::Asked;
-use crate::serve::page::{PAGE, Page};
-use crate::serve::{Service, body, chat, completions, id, messages, models, openapi, responses};
-
-pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
+use crate::serve::dialect::{Dialect, ErrorForm};
+use crate::serve::error::HttpError;
+use crate::serve::http::{ResponseBody, error_response, json_response, text_response};
+use crate::serve::metrics::RequestCount;
+use crate::serve::request::fields::RequestFields;
+use crate::serve::{Service, body, chat, completions, id, messages, models, openapi, page, responses};
 
 /// What the server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,67 +75,59 @@ impl<'a> Route<'a> {
     }
 
     /// Refuses other methods than the route's own.
-    fn check(self, method: &Method) -> Result<(), Fault> {
+    fn check(self, method: &Method) -> Result<(), HttpError> {
         match self {
             Self::Chat | Self::Completions | Self::Responses | Self::Messages | Self::CountTokens => match *method {
                 Method::POST => Ok(()),
-                _ => Err(Fault::method("POST, OPTIONS")),
+                _ => Err(HttpError::method("POST, OPTIONS")),
             },
             _ if method == Method::GET || method == Method::HEAD => Ok(()),
-            _ => Err(Fault::method("GET, HEAD, OPTIONS")),
+            _ => Err(HttpError::method("GET, HEAD, OPTIONS")),
         }
     }
 
-    /// Who may ask.
-    fn door(self) -> Door {
+    fn requirement(self) -> Requirement {
         match self {
-            Self::Page | Self::Live | Self::Ready => Door::Open,
-            Self::Metrics => Door::Metrics,
-            _ => Door::Keyed,
+            Self::Page | Self::Live | Self::Ready => Requirement::Nothing,
+            Self::Metrics => Requirement::MetricsKey,
+            _ => Requirement::Key,
         }
     }
 
-    /// What its requests call the fields of chat completions.
-    fn names(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Self::Messages | Self::CountTokens => &messages::NAMES,
-            Self::Responses => &responses::NAMES,
-            Self::Completions => &[("messages", "prompt")],
-            _ => &[],
-        }
-    }
-
-    /// Whose clients ask.
     fn dialect(self) -> Dialect {
         match self {
-            Self::Messages | Self::CountTokens => Dialect::Anthropic,
-            _ => Dialect::OpenAi,
+            Self::Completions => Dialect::Completions,
+            Self::Responses => Dialect::Responses,
+            Self::Messages | Self::CountTokens => Dialect::Messages,
+            _ => Dialect::Chat,
         }
     }
 }
 
-/// Answers a request, whatever it is.
-pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) -> Response<Body> {
+/// Answers any request.
+pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) -> Response<ResponseBody> {
     let path = request.uri().path().to_owned();
-    let hosted = service.settings.hosted.as_ref();
-    let route = Route::find(access::strip(hosted, &path));
-    let asked = Asked::begin(&service.metrics, route.map_or("other", Route::label));
-    let (answered, origin) = match service.guard.admit(&request) {
-        Ok(origin) if request.method() == Method::OPTIONS => (Ok(preflight(request.headers())), origin),
-        Ok(origin) => match access::admit(hosted, route.map_or(Door::Keyed, Route::door), request.headers()) {
-            Ok(()) => (answer(&service, route, request).await, origin),
-            Err(fault) => (Err(fault), origin),
-        },
-        Err(fault) => (Err(fault), None),
-    };
+    let path = service.settings.hosted.as_ref().map_or(&*path, |hosted| hosted.strip(&path));
+    let route = Route::find(path);
+    let count = RequestCount::begin(&service.metrics, route.map_or("other", Route::label));
     let request_id = format!("req_{}", id::unique());
-    let dialect = route.map_or(Dialect::OpenAi, Route::dialect);
-    let names = route.map_or(&[][..], Route::names);
-    let mut response = answered.unwrap_or_else(|fault| fault_response(&fault.renamed(names), dialect, &request_id));
-    asked.end(response.status());
-    let headers = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(&request_id) {
-        if dialect == Dialect::Anthropic {
+    let dialect = route.map_or(Dialect::Chat, Route::dialect);
+    let admitted = service.guard.admit(&request);
+    let origin = admitted.as_ref().ok().and_then(Option::clone);
+    let answered = match admitted {
+        Ok(_) => answer(&service, route, request).await,
+        Err(error) => Err(error),
+    };
+    let mut response = answered.unwrap_or_else(|error| error_response(&error, dialect, &request_id));
+    count.end(response.status());
+    add_headers(response.headers_mut(), dialect, &request_id, origin);
+    response
+}
+
+/// The headers that every response has.
+fn add_headers(headers: &mut HeaderMap, dialect: Dialect, request_id: &str, origin: Option<HeaderValue>) {
+    if let Ok(id) = HeaderValue::from_str(request_id) {
+        if dialect.error_form() == ErrorForm::Anthropic {
             headers.insert("request-id", id.clone());
         }
         headers.insert("x-request-id", id);
@@ -151,75 +138,82 @@ pub(super) async fn handle(service: Arc<Service>, request: Request<Incoming>) ->
         let exposed = HeaderValue::from_static("request-id, x-request-id, x-ignored-fields, retry-after");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
-    response
 }
 
 async fn answer(
     service: &Arc<Service>,
     route: Option<Route<'_>>,
     request: Request<Incoming>,
-) -> Result<Response<Body>, Fault> {
+) -> Result<Response<ResponseBody>, HttpError> {
+    if request.method() == Method::OPTIONS {
+        return Ok(preflight(request.headers()));
+    }
     let hosted = service.settings.hosted.as_ref();
-    let route = route.ok_or_else(|| Fault::not_found("there is nothing at this path"))?;
+    if let Some(hosted) = hosted {
+        hosted.check(route.map_or(Requirement::Key, Route::requirement), request.headers())?;
+    }
+    let route = route.ok_or_else(|| HttpError::not_found("there is nothing at this path"))?;
     route.check(request.method())?;
     match route {
-        Route::Chat => send(service, request, chat::read).await,
-        Route::Completions => send(service, request, completions::read).await,
+        Route::Chat => generate(service, request, chat::read).await,
+        Route::Completions => generate(service, request, completions::read).await,
         Route::Responses => {
-            let caller = access::caller(hosted, request.headers());
-            send(service, request, |service, fields| responses::read(service, fields, caller)).await
+            let caller = hosted.and_then(|hosted| hosted.caller(request.headers()));
+            generate(service, request, |service, fields| responses::read(service, fields, caller)).await
         }
-        Route::Messages => send(service, request, messages::read).await,
+        Route::Messages => generate(service, request, messages::read).await,
         Route::CountTokens => {
             let body = body::read(service, request).await?;
-            Ok(json_response(&understand(service, body.bytes, messages::count).await?))
+            Ok(json_response(&with_fields(service, body.bytes, messages::count).await?))
         }
-        Route::Page => Ok(page_response(&PAGE)),
+        Route::Page => Ok(page::response()),
         Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, hosted))),
         Route::Models => Ok(json_response(&models::list(service)?)),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
-        Route::Ready if service.admission.is_closed() => Err(Fault::draining()),
+        Route::Ready if service.admission.is_closed() => Err(HttpError::draining()),
         Route::Ready => service.runner().map(|_| json_response(&json!({ "status": "ready" }))),
         Route::Metrics => Ok(text_response("text/plain; version=0.0.4", service.metrics.text())),
     }
 }
 
-async fn send(
+/// Reads a request, makes the answer of its dialect, and sends it.
+async fn generate(
     service: &Arc<Service>,
     request: Request<Incoming>,
-    read: impl FnOnce(&Arc<Service>, Fields) -> Result<Answer, Fault> + Send + 'static,
-) -> Result<Response<Body>, Fault> {
-    // The room for the body is free again when the request has been dealt with.
-    let body::Read { bytes, room: _room } = body::read(service, request).await?;
-    understand(service, bytes, read).await?.send().await
+    read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<Answer, HttpError> + Send + 'static,
+) -> Result<Response<ResponseBody>, HttpError> {
+    // The body's share of the memory budget is free again once the answer has begun.
+    let body = body::read(service, request).await?;
+    let (bytes, _budget) = (body.bytes, body.budget);
+    with_fields(service, bytes, read).await?.send().await
 }
 
-/// Makes of a body what it asks for. For large ones this takes long, and memory many times their size: it is done beside the
-/// threads that answer, for one after the other.
-async fn understand<T: Send + 'static>(
+/// Parses a body and reads its fields. Large bodies take long, and memory many times their size: they are read one after the
+/// other, on a thread that answers nothing else.
+async fn with_fields<T: Send + 'static>(
     service: &Arc<Service>,
     body: Vec<u8>,
-    read: impl FnOnce(&Arc<Service>, Fields) -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
+    read: impl FnOnce(&Arc<Service>, RequestFields) -> Result<T, HttpError> + Send + 'static,
+) -> Result<T, HttpError> {
     if body.len() <= body::SMALL {
-        return read(service, Fields::read(&body)?);
+        return read(service, RequestFields::parse(&body)?);
     }
-    // Held to the end also where the client has gone: what was begun is not broken off.
-    let turn = Arc::clone(&service.large).lock_owned().await;
+    // Held to the end even if the client has disconnected, since reading is not interrupted.
+    let lock = Arc::clone(&service.large_body).lock_owned().await;
     let service = Arc::clone(service);
-    let understood = spawn_blocking(move || {
-        let _turn = turn;
-        read(&service, Fields::read(&body)?)
+    let reading = spawn_blocking(move || {
+        let _lock = lock;
+        read(&service, RequestFields::parse(&body)?)
     });
-    understood.await.unwrap_or_else(|err| match err.try_into_panic() {
+    reading.await.unwrap_or_else(|err| match err.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => Err(Fault::draining()),
+        Err(_) => Err(HttpError::draining()),
     })
 }
 
-/// What a browser asks before it lets a page send a request. Whether the page may was decided before.
-fn preflight(asked: &HeaderMap) -> Response<Body> {
+/// Answers what a browser asks before it lets a page send a request. Whether the page may was decided before.
+fn preflight(asked: &HeaderMap) -> Response<ResponseBody> {
     let mut response = text_response("text/plain", String::new());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
@@ -229,41 +223,5 @@ fn preflight(asked: &HeaderMap) -> Response<Body> {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
     }
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    response
-}
-
-fn fault_response(fault: &Fault, dialect: Dialect, request_id: &str) -> Response<Body> {
-    let mut response = json_response(&fault.json(dialect, Some(request_id)));
-    *response.status_mut() = fault.status;
-    match fault.detail {
-        Detail::RetryAfter(seconds) => drop(response.headers_mut().insert(RETRY_AFTER, seconds.into())),
-        Detail::Allow(methods) => drop(response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods))),
-        Detail::Tokens { .. } | Detail::None => {}
-    }
-    if fault.status == StatusCode::UNAUTHORIZED {
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Key"));
-    }
-    if fault.leaves_body() {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
-}
-
-pub(super) fn json_response(json: &Json) -> Response<Body> {
-    text_response("application/json", json.to_string())
-}
-
-fn page_response(page: &'static Page) -> Response<Body> {
-    let mut response = text_response("text/html; charset=utf-8", page.html.clone());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(&page.policy));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
-}
-
-fn text_response(kind: &'static str, text: String) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(text)).boxed_unsync());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
-use causerie_server::serve::keys::KeyRing;
-use causerie_server::serve::{Auth, Hosted, Server, Settings};
+use causerie_server::access::keys::KeyRing;
+use causerie_server::access::{Auth, Hosted};
+use causerie_server::serve::{Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::task::spawn_blocking;

@@ -18,7 +18,7 @@ pub(crate) const TOOLS: &str = r#", "tools": [{"type": "function", "function": {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
     "required": ["city"]}}}]"#;
 
-/// What differs from run to run is checked for its form, and taken out.
+/// Checks the fields that differ from run to run, and removes them.
 fn settled(mut body: Json) -> Json {
     let body_object = body.as_object_mut().unwrap();
     assert!(body_object.remove("id").unwrap().as_str().unwrap().starts_with("chatcmpl-"));
@@ -88,14 +88,14 @@ fn without_functions_to_call_a_call_is_text() {
 }
 
 #[test]
-fn a_choice_of_no_function_leaves_them_in_the_prompt_and_none_is_called() {
+fn tool_choice_none_keeps_the_functions_in_the_prompt_and_calls_none() {
     let server = TestServer::scripted([ScriptedReply::from("No."), "No.".into(), weather_calls()], Settings::default());
     let offered = server.chat(TOOLS).json();
     let none = format!(r#"{TOOLS}, "tool_choice": "none""#);
     let reply = server.chat(&none).json();
     assert_eq!(reply["choices"][0]["message"]["content"], "No.");
     assert_eq!(reply["usage"]["prompt_tokens"], offered["usage"]["prompt_tokens"]);
-    // This script knows nothing but its call, which may not begin.
+    // This script has nothing but its call, which must not begin.
     let choice = server.chat(&none).json()["choices"][0].clone();
     assert_eq!((&choice["finish_reason"], choice["message"].get("tool_calls")), (&json!("length"), None));
 }
@@ -121,7 +121,7 @@ fn a_required_call_is_made_and_no_text_before_it() {
 }
 
 #[test]
-fn calls_are_constrained_where_that_keeps_what_is_demanded() {
+fn calls_are_constrained_where_the_request_demands_it() {
     let strict = TOOLS.replace(r#""name": "get_weather""#, r#""strict": true, "name": "get_weather""#);
     assert_ne!(strict, TOOLS);
     for fields in [format!(r#"{TOOLS}, "parallel_tool_calls": false"#), strict] {
@@ -137,7 +137,7 @@ fn calls_are_constrained_where_that_keeps_what_is_demanded() {
 }
 
 #[test]
-fn replies_are_held_to_json_and_to_schemas() {
+fn replies_are_constrained_to_json_and_to_schemas() {
     let schema = r#"{"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object",
         "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": false}}}"#;
     let elsewhere = |kind: &str, place: &str| {
@@ -162,7 +162,7 @@ fn replies_are_held_to_json_and_to_schemas() {
 }
 
 #[test]
-fn what_is_no_call_is_told() {
+fn a_malformed_call_is_reported() {
     let broken =
         ScriptedReply::new().control("<|tool_call_start|>").text("[get_weather(Oslo)]").control("<|tool_call_end|>");
     let server = TestServer::scripted([broken], Settings::default());
@@ -211,15 +211,15 @@ fn several_choices_are_counted_over_one_prompt() {
 }
 
 #[test]
-fn a_seed_is_told_as_it_can_be_given_again() {
+fn a_reported_seed_can_be_sent_again() {
     let server = TestServer::scripted(["a", "b"], Settings::default());
     let seed = |fields: &str| server.chat(fields).json()["choices"][0]["seed"].clone();
     assert_eq!(seed(r#", "seed": -3"#), -3);
-    assert!(seed("").is_i64(), "a seed that was drawn is one that can be given");
+    assert!(seed("").is_i64(), "a seed that was drawn can be sent");
 }
 
 #[test]
-fn the_next_turn_reads_only_what_is_new() {
+fn the_next_turn_prefills_only_what_is_new() {
     let server = TestServer::demo();
     let turns = |turns: &[(&str, &str)]| {
         let messages: Vec<Json> = turns.iter().map(|(role, text)| json!({ "role": role, "content": text })).collect();
@@ -251,7 +251,7 @@ fn a_call_its_result_and_an_answer_are_three_requests_of_one_history() {
     let first = server.chat(TOOLS).json()["choices"][0]["message"].clone();
     let result = |call: usize, text: &str| json!({ "role": "tool", "tool_call_id": first["tool_calls"][call]["id"], "content": text });
     let mut second: Json = serde_json::from_str(&ask(TOOLS)).unwrap();
-    // Results come in the order in which they were ready.
+    // Results may come in any order.
     second["messages"].as_array_mut().unwrap().extend([first.clone(), result(1, "warm"), result(0, "cold")]);
     let reply = server.post("/v1/chat/completions", &second.to_string());
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "Sunny in both.");
@@ -284,7 +284,7 @@ fn a_large_request_is_read_as_a_small_one_is() {
         assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, Some("colour")));
     }
     let refused = server.chat(&format!(r#", "colour": [{}]"#, r#"{"":0}"#.repeat(1 << 20).replace("}{", "},{")));
-    assert_eq!(refused.fault(), (400, "too_many_values".into(), None));
+    assert_eq!(refused.error(), (400, "too_many_values".into(), None));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! As little of an HTTP client as the tests need, so that they see every byte.
+//! A minimal HTTP client that shows tests every byte.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ pub(crate) struct Client {
     address: SocketAddr,
 }
 
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
@@ -22,18 +22,18 @@ impl Client {
         Self { reader: BufReader::new(TcpStream::connect(address).unwrap()), address }
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> Reply {
+    pub(crate) fn get(&mut self, path: &str) -> HttpReply {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address));
         self.reply()
     }
 
-    pub(crate) fn post(&mut self, path: &str, body: &str) -> Reply {
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> HttpReply {
         self.ask(path, body);
         self.reply()
     }
 
-    /// A request with a header of its own, and a body if it is a `POST`.
-    pub(crate) fn with(&mut self, header: &str, method: &str, path: &str, body: &str) -> Reply {
+    /// Sends a request with one further header, and a body if it is a `POST`.
+    pub(crate) fn with(&mut self, header: &str, method: &str, path: &str, body: &str) -> HttpReply {
         let kind = "Content-Type: application/json";
         self.send(format!(
             "{method} {path} HTTP/1.1\r\nHost: gateway.example\r\n{header}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}",
@@ -51,47 +51,47 @@ impl Client {
         ));
     }
 
-    /// Sends bytes; a server that has closed the connection has said why before.
+    /// Sends bytes. Errors are ignored: a server that has closed the connection has answered before.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.reader.get_mut().write_all(bytes.as_ref());
     }
 
-    pub(crate) fn reply(&mut self) -> Reply {
-        self.try_reply().expect("the server answers")
+    pub(crate) fn reply(&mut self) -> HttpReply {
+        self.try_reply().expect("the server must answer")
     }
 
     /// The reply, or `None` when the connection is closed without one.
-    pub(crate) fn try_reply(&mut self) -> Option<Reply> {
+    pub(crate) fn try_reply(&mut self) -> Option<HttpReply> {
         let mut reply = self.head()?;
         loop {
             match self.piece(&reply) {
-                Piece::Chunk(bytes) => reply.body.extend(bytes),
-                Piece::Whole(bytes) => {
+                BodyPiece::Chunk(bytes) => reply.body.extend(bytes),
+                BodyPiece::Whole(bytes) => {
                     reply.body = bytes;
                     return Some(reply);
                 }
-                Piece::End => return Some(reply),
+                BodyPiece::End => return Some(reply),
             }
         }
     }
 
     /// Status and headers only.
-    pub(crate) fn head(&mut self) -> Option<Reply> {
+    pub(crate) fn head(&mut self) -> Option<HttpReply> {
         let status = self.line()?.split(' ').nth(1)?.parse().ok()?;
         let mut headers = Vec::new();
         loop {
             let line = self.line()?;
             match line.split_once(": ") {
                 Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
-                None => return Some(Reply { status, headers, body: Vec::new() }),
+                None => return Some(HttpReply { status, headers, body: Vec::new() }),
             }
         }
     }
 
     /// The next event of a stream, without its `data: `; comments are skipped.
-    pub(crate) fn event(&mut self, head: &Reply) -> Option<String> {
+    pub(crate) fn event(&mut self, head: &HttpReply) -> Option<String> {
         loop {
-            let Piece::Chunk(bytes) = self.piece(head) else { return None };
+            let BodyPiece::Chunk(bytes) = self.piece(head) else { return None };
             let text = String::from_utf8(bytes).unwrap();
             if let Some(data) = text.strip_prefix("data: ") {
                 return Some(data.strip_suffix("\n\n").unwrap().to_owned());
@@ -100,24 +100,24 @@ impl Client {
     }
 
     /// The next piece of a body, as it was sent.
-    pub(crate) fn piece(&mut self, head: &Reply) -> Piece {
+    pub(crate) fn piece(&mut self, head: &HttpReply) -> BodyPiece {
         if let Some(length) = head.header("content-length") {
             let mut body = vec![0; length.parse().unwrap()];
             self.reader.read_exact(&mut body).unwrap();
-            return Piece::Whole(body);
+            return BodyPiece::Whole(body);
         }
         if head.header("transfer-encoding") != Some("chunked") {
-            return Piece::End;
+            return BodyPiece::End;
         }
         let Some(length) = self.line().and_then(|line| usize::from_str_radix(&line, 16).ok()) else {
-            return Piece::End;
+            return BodyPiece::End;
         };
         let mut chunk = vec![0; length + 2];
         if self.reader.read_exact(&mut chunk).is_err() || length == 0 {
-            return Piece::End;
+            return BodyPiece::End;
         }
         chunk.truncate(length);
-        Piece::Chunk(chunk)
+        BodyPiece::Chunk(chunk)
     }
 
     /// Whether the server has closed the connection, with nothing left to read.
@@ -132,13 +132,13 @@ impl Client {
     }
 }
 
-pub(crate) enum Piece {
+pub(crate) enum BodyPiece {
     Chunk(Vec<u8>),
     Whole(Vec<u8>),
     End,
 }
 
-impl Reply {
+impl HttpReply {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|header| header.0 == name).map(|header| header.1.as_str())
     }
@@ -158,9 +158,9 @@ impl Reply {
         events.map(|event| event.strip_prefix("data: ").unwrap().to_owned()).collect()
     }
 
-    /// Status and code of an error, whose body has all its parts.
+    /// The status, code and param of an error, which must have all its fields.
     #[track_caller]
-    pub(crate) fn fault(&self) -> (u16, String, Option<String>) {
+    pub(crate) fn error(&self) -> (u16, String, Option<String>) {
         let body = self.json();
         let error = body["error"].as_object().unwrap_or_else(|| panic!("no error: {body}"));
         assert_eq!(error.keys().take(4).collect::<Vec<_>>(), ["message", "type", "param", "code"]);

@@ -1,4 +1,4 @@
-//! `causerie serve` as a person starts and ends it.
+//! `causerie serve` as a command.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -17,15 +17,17 @@ fn started(options: &[&str]) -> (Child, Client) {
     let mut child = causerie().args(["--port", "0"]).args(options).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let address =
-        line.trim_end().strip_prefix("causerie serves causerie/demo at http://").expect("the address is told");
+    let address = line
+        .trim_end()
+        .strip_prefix("causerie serves causerie/demo at http://")
+        .expect("the server must print its address");
     let client = Client::connect(address.strip_suffix("/v1").unwrap().parse().unwrap());
     (child, client)
 }
 
 #[test]
 #[cfg(unix)]
-fn a_server_answers_until_it_is_told_to_end() {
+fn a_server_answers_until_it_is_asked_to_end() {
     for (signal, options) in
         [("-INT", &[][..]), ("-TERM", &["--threads", "1", "--cache-type", "q8_0", "--context", "500"])]
     {
@@ -50,20 +52,20 @@ fn a_server_answers_until_it_is_told_to_end() {
 #[track_caller]
 fn check_failure(arguments: &[&str], expect: &str) {
     let output = causerie().args(arguments).output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
-    assert!(told.contains(expect), "{told}");
+    assert!(stderr.contains(expect), "{stderr}");
 }
 
 #[test]
-fn what_cannot_be_served_is_told_in_one_line() {
+fn a_failed_start_is_reported_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     check_failure(&["--port", &port], &format!("cannot listen on 127.0.0.1 port {port}: "));
     check_failure(&["--port", "65536"], "65536");
     check_failure(&["--port", "abc"], "abc");
     check_failure(&["--port", "0", "--model", "no/such/model.gguf"], "causerie: no model at no/such/model.gguf");
-    check_failure(&["--port", "0", "--allow-origin", "*"], "expected an origin, as https://example.org, or app://*");
+    check_failure(&["--port", "0", "--allow-origin", "*"], "must be an origin, as https://example.org, or app://*");
     check_failure(&["--port", "0", "--slots", "0"], "must be an integer from 1 to 1024");
     check_failure(&["--port", "0", "--context", "0"], "must be an integer from 1 to 16777216");
     check_failure(&["--port", "0", "--threads", "0"], "must be an integer from 1 to 1024");

@@ -1,4 +1,4 @@
-//! Prompts continued as they stand.
+//! Prompts that are continued as they are.
 
 use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
@@ -13,13 +13,13 @@ fn complete(server: &TestServer, fields: &str) -> Json {
 }
 
 #[test]
-fn a_prompt_is_continued_as_it_stands() {
+fn a_prompt_is_continued_as_it_is() {
     let server = TestServer::scripted([" upon a time", " upon a time"], Settings::default());
     let body = complete(&server, r#""prompt": "Once""#);
     assert_eq!(body["object"], "text_completion");
     let choice = json!({ "index": 0, "text": " upon a time", "logprobs": null, "finish_reason": "stop", "seed": 1 });
     assert_eq!(body["choices"], json!([choice]));
-    assert_eq!(body["usage"]["prompt_tokens"], 5, "the beginning of text, and four letters");
+    assert_eq!(body["usage"]["prompt_tokens"], 5, "the beginning-of-text token, and four letters");
     assert_eq!(complete(&server, r#""prompt": "Once", "echo": true"#)["choices"][0]["text"], "Once upon a time");
 }
 
@@ -56,5 +56,5 @@ fn text_streams_as_text() {
 fn a_prompt_that_cannot_be_read_is_named() {
     let server = TestServer::scripted(["a"], Settings::default());
     let reply = server.post("/v1/completions", r#"{"model": "test/script", "prompt": [1000000]}"#);
-    assert_eq!((reply.fault().0, reply.fault().2), (400, Some("prompt".into())), "{}", reply.text());
+    assert_eq!((reply.error().0, reply.error().2), (400, Some("prompt".into())), "{}", reply.text());
 }

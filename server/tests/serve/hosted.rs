@@ -1,18 +1,19 @@
-//! The hosted form: a base path, keys, and what is answered without one.
+//! Hosted servers: a base path, keys, and what is answered without a key.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use causerie_server::serve::keys::{Key, KeyFile, KeyRing};
-use causerie_server::serve::{Auth, Hosted, Settings};
+use causerie_server::access::keys::{Key, KeyFile, KeyRing};
+use causerie_server::access::{Auth, Hosted};
+use causerie_server::serve::Settings;
 use jiff::Timestamp;
 
-use crate::client::{Client, Reply};
+use crate::client::{Client, HttpReply};
 use crate::server::{TestServer, ask};
 
-/// A hosted server, a key of its organization, and one of another.
+/// A hosted server, a key of its organization, and a key of another one.
 fn hosted(auth: Auth, replies: usize) -> (TestServer, String, String) {
     let ((ours, key), (theirs, foreign)) = (Key::create("acme").unwrap(), Key::create("other").unwrap());
     let keys = Arc::new(KeyRing::fixed(vec![ours, theirs]));
@@ -24,13 +25,13 @@ fn start(auth: Auth, keys: Arc<KeyRing>, replies: usize) -> TestServer {
     TestServer::scripted(vec!["good"; replies], Settings { hosted: Some(hosted), ..Settings::default() })
 }
 
-fn chat(server: &TestServer, key: &str) -> Reply {
+fn chat(server: &TestServer, key: &str) -> HttpReply {
     let header = format!("Authorization: Key {key}");
     server.client().with(&header, "POST", "/acme/notes/v1/chat/completions", &ask(""))
 }
 
 #[test]
-fn a_key_opens_every_route_behind_the_base_path_and_without_it() {
+fn a_key_opens_every_route_with_and_without_the_base_path() {
     let (server, key, _) = hosted(Auth::Private, 4);
     let header = format!("Authorization: Key {key}");
     for base in ["/acme/notes", ""] {
@@ -45,11 +46,11 @@ fn a_key_opens_every_route_behind_the_base_path_and_without_it() {
         let reply = server.client().with(&header, "POST", &path, &ask(""));
         assert_eq!(reply.json()["choices"][0]["message"]["content"], "good", "{path}");
     }
-    assert_eq!(server.client().with(&header, "GET", "/acme/other/v1/models", "").fault().0, 404);
+    assert_eq!(server.client().with(&header, "GET", "/acme/other/v1/models", "").error().0, 404);
 }
 
 #[test]
-fn without_its_key_nothing_but_health_and_the_page_is_answered() {
+fn without_a_key_only_health_and_the_page_are_answered() {
     let (server, _, foreign) = hosted(Auth::Private, 1);
     for path in ["/livez", "/readyz", "/health", "/metrics", "/", "/acme/notes/livez", "/acme/notes/"] {
         assert_eq!(server.client().with("X: y", "GET", path, "").status, 200, "{path}");
@@ -63,14 +64,14 @@ fn without_its_key_nothing_but_health_and_the_page_is_answered() {
         ("POST", "/v1/responses"),
     ] {
         let reply = server.client().with("X-Api-Key: x", method, path, "{}");
-        assert_eq!(reply.fault(), (401, "missing_key".into(), None), "{path}");
+        assert_eq!(reply.error(), (401, "missing_key".into(), None), "{path}");
         assert_eq!(reply.json()["error"]["type"], "authentication_error");
         assert_eq!(reply.header("www-authenticate"), Some("Key"));
         let reply = server.client().with("Authorization: Bearer x", method, path, "{}");
-        assert_eq!(reply.fault(), (401, "invalid_key".into(), None), "{path}");
+        assert_eq!(reply.error(), (401, "invalid_key".into(), None), "{path}");
     }
     let reply = chat(&server, &foreign);
-    assert_eq!(reply.fault(), (403, "key_not_allowed".into(), None));
+    assert_eq!(reply.error(), (403, "key_not_allowed".into(), None));
     assert_eq!(
         (reply.json()["error"]["type"].as_str(), reply.header("www-authenticate")),
         (Some("permission_error"), None)
@@ -84,14 +85,14 @@ fn odd_keys_are_refused_and_good_ones_served_afterwards() {
     {
         let reply = chat(&server, odd);
         assert!(matches!(reply.status, 400 | 401), "{odd:.20}: {}", reply.status);
-        assert!(!reply.text().contains(odd) || odd.len() < 3, "no key stands in an error");
+        assert!(!reply.text().contains(odd) || odd.len() < 3, "an error never contains a key");
     }
-    assert_eq!(chat(&server, &"k".repeat(1 << 20)).fault(), (431, "headers_too_large".into(), None));
+    assert_eq!(chat(&server, &"k".repeat(1 << 20)).error(), (431, "headers_too_large".into(), None));
     assert_eq!(chat(&server, &key).status, 200);
 }
 
 #[test]
-fn clients_of_messages_are_told_in_their_own_form() {
+fn key_errors_of_messages_have_the_form_that_their_clients_expect() {
     let (server, _, foreign) = hosted(Auth::Private, 1);
     let ask = |header: &str| server.client().with(header, "POST", "/acme/notes/v1/messages", "{}");
     let reply = ask("X-Api-Key: x");
@@ -105,30 +106,30 @@ fn clients_of_messages_are_told_in_their_own_form() {
 }
 
 #[test]
-fn a_page_of_an_allowed_origin_asks_beforehand_without_a_key() {
+fn a_preflight_request_needs_no_key() {
     let (server, ..) = hosted(Auth::Private, 1);
     let headers = "Origin: http://localhost:3000\r\nAccess-Control-Request-Headers: authorization";
     let mut client = server.client();
     client.send(format!("OPTIONS /acme/notes/v1/models HTTP/1.1\r\nHost: gateway.example\r\n{headers}\r\n\r\n"));
-    let told = client.head().unwrap();
-    assert_eq!((told.status, told.header("access-control-allow-headers")), (204, Some("authorization")));
+    let preflight = client.head().unwrap();
+    assert_eq!((preflight.status, preflight.header("access-control-allow-headers")), (204, Some("authorization")));
     let refused = server.client().with("Origin: http://localhost:3000", "GET", "/v1/models", "");
     assert_eq!(refused.status, 401);
     assert_eq!(refused.header("access-control-allow-origin"), Some("http://localhost:3000"), "the page may read why");
 }
 
 #[test]
-fn a_shared_server_takes_the_keys_of_all() {
+fn a_shared_server_accepts_the_keys_of_all_organizations() {
     let (server, key, foreign) = hosted(Auth::Shared, 2);
     assert_eq!((chat(&server, &key).status, chat(&server, &foreign).status), (200, 200));
     assert_eq!(chat(&server, "other:key").status, 401);
 }
 
 #[test]
-fn a_public_server_on_loopback_answers_its_own_names_only() {
+fn a_public_server_on_loopback_answers_to_loopback_names_only() {
     let (server, ..) = hosted(Auth::Public, 1);
     assert_eq!(server.get("/acme/notes/v1/models").status, 200);
-    assert_eq!(chat(&server, "any").fault(), (403, "host_not_allowed".into(), None));
+    assert_eq!(chat(&server, "any").error(), (403, "host_not_allowed".into(), None));
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn keys_change_without_a_restart() {
 }
 
 #[test]
-fn the_document_says_what_asks_for_a_key() {
+fn the_document_says_which_paths_require_a_key() {
     let (server, key, _) = hosted(Auth::Private, 1);
     let header = format!("Authorization: Key {key}");
     let document = server.client().with(&header, "GET", "/openapi.json", "").json();
@@ -179,15 +180,15 @@ fn causerie(home: &PathBuf, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn keys_are_made_listed_and_revoked() {
+fn keys_are_created_listed_and_revoked() {
     let home = folder("command");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let made = causerie(&home, &["keys", "create", "--org", "acme"]);
     let key = text(made.stdout).trim_end().to_owned();
     let (id, secret) = key.split_once(':').unwrap();
     assert!(text(made.stderr).contains("is not shown again"));
-    let kept = std::fs::read_to_string(home.join("keys.json")).unwrap();
-    assert!(kept.contains(id) && !kept.contains(secret));
+    let stored = std::fs::read_to_string(home.join("keys.json")).unwrap();
+    assert!(stored.contains(id) && !stored.contains(secret));
     let server = start(Auth::Private, Arc::new(KeyRing::watch(home.join("keys.json")).unwrap()), 1);
     assert_eq!(chat(&server, &key).status, 200);
 
@@ -207,10 +208,10 @@ fn a_hosted_server_without_its_keys_does_not_start() {
     let home = folder("missing");
     let output = causerie(&home, &["serve", "--port", "0", "--host", "127.0.0.1", "--base-path", "/acme/notes"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("causerie: cannot use the keys at ") && told.lines().count() == 1, "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("causerie: cannot use the keys at ") && stderr.lines().count() == 1, "{stderr}");
     for (arguments, expect) in [
-        (&["serve", "--base-path", "acme"][..], "expected /<org_id>/<app_id>"),
+        (&["serve", "--base-path", "acme"][..], "must be /<org_id>/<app_id>"),
         (&["serve", "--auth", "private"], "--base-path"),
     ] {
         let output = causerie(&home, arguments);
@@ -235,7 +236,7 @@ fn a_one_off_run_has_an_address_and_a_key_of_its_own() {
     };
     let key = format!("Authorization: Key {key}");
     assert_eq!((ask(&key), ask("X: y")), (200, 401));
-    // Functions have the names that a server takes.
+    // Functions may have the names that a server accepts.
     let body = r#"{"model": "causerie/demo", "max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}],
         "tools": [{"type": "function", "function": {"name": "get-weather"}}]}"#;
     let reply =
@@ -254,6 +255,6 @@ fn a_response_is_found_with_its_own_key_only() {
         server.client().with(&format!("Authorization: Key {key}"), "POST", "/v1/responses", &body.to_string())
     };
     let first = ask(&key, None).json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(ask(&foreign, Some(&first)).fault().1, "previous_response_not_found");
+    assert_eq!(ask(&foreign, Some(&first)).error().1, "previous_response_not_found");
     assert_eq!(ask(&key, Some(&first)).status, 200);
 }

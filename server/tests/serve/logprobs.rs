@@ -1,4 +1,4 @@
-//! How likely the tokens of a reply were, as clients of OpenAI read it.
+//! Log-probabilities, in the forms that OpenAI's clients read.
 
 use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::chat::{TOOLS, weather_calls};
 use crate::server::TestServer;
 
-/// A token of a script, which leaves no doubt about it.
+/// A token of a script, which has probability 1.
 fn certain(text: &str) -> Json {
     json!({ "token": text, "logprob": 0.0, "bytes": text.as_bytes() })
 }
@@ -25,32 +25,32 @@ fn streamed(server: &TestServer, path: &str, body: &Json) -> Vec<Json> {
 }
 
 #[test]
-fn a_choice_tells_its_tokens_and_what_else_was_likely() {
+fn a_choice_has_its_tokens_and_their_alternatives() {
     let reply = || ScriptedReply::new().text("Hel").text("lo.");
     let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());
     let logprobs = |fields: &str| server.chat(fields).json()["choices"][0]["logprobs"].clone();
-    let told = |content: [Json; 2]| json!({ "content": content, "refusal": null });
-    assert_eq!(logprobs(r#", "logprobs": true"#), told([entry("Hel", &[]), entry("lo.", &[])]));
-    let with_top = told([entry("Hel", &["Hel"]), entry("lo.", &["lo."])]);
+    let logprobs_of = |content: [Json; 2]| json!({ "content": content, "refusal": null });
+    assert_eq!(logprobs(r#", "logprobs": true"#), logprobs_of([entry("Hel", &[]), entry("lo.", &[])]));
+    let with_top = logprobs_of([entry("Hel", &["Hel"]), entry("lo.", &["lo."])]);
     assert_eq!(logprobs(r#", "logprobs": true, "top_logprobs": 2"#), with_top);
     assert_eq!(logprobs(""), Json::Null);
 }
 
 #[test]
-fn a_stream_tells_tokens_with_their_text() {
+fn a_stream_sends_tokens_with_their_text() {
     let server = TestServer::scripted([weather_calls()], Settings::default());
     let mut body: Json = serde_json::from_str(&crate::server::ask(TOOLS)).unwrap();
     body["logprobs"] = json!(true);
     body["stream"] = json!(true);
     let choices = streamed(&server, "/v1/chat/completions", &body);
-    let told: Vec<&Json> = choices.iter().filter(|choice| !choice["logprobs"].is_null()).collect();
-    assert_eq!(told.len(), 1, "tokens of calls are none of the content: {choices:?}");
-    assert_eq!(told[0]["delta"]["content"], "Let me see. ");
-    assert_eq!(told[0]["logprobs"]["content"], json!([entry("Let me see. ", &[])]));
+    let scored: Vec<&Json> = choices.iter().filter(|choice| !choice["logprobs"].is_null()).collect();
+    assert_eq!(scored.len(), 1, "tokens of calls are not part of the content: {choices:?}");
+    assert_eq!(scored[0]["delta"]["content"], "Let me see. ");
+    assert_eq!(scored[0]["logprobs"]["content"], json!([entry("Let me see. ", &[])]));
 }
 
 #[test]
-fn a_stream_and_a_whole_reply_tell_the_same_tokens_wherever_they_are_cut() {
+fn a_stream_and_a_whole_reply_have_the_same_tokens_wherever_they_end() {
     for (call, max_tokens) in ["1)]", "?"].iter().flat_map(|call| (1..=5).map(move |n| (call, n))) {
         let block = || ScriptedReply::new().control("<|tool_call_start|>").text("[f(a=").text(*call);
         let reply = || block().control("<|tool_call_end|>").text("So.");
@@ -69,7 +69,7 @@ fn a_stream_and_a_whole_reply_tell_the_same_tokens_wherever_they_are_cut() {
 }
 
 #[test]
-fn a_continued_prompt_tells_them_side_by_side() {
+fn a_completion_has_its_tokens_in_parallel_arrays() {
     let reply = || ScriptedReply::new().text("é").text("b");
     let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());
     let body = json!({ "model": "test/script", "prompt": "x", "logprobs": 1 });
@@ -93,7 +93,7 @@ fn a_continued_prompt_tells_them_side_by_side() {
     let mut echoed = body;
     echoed["echo"] = json!(true);
     let refused = server.post("/v1/completions", &echoed.to_string());
-    assert_eq!(refused.fault(), (400, "unsupported_field".into(), Some("logprobs".into())));
+    assert_eq!(refused.error(), (400, "unsupported_field".into(), Some("logprobs".into())));
 }
 
 #[test]
@@ -112,5 +112,5 @@ fn penalties_and_biases_change_what_is_written() {
     let penalised = reply(json!({ "frequency_penalty": 2.0, "presence_penalty": 2.0 }));
     assert!(distinct(&plain) < distinct(&penalised), "{plain:?} {penalised:?}");
     let biased = reply(json!({ "logit_bias": { "300": 100 } }));
-    assert_eq!(distinct(&biased), 1, "one token takes all: {biased:?}");
+    assert_eq!(distinct(&biased), 1, "the biased token is always chosen: {biased:?}");
 }

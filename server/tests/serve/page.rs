@@ -1,4 +1,4 @@
-//! The page and the document: what is served besides replies.
+//! The page and the OpenAPI document.
 
 use causerie_server::serve::Settings;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::server::TestServer;
 
 #[test]
-fn the_page_is_of_one_piece_and_may_do_little() {
+fn the_page_is_self_contained_and_restricted() {
     let server = TestServer::scripted(["good"], Settings::default());
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -20,7 +20,7 @@ fn the_page_is_of_one_piece_and_may_do_little() {
     for placeholder in ["{style}", "{script}", "{functions}"] {
         assert!(!html.contains(placeholder));
     }
-    assert_eq!(server.post("/", "{}").fault(), (405, "method_not_allowed".into(), None));
+    assert_eq!(server.post("/", "{}").error(), (405, "method_not_allowed".into(), None));
 }
 
 #[test]

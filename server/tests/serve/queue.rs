@@ -1,4 +1,4 @@
-//! Slots and the queue before them, and the end of the server.
+//! Permits to generate, the queue for them, and the end of the server.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use causerie::{ErrorKind, SdkError};
 use causerie_server::serve::Settings;
 use tokio::sync::oneshot;
 
-use crate::client::{Client, Piece};
+use crate::client::{BodyPiece, Client};
 use crate::server::{TestServer, ask};
 
 fn narrow(queue: usize) -> Settings {
     Settings { slots: 1, queue, ..Settings::default() }
 }
 
-/// A request whose reply stalls, in its slot.
+/// A request that has a permit and whose reply stalls.
 fn stalling(server: &TestServer) -> Client {
     let mut client = server.client();
     client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
@@ -28,21 +28,21 @@ fn slow() -> ScriptedReply {
 }
 
 #[test]
-fn who_finds_the_queue_full_is_told_to_come_again() {
+fn a_full_queue_refuses_a_request_with_a_time_to_retry() {
     let server = TestServer::scripted([slow(), "good".into()], narrow(1));
     let running = stalling(&server);
     let mut queued = server.client();
     queued.ask("/v1/chat/completions", &ask(""));
     server.wait_for("requests_waiting", "1");
     let refused = server.chat("");
-    assert_eq!(refused.fault(), (429, "queue_full".into(), None));
+    assert_eq!(refused.error(), (429, "queue_full".into(), None));
     assert_eq!(refused.header("retry-after"), Some("1"));
     drop(running);
-    assert_eq!(queued.reply().status, 200, "who waits has the next turn");
+    assert_eq!(queued.reply().status, 200, "the queued request is next");
 }
 
 #[test]
-fn who_leaves_the_queue_takes_no_turn() {
+fn a_client_that_leaves_the_queue_takes_no_permit() {
     let server = TestServer::scripted([slow(), "good".into()], narrow(1));
     let running = stalling(&server);
     let mut queued = server.client();
@@ -60,16 +60,16 @@ fn who_leaves_the_queue_takes_no_turn() {
 }
 
 #[test]
-fn a_stream_that_waits_shows_that_it_is_alive() {
+fn a_queued_stream_is_kept_alive() {
     let settings = || Settings { keep_alive: Duration::from_millis(1), ..narrow(1) };
     let waiting = |server: &TestServer| {
         let mut queued = server.client();
         queued.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
         let head = queued.head().unwrap();
         assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
-        let Piece::Chunk(comment) = queued.piece(&head) else { panic!("the stream goes on") };
+        let BodyPiece::Chunk(comment) = queued.piece(&head) else { panic!("the stream must continue") };
         assert!(comment.starts_with(b": "));
-        assert_eq!(server.chat(r#", "stream": true"#).fault().0, 429, "a full queue is a status");
+        assert_eq!(server.chat(r#", "stream": true"#).error().0, 429, "a full queue is a status");
         (queued, head)
     };
     let server = TestServer::scripted([slow(), "good".into()], settings());
@@ -91,7 +91,7 @@ fn a_stream_that_waits_shows_that_it_is_alive() {
 }
 
 #[test]
-fn of_very_many_requests_as_many_wait_as_may() {
+fn the_queue_never_exceeds_its_limit() {
     const REQUESTS: usize = 300;
     let server = TestServer::scripted([slow()], narrow(8));
     let running = stalling(&server);
@@ -106,8 +106,8 @@ fn of_very_many_requests_as_many_wait_as_may() {
 }
 
 #[test]
-fn a_server_that_stops_tells_who_waits_and_lets_replies_finish() {
-    // More than the sockets hold, so that it is not over before the server is told to stop.
+fn a_stopping_server_refuses_queued_requests_and_finishes_replies() {
+    // More than the sockets hold, so that it is not over before the server is asked to stop.
     let reply = (0..256).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 16)));
     let mut server = TestServer::scripted([reply], narrow(1));
     let mut running = server.client();
@@ -117,9 +117,9 @@ fn a_server_that_stops_tells_who_waits_and_lets_replies_finish() {
     queued.ask("/v1/chat/completions", &ask(""));
     server.wait_for("requests_waiting", "1");
     server.stop();
-    let told = queued.reply();
-    assert_eq!(told.fault(), (503, "draining".into(), None));
-    assert!(told.header("retry-after").is_some());
+    let refused = queued.reply();
+    assert_eq!(refused.error(), (503, "draining".into(), None));
+    assert!(refused.header("retry-after").is_some());
     let mut last = None;
     while let Some(event) = running.event(&head) {
         last = Some(event);
@@ -130,7 +130,7 @@ fn a_server_that_stops_tells_who_waits_and_lets_replies_finish() {
 }
 
 #[test]
-fn a_server_that_stops_waits_for_replies_only_so_long() {
+fn a_stopping_server_ends_replies_after_the_drain_timeout() {
     let settings = Settings { drain_timeout: Duration::from_millis(1), ..Settings::default() };
     let mut server = TestServer::scripted([slow(), slow()], settings);
     let [mut client, mut other] = [server.client(), server.client()];
@@ -144,17 +144,17 @@ fn a_server_that_stops_waits_for_replies_only_so_long() {
         last = event;
     }
     assert!(last.contains("\"draining\""), "{last}");
-    assert_eq!(other.reply().fault(), (503, "draining".into(), None));
+    assert_eq!(other.reply().error(), (503, "draining".into(), None));
     server.join();
 }
 
 #[test]
-fn a_server_lives_before_it_is_ready() {
+fn a_server_is_alive_before_it_is_ready() {
     let (loaded, model) = oneshot::channel();
     let server = TestServer::loading(async { Ok(model.await.unwrap()) }, "test/script", Settings::default());
     assert_eq!(server.get("/livez").status, 200);
     for reply in [server.get("/readyz"), server.get("/v1/models"), server.chat("")] {
-        assert_eq!(reply.fault(), (503, "loading".into(), None));
+        assert_eq!(reply.error(), (503, "loading".into(), None));
         assert!(reply.header("retry-after").is_some());
     }
     assert!(loaded.send(ScriptedModel::new().reply("good").load().unwrap()).is_ok());

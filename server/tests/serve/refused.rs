@@ -1,10 +1,10 @@
-//! Requests that are refused: with which status, which code, and naming which field.
+//! Requests that are refused: the status, the code, and the field that is named.
 
 use causerie_server::serve::Settings;
 
 use crate::server::{TestServer, ask};
 
-/// A field with a value that is refused, and the code.
+/// A field, a value that is refused, and the code.
 const REFUSED: [(&str, &str, &str); 68] = [
     ("max_tokens", "0", "invalid_value"),
     ("max_tokens", "-1", "invalid_value"),
@@ -104,22 +104,23 @@ fn a_field_that_cannot_be_honoured_is_named() {
         let mut body: serde_json::Value = serde_json::from_str(&ask("")).unwrap();
         body[field] = serde_json::from_str(value).unwrap();
         let reply = client.post("/v1/chat/completions", &body.to_string());
-        assert_eq!(reply.fault(), (400, code.into(), Some(field.into())), "{field}: {value}");
+        assert_eq!(reply.error(), (400, code.into(), Some(field.into())), "{field}: {value}");
     }
     assert_eq!(server.chat("").status, 200, "a good request is answered afterwards");
 }
 
 #[test]
-fn what_is_expected_is_told_with_its_limits() {
+fn an_error_states_the_limits_and_what_was_found() {
     let server = TestServer::scripted(["good"], Settings::default());
     let many = format!("[{}]", [r#""a word""#; 17].join(", "));
-    for (stop, told) in [
+    for (stop, found) in [
         ("3".to_owned(), "3"),
-        (many, "an array of 17"),
-        (format!(r#""{}""#, "long".repeat(1000)), "a text of 4000 bytes"),
+        (many, "an array of 17 elements"),
+        (format!(r#""{}""#, "long".repeat(1000)), "a string of 4000 bytes"),
     ] {
         let reply = server.chat(&format!(r#", "stop": {stop}"#)).json();
-        let expect = format!("stop is {told}, expected a text of 1 to 1024 bytes, or at most 16 of them");
+        let rule = "must be a string of 1 to 1024 bytes, or an array of at most 16 of them";
+        let expect = format!("stop {rule}, found {found}");
         assert_eq!(reply["error"]["message"], expect);
     }
 }
@@ -136,7 +137,7 @@ fn values_that_ask_for_nothing_pass() {
 #[test]
 fn strict_servers_refuse_names_they_do_not_know() {
     let server = TestServer::scripted(["good"], Settings { strict_fields: true, ..Settings::default() });
-    assert_eq!(server.chat(r#", "colour": "red""#).fault(), (400, "unknown_field".into(), Some("colour".into())));
+    assert_eq!(server.chat(r#", "colour": "red""#).error(), (400, "unknown_field".into(), Some("colour".into())));
 }
 
 #[test]
@@ -158,10 +159,10 @@ fn a_model_is_known_by_its_exact_name() {
     ] {
         let body = ask("").replace("test/script", name);
         let reply = server.post("/v1/chat/completions", &body);
-        assert_eq!(reply.fault(), (404, "model_not_found".into(), Some("model".into())), "{name}");
+        assert_eq!(reply.error(), (404, "model_not_found".into(), Some("model".into())), "{name}");
     }
     for path in ["/v1/models/other", "/v1/models/../../etc/passwd", "/v1/models/%2e%2e/"] {
-        assert_eq!(server.get(path).fault().1, "model_not_found", "{path}");
+        assert_eq!(server.get(path).error().1, "model_not_found", "{path}");
     }
     for path in ["/v1/models/test/script", "/v1/models/test%2Fscript"] {
         assert_eq!(server.get(path).json()["id"], "test/script");
@@ -177,14 +178,14 @@ fn a_prompt_beyond_the_context_is_refused_with_both_counts() {
     let server = TestServer::start(runner, "test/script", Settings::default());
     for fields in ["", r#", "stream": true"#] {
         let reply = server.chat(fields);
-        assert_eq!(reply.fault(), (400, "context_length_exceeded".into(), Some("messages".into())));
+        assert_eq!(reply.error(), (400, "context_length_exceeded".into(), Some("messages".into())));
         let error = &reply.json()["error"];
         assert_eq!((&error["prompt_tokens"], &error["context_length"]), (&22.into(), &22.into()));
     }
 }
 
 #[test]
-fn a_context_that_fills_up_ends_the_reply_as_too_long() {
+fn a_full_context_ends_the_reply_with_length() {
     let reply = causerie::testing::ScriptedReply::new().text("a").text("b").text("c");
     let runner = causerie::testing::ScriptedModel::new().context_size(24).reply(reply).load().unwrap();
     let server = TestServer::start(runner, "test/script", Settings::default());
@@ -193,19 +194,19 @@ fn a_context_that_fills_up_ends_the_reply_as_too_long() {
 }
 
 #[test]
-fn paths_and_methods_that_do_not_exist_are_told_apart() {
+fn unknown_paths_and_methods_are_distinguished() {
     let server = TestServer::scripted(["good"], Settings::default());
     for path in ["/index.html", "/v1", "/v1/chat", "/v1/chat/completions/", "/v2/models"] {
-        assert_eq!(server.get(path).fault(), (404, "not_found".into(), None), "{path}");
+        assert_eq!(server.get(path).error(), (404, "not_found".into(), None), "{path}");
     }
     let get = server.get("/v1/chat/completions");
-    assert_eq!((get.fault().0, get.header("allow")), (405, Some("POST, OPTIONS")));
+    assert_eq!((get.error().0, get.header("allow")), (405, Some("POST, OPTIONS")));
     let post = server.post("/v1/models", "{}");
-    assert_eq!((post.fault().0, post.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+    assert_eq!((post.error().0, post.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
 }
 
 #[test]
-fn health_is_told_without_a_reply() {
+fn health_and_metrics_need_no_model_reply() {
     let server = TestServer::scripted(["good"], Settings::default());
     for path in ["/livez", "/readyz", "/health"] {
         assert_eq!(server.get(path).status, 200);

@@ -1,4 +1,4 @@
-//! A server in this process, with a model of the test's own.
+//! A server in this process, with a scripted model.
 
 use std::future::ready;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::client::{Client, Reply};
+use crate::client::{Client, HttpReply};
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
@@ -36,7 +36,7 @@ impl TestServer {
         Self::loading(ready(Ok(runner)), model_id, settings)
     }
 
-    /// Serves before there is a model.
+    /// Serves before the model is loaded.
     pub(crate) fn loading(
         model: impl Future<Output = Result<ModelRunner, SdkError>> + Send + 'static,
         model_id: &str,
@@ -56,20 +56,20 @@ impl TestServer {
         Client::connect(self.address)
     }
 
-    pub(crate) fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> HttpReply {
         self.client().get(path)
     }
 
-    pub(crate) fn post(&self, path: &str, body: &str) -> Reply {
+    pub(crate) fn post(&self, path: &str, body: &str) -> HttpReply {
         self.client().post(path, body)
     }
 
     /// A chat request with one message, and further fields: `, "n": 2`.
-    pub(crate) fn chat(&self, fields: &str) -> Reply {
+    pub(crate) fn chat(&self, fields: &str) -> HttpReply {
         self.post("/v1/chat/completions", &ask(fields))
     }
 
-    /// Tells the server to stop.
+    /// Asks the server to stop.
     pub(crate) fn stop(&mut self) {
         drop(self.stop.take());
     }
@@ -79,12 +79,12 @@ impl TestServer {
         self.end().unwrap();
     }
 
-    /// Waits until the server has ended, and tells how.
+    /// Waits until the server has ended; returns its result.
     pub(crate) fn end(self) -> Result<(), SdkError> {
         self.runtime.block_on(self.run).unwrap()
     }
 
-    /// Waits until a metric has a value: for what happens in the server after the client has done its part.
+    /// Waits until a metric has a value, for what the server does after the client has finished.
     pub(crate) fn wait_for(&self, metric: &str, value: &str) {
         let line = format!("causerie_{metric} {value}");
         let has_come = || self.get("/metrics").text().lines().any(|found| found == line);

@@ -1,4 +1,4 @@
-//! Clients that are slow, greedy, broken or hostile: each is dealt with, and a good request is answered afterwards.
+//! Clients that are slow, greedy, broken or hostile: the server survives each and answers a good request afterwards.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use causerie_server::serve::Settings;
 
 use crate::server::{TestServer, ask};
 
-/// Sends bytes as they are; gives the status, or 0 when the connection is closed without one, and sees that it is closed.
+/// Sends bytes, and checks the status, 0 if the connection is closed without one, and that the connection is closed.
 #[track_caller]
 fn check_closed(server: &TestServer, bytes: &[u8], expect: u16) {
     let mut client = server.client();
@@ -16,7 +16,7 @@ fn check_closed(server: &TestServer, bytes: &[u8], expect: u16) {
     let status = reply.as_ref().map_or(0, |reply| reply.status);
     assert_eq!(status, expect, "{}", String::from_utf8_lossy(&bytes[..bytes.len().min(200)]));
     if let Some(reply) = reply {
-        assert_eq!(reply.fault().0, expect, "the error has a body");
+        assert_eq!(reply.error().0, expect, "the error has a body");
     }
     assert!(client.is_closed(), "the connection is closed");
 }
@@ -26,7 +26,7 @@ fn post(headers: &str, body: &str) -> Vec<u8> {
     format!("{head}{headers}\r\n{body}").into_bytes()
 }
 
-/// What differs from the default in this test alone.
+/// The default settings with a change.
 fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
     change(&mut settings);
@@ -61,26 +61,26 @@ fn bodies_that_are_too_large_are_not_read() {
 }
 
 #[test]
-fn uploads_that_stall_hold_up_nobody() {
+fn stalled_uploads_block_nobody() {
     let server = TestServer::scripted(["good"], Settings::default());
     let body = ask("");
     let lengths = [format!("Content-Length: {}\r\n", 32 << 20), "Transfer-Encoding: chunked\r\n".to_owned()];
     let mut stalled: Vec<_> = lengths.iter().cycle().take(16).map(|length| (server.client(), length)).collect();
     for (client, length) in &mut stalled {
         client.send(post(&format!("Expect: 100-continue\r\n{length}"), ""));
-        assert_eq!(client.head().unwrap().status, 100, "the body is waited for");
+        assert_eq!(client.head().unwrap().status, 100, "the server waits for the body");
     }
     assert_eq!(server.post("/v1/chat/completions", &body).status, 200);
     let (chunked, _) = &mut stalled[1];
     chunked.send("2\r\n{}\r\n0\r\n\r\n");
-    assert_eq!(chunked.reply().fault().0, 400, "its time is not over");
+    assert_eq!(chunked.reply().error().0, 400, "its time limit is not over");
 }
 
 #[test]
-fn large_bodies_that_find_no_room_are_told_and_small_ones_are_read() {
+fn large_bodies_beyond_the_memory_budget_are_refused_and_small_ones_read() {
     const LARGE: usize = 256 << 10;
     let server = TestServer::scripted(["good"], settings(|it| it.max_body = LARGE));
-    // Each takes room for three quarters of it, and there is room for eight whole ones.
+    // Each takes three quarters of its size from the budget, which is eight times the size.
     let mut clients: Vec<_> = (0..11).map(|_| server.client()).collect();
     for client in &mut clients {
         client.send(post(&format!("Content-Length: {LARGE}\r\n"), &" ".repeat(LARGE - 2)));
@@ -89,11 +89,11 @@ fn large_bodies_that_find_no_room_are_told_and_small_ones_are_read() {
     assert_eq!(server.chat("").status, 200);
     clients.iter_mut().for_each(|client| client.send("{}"));
     let read = clients.iter_mut().filter_map(|client| client.try_reply()).filter(|reply| reply.status == 400);
-    assert_eq!(read.count(), 10, "who found room has kept it");
+    assert_eq!(read.count(), 10, "a request that has its share keeps it");
 }
 
 #[test]
-fn what_is_no_http_is_refused() {
+fn malformed_http_is_refused() {
     let server = TestServer::scripted(["good"], Settings::default());
     let many: String = (0..101).map(|i| format!("X-{i}: 1\r\n")).collect();
     let header = |text: &str| format!("GET /livez HTTP/1.1\r\nHost: localhost\r\n{text}\r\n").into_bytes();
@@ -131,7 +131,7 @@ fn only_json_is_read() {
             "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n{body}",
             body.len()
         ));
-        client.reply().fault()
+        client.reply().error()
     };
     for kind in ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"] {
         assert_eq!(send(kind, "{}"), (415, "unsupported_media_type".into(), None));
@@ -141,7 +141,7 @@ fn only_json_is_read() {
     }
     let mut client = server.client();
     client.send(post("", ""));
-    assert_eq!(client.reply().fault(), (411, "length_required".into(), None));
+    assert_eq!(client.reply().error(), (411, "length_required".into(), None));
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn foreign_hosts_and_origins_are_refused() {
         client.send(format!("GET /v1/models HTTP/1.1\r\n{headers}\r\n"));
         client.reply()
     };
-    assert_eq!(get("Host: evil.com\r\n").fault(), (403, "host_not_allowed".into(), None));
-    assert_eq!(get("").fault(), (400, "invalid_header".into(), None));
-    assert_eq!(get("Host: localhost\r\nHost: localhost\r\n").fault(), (400, "invalid_header".into(), None));
+    assert_eq!(get("Host: evil.com\r\n").error(), (403, "host_not_allowed".into(), None));
+    assert_eq!(get("").error(), (400, "invalid_header".into(), None));
+    assert_eq!(get("Host: localhost\r\nHost: localhost\r\n").error(), (400, "invalid_header".into(), None));
     for origin in ["http://evil.com", "null", "http://localhost.evil.com"] {
         let reply = get(&format!("Host: localhost\r\nOrigin: {origin}\r\n"));
-        assert_eq!(reply.fault(), (403, "origin_not_allowed".into(), None));
+        assert_eq!(reply.error(), (403, "origin_not_allowed".into(), None));
         assert_eq!(reply.header("access-control-allow-origin"), None);
     }
     let local = get("Host: localhost\r\nOrigin: http://localhost:3000\r\n");
@@ -167,7 +167,7 @@ fn foreign_hosts_and_origins_are_refused() {
 }
 
 #[test]
-fn a_page_is_told_beforehand_whether_it_may_ask() {
+fn a_preflight_request_says_whether_a_page_may_use_the_server() {
     let server = TestServer::scripted(["good"], Settings::default());
     let preflight = |origin: &str| {
         let mut client = server.client();
@@ -183,7 +183,7 @@ fn a_page_is_told_beforehand_whether_it_may_ask() {
 }
 
 #[test]
-fn a_key_is_neither_needed_nor_looked_at() {
+fn a_key_is_neither_needed_nor_checked() {
     let server = TestServer::scripted(["a", "b", "c", "d"], Settings::default());
     for key in
         ["Authorization: Bearer x", "Authorization: Key", "X-Api-Key: \u{e9}", "Authorization: a\r\nAuthorization: b"]
@@ -197,7 +197,7 @@ fn a_key_is_neither_needed_nor_looked_at() {
 
 #[test]
 fn a_client_that_never_reads_is_dropped() {
-    // More than the sockets between the two hold.
+    // More than the sockets between client and server hold.
     let reply = (0..256).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 16)));
     let server =
         TestServer::scripted([reply, "good".into()], settings(|it| it.write_timeout = Duration::from_millis(30)));

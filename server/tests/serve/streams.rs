@@ -7,10 +7,10 @@ use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
 use crate::chat::{TOOLS, weather_calls};
-use crate::client::Piece;
+use crate::client::BodyPiece;
 use crate::server::{TestServer, ask};
 
-/// The events of one stream: the part that differs from event to event, `[DONE]` as text.
+/// The events of one stream without the fields that all share; `[DONE]` is a string.
 fn events(server: &TestServer, fields: &str) -> Vec<Json> {
     let reply = server.chat(&format!(r#", "stream": true, "seed": 3{fields}"#));
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/event-stream")), "{}", reply.text());
@@ -30,7 +30,7 @@ fn events(server: &TestServer, fields: &str) -> Vec<Json> {
         event
     };
     let events = reply.events().into_iter().map(read).collect();
-    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "all events carry the same names");
+    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "all events have the same id");
     assert_eq!(ids[0][3], "chat.completion.chunk");
     events
 }
@@ -59,7 +59,7 @@ fn text_comes_in_deltas_between_a_role_and_a_reason() {
 }
 
 #[test]
-fn usage_comes_last_and_only_if_asked_for() {
+fn usage_comes_last_and_only_if_requested() {
     let server = TestServer::scripted(["Hi.", "Hi."], Settings::default());
     assert!(events(&server, r#", "stream_options": {}"#).iter().all(|event| event.get("usage").is_none()));
     let events = events(&server, r#", "stream_options": {"include_usage": true}"#);
@@ -121,7 +121,7 @@ fn a_character_is_never_cut() {
 }
 
 #[test]
-fn reasoning_comes_as_it_is_written_or_before_the_end() {
+fn reasoning_comes_as_it_is_generated_or_before_the_end() {
     let thinking = || ScriptedReply::new().text("<think>").text("Hm.").text("</think>").text("Yes.");
     let server = TestServer::scripted([thinking(), thinking()], Settings::default());
     let names = |events: Vec<Json>| -> Vec<String> {
@@ -145,12 +145,12 @@ fn choices_follow_each_other() {
 fn a_failure_before_the_first_token_is_a_status() {
     let server = TestServer::scripted([ScriptedReply::new().fail("broken"), "good".into()], Settings::default());
     let reply = server.chat(r#", "stream": true"#);
-    assert_eq!(reply.fault(), (500, "internal".into(), None));
+    assert_eq!(reply.error(), (500, "internal".into(), None));
     assert_eq!(server.chat("").status, 200);
 }
 
 #[test]
-fn a_failure_in_the_midst_of_a_stream_is_its_last_event() {
+fn a_failure_during_a_stream_is_its_last_event() {
     for broken in [ScriptedReply::new().text("So").fail("broken"), ScriptedReply::new().text("So").panic()] {
         let server = TestServer::scripted([broken, "good".into()], Settings::default());
         let events = events(&server, "");
@@ -161,19 +161,19 @@ fn a_failure_in_the_midst_of_a_stream_is_its_last_event() {
 }
 
 #[test]
-fn a_stream_without_news_shows_that_it_is_alive() {
+fn a_silent_stream_is_kept_alive() {
     let settings = Settings { keep_alive: Duration::from_millis(1), ..Settings::default() };
     let server = TestServer::scripted([ScriptedReply::new().stall()], settings);
     let mut client = server.client();
     client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
     let head = client.head().unwrap();
     assert!(client.event(&head).unwrap().contains("assistant"));
-    let Piece::Chunk(comment) = client.piece(&head) else { panic!("the stream goes on") };
+    let BodyPiece::Chunk(comment) = client.piece(&head) else { panic!("the stream must continue") };
     assert!(comment.starts_with(b": "));
 }
 
 #[test]
-fn a_client_that_goes_away_ends_its_own_reply_only() {
+fn a_client_that_disconnects_ends_its_own_reply_only() {
     let slow = || ScriptedReply::new().text("So").stall();
     let server = TestServer::scripted([slow(), slow(), "good".into()], Settings::default());
     let [mut leaves, mut stays] = [server.client(), server.client()];
@@ -190,13 +190,13 @@ fn a_client_that_goes_away_ends_its_own_reply_only() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_noticed_whatever_it_has_sent_behind_its_request() {
-    for behind in ["\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+fn a_client_that_disconnects_is_noticed_even_if_it_sent_more_after_its_request() {
+    for after in ["\r\n", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
         let server = TestServer::scripted([ScriptedReply::new().stall()], Settings::default());
         let mut client = server.client();
         let body = ask("");
         let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
-        client.send(format!("{head}\r\nContent-Length: {}\r\n\r\n{body}{behind}", body.len()));
+        client.send(format!("{head}\r\nContent-Length: {}\r\n\r\n{body}{after}", body.len()));
         server.wait_for("requests_running", "1");
         drop(client);
         server.wait_for("requests_cancelled_total", "1");
@@ -205,7 +205,7 @@ fn a_client_that_goes_away_is_noticed_whatever_it_has_sent_behind_its_request() 
 }
 
 #[test]
-fn a_client_that_goes_away_before_the_first_token_is_noticed() {
+fn a_client_that_disconnects_before_the_first_token_is_noticed() {
     for fields in ["", r#", "stream": true"#] {
         let server = TestServer::scripted([ScriptedReply::new().stall()], Settings::default());
         let mut client = server.client();

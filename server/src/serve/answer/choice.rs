@@ -1,30 +1,38 @@
-//! Choices, in the two forms that clients of OpenAI's older routes know: of a chat, and of a text.
+//! Replies in the dialects of chat completions and completions: objects with choices.
 
 use causerie::{Completion, FinishReason, GenerationOptions, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::answer::logprobs::{self, Columns, Logprobs};
-use crate::serve::answer::piece::{arguments, rejected_calls, text_of};
+use crate::serve::answer::events::{arguments, rejected_calls, text_of};
+use crate::serve::answer::logprobs::{self, LogprobColumns, Logprobs};
 use crate::serve::answer::usage::Usage;
-use crate::serve::answer::{Writer, data};
-use crate::serve::fault::{Dialect, Fault};
+use crate::serve::answer::{DialectWriter, data};
+use crate::serve::dialect::Dialect;
+use crate::serve::error::HttpError;
 use crate::serve::id;
 
 const DONE: &str = "data: [DONE]\n\n";
 
-/// What a route calls its objects.
+/// Which of the two dialects is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::serve) enum Form {
-    /// Of `/v1/chat/completions`.
+pub(in crate::serve) enum ChoiceForm {
+    /// Chat completions.
     Chat {
-        /// Whether the model was offered functions. If not, what looks like a call is text.
+        /// Whether the model may call functions. If not, text that looks like a call is text.
         has_functions: bool,
     },
-    /// Of `/v1/completions`.
+    /// Completions.
     Text,
 }
 
-impl Form {
+impl ChoiceForm {
+    fn dialect(self) -> Dialect {
+        match self {
+            Self::Chat { .. } => Dialect::Chat,
+            Self::Text => Dialect::Completions,
+        }
+    }
+
     fn id_prefix(self) -> &'static str {
         match self {
             Self::Chat { .. } => "chatcmpl",
@@ -52,31 +60,37 @@ impl Form {
 }
 
 /// Writes choices, one after the other.
-pub(in crate::serve) struct Choices {
-    form: Form,
+pub(in crate::serve) struct ChoiceWriter {
+    form: ChoiceForm,
     include_usage: bool,
     id: String,
     created: u64,
     model_id: String,
-    /// Those that have ended, whole.
+    /// Choices that have ended, whole.
     ended: Vec<Json>,
-    /// Calls that the choice at hand has made so far; their indices run over the whole reply.
+    /// Calls of the current choice so far; their indices run over the whole reply.
     n_calls: usize,
     has_reasoned: bool,
-    /// What the choice at hand says.
+    /// The text of the current choice.
     text: String,
-    /// How likely its tokens were: those whose text is still to come, and all before them as they were told.
+    /// Its tokens whose text is still to come.
     logprobs: Logprobs,
-    columns: Columns,
-    told_logprobs: Json,
+    columns: LogprobColumns,
+    /// The log-probabilities sent so far.
+    sent_logprobs: Json,
 }
 
-impl Choices {
-    pub(in crate::serve) fn new(form: Form, model_id: &str, include_usage: bool, options: &GenerationOptions) -> Self {
+impl ChoiceWriter {
+    pub(in crate::serve) fn new(
+        form: ChoiceForm,
+        model_id: &str,
+        include_usage: bool,
+        options: &GenerationOptions,
+    ) -> Self {
         Self {
             logprobs: Logprobs::new(options.logprobs.is_some(), form.has_functions()),
-            columns: Columns::default(),
-            told_logprobs: Json::Null,
+            columns: LogprobColumns::default(),
+            sent_logprobs: Json::Null,
             form,
             include_usage,
             id: id::unique(),
@@ -89,7 +103,7 @@ impl Choices {
         }
     }
 
-    /// What every object of this answer begins with.
+    /// The fields that every object of this answer begins with.
     fn head(&self, object: &str) -> Map<String, Json> {
         let mut head = Map::new();
         head.insert("id".to_owned(), json!(format!("{}-{}", self.form.id_prefix(), self.id)));
@@ -118,23 +132,23 @@ impl Choices {
         json!({ "index": self.index(), "delta": delta, "finish_reason": null })
     }
 
-    /// How likely the tokens were whose text comes now; null where nobody asks.
+    /// The log-probabilities of the tokens whose text comes now; null if they were not requested.
     fn take_logprobs(&mut self) -> Json {
-        let Some(tokens) = self.logprobs.told() else { return Json::Null };
+        let Some(tokens) = self.logprobs.take() else { return Json::Null };
         let piece = match self.form {
-            Form::Chat { .. } => logprobs::chat(&tokens),
-            Form::Text => self.columns.of(&tokens),
+            ChoiceForm::Chat { .. } => logprobs::chat(&tokens),
+            ChoiceForm::Text => self.columns.add(&tokens),
         };
-        logprobs::append(&mut self.told_logprobs, piece.clone());
+        logprobs::append(&mut self.sent_logprobs, piece.clone());
         piece
     }
 
-    /// A piece of the text, and how likely its tokens were.
-    fn said(&mut self, text: &str) -> Json {
+    /// A piece of the text, with the log-probabilities of its tokens.
+    fn piece(&mut self, text: &str) -> Json {
         let logprobs = self.take_logprobs();
         let mut piece = match self.form {
-            Form::Chat { .. } => self.delta_piece(json!({ "content": text })),
-            Form::Text => self.text_piece(text),
+            ChoiceForm::Chat { .. } => self.delta_piece(json!({ "content": text })),
+            ChoiceForm::Text => self.text_piece(text),
         };
         if !logprobs.is_null() {
             piece["logprobs"] = logprobs;
@@ -160,21 +174,21 @@ impl Choices {
         [start, rest].map(|piece| self.delta(json!({ "tool_calls": [piece] })))
     }
 
-    /// The id of a call, which no other conversation's calls have.
+    /// The id of a call, unique among all conversations.
     fn call_id(&self, call: usize) -> String {
         format!("call_{}_{}_{call}", self.id, self.index())
     }
 
-    /// The choice at hand, whole.
+    /// The current choice, whole.
     fn choice(&mut self, completion: &Completion) -> Json {
         let content = match self.form {
-            Form::Chat { .. } => ("message", self.message(completion)),
-            Form::Text => ("text", Json::String(std::mem::take(&mut self.text))),
+            ChoiceForm::Chat { .. } => ("message", self.message(completion)),
+            ChoiceForm::Text => ("text", Json::String(std::mem::take(&mut self.text))),
         };
         json!({
             "index": self.index(),
             content.0: content.1,
-            "logprobs": std::mem::take(&mut self.told_logprobs),
+            "logprobs": std::mem::take(&mut self.sent_logprobs),
             "finish_reason": self.finish_reason(completion),
             "seed": seed(completion),
         })
@@ -205,29 +219,29 @@ impl Choices {
     fn finish_reason(&self, completion: &Completion) -> &'static str {
         match completion.finish_reason {
             FinishReason::ToolCalls if self.form.has_functions() => "tool_calls",
-            // Cut as well, by what was demanded of it.
+            // A constraint that nothing can continue cuts the reply, too.
             FinishReason::MaxTokens | FinishReason::ExceedContext | FinishReason::Constraint => "length",
             _ => "stop",
         }
     }
 }
 
-impl Writer for Choices {
+impl DialectWriter for ChoiceWriter {
     fn open(&mut self, echo: &str) -> Vec<String> {
         echo.clone_into(&mut self.text);
         (self.n_calls, self.has_reasoned) = (0, false);
-        self.columns = Columns::default();
+        self.columns = LogprobColumns::default();
         match self.form {
-            Form::Chat { .. } => vec![self.delta(json!({ "role": "assistant", "content": null }))],
-            Form::Text if echo.is_empty() => Vec::new(),
-            Form::Text => vec![self.chunk(self.text_piece(echo))],
+            ChoiceForm::Chat { .. } => vec![self.delta(json!({ "role": "assistant", "content": null }))],
+            ChoiceForm::Text if echo.is_empty() => Vec::new(),
+            ChoiceForm::Text => vec![self.chunk(self.text_piece(echo))],
         }
     }
 
     fn push(&mut self, event: MessageResponse) -> Vec<String> {
         if let Some(text) = text_of(&event, self.form.has_functions()) {
             self.text.push_str(&text);
-            let piece = self.said(&text);
+            let piece = self.piece(&text);
             return vec![self.chunk(piece)];
         }
         self.logprobs.take_from(&event);
@@ -246,18 +260,18 @@ impl Writer for Choices {
 
     fn close(&mut self, completion: &Completion) -> Vec<String> {
         let mut events = Vec::new();
-        // Reasoning that nobody asked for is no event, but it is part of the message.
+        // Reasoning that was not requested comes with no event, but it is part of the message.
         if let Some(reasoning) = completion.full_message.reasoning_content.as_ref()
-            && self.form != Form::Text
+            && self.form != ChoiceForm::Text
             && !self.has_reasoned
         {
             events.push(self.delta(json!({ "reasoning_content": reasoning })));
         }
         let mut last = match self.form {
-            Form::Chat { .. } => self.delta_piece(json!({})),
-            Form::Text => self.text_piece(""),
+            ChoiceForm::Chat { .. } => self.delta_piece(json!({})),
+            ChoiceForm::Text => self.text_piece(""),
         };
-        self.take_logprobs(); // none wait any more, but a choice without text has an empty list
+        self.take_logprobs(); // gives a choice without text an empty array
         last["finish_reason"] = json!(self.finish_reason(completion));
         last["seed"] = json!(seed(completion));
         events.push(self.chunk(last));
@@ -279,8 +293,8 @@ impl Writer for Choices {
         events
     }
 
-    fn fail(&mut self, fault: &Fault) -> String {
-        data(&fault.json(Dialect::OpenAi, None))
+    fn fail(&mut self, error: &HttpError) -> String {
+        data(&error.json(self.form.dialect(), None))
     }
 
     fn whole(&mut self, usage: &Usage) -> Json {
@@ -292,7 +306,7 @@ impl Writer for Choices {
     }
 }
 
-/// The seed as a request can give it.
+/// The seed as a request can set it.
 fn seed(completion: &Completion) -> i64 {
     completion.stats.seed.cast_signed()
 }

@@ -1,16 +1,16 @@
-//! How likely the tokens of a text were, in the forms that clients know.
+//! The log-probabilities of a text's tokens, in the forms that clients know.
 
 use causerie::{MessageResponse, ReplySection, ScoredToken, TokenLogprob};
 use serde_json::{Map, Value as Json, json};
 
-/// What stands for a probability of nothing: JSON has no infinity.
+/// The log-probability of an impossible token: JSON has no infinity.
 const IMPOSSIBLE: f64 = -9999.0;
 
-/// Tokens of a text, kept until their text comes.
+/// Tokens of a text, held until their text comes.
 pub(super) struct Logprobs {
-    /// Whether they were asked for.
+    /// Whether they were requested.
     is_wanted: bool,
-    /// Where nothing can be called, calls are text.
+    /// Where no function can be called, calls are text.
     has_functions: bool,
     waiting: Vec<TokenLogprob>,
 }
@@ -20,7 +20,7 @@ impl Logprobs {
         Self { is_wanted, has_functions, waiting: Vec::new() }
     }
 
-    /// Takes tokens from an event, if it has any. Those that add nothing to the text are left out.
+    /// Takes the tokens of an event, except those that add nothing to the text.
     pub(super) fn take_from(&mut self, event: &MessageResponse) {
         if let MessageResponse::Logprobs(tokens) = event {
             let is_text = |token: &&TokenLogprob| match token.place {
@@ -33,8 +33,8 @@ impl Logprobs {
         }
     }
 
-    /// What waits, if it is wanted.
-    pub(super) fn told(&mut self) -> Option<Vec<TokenLogprob>> {
+    /// The tokens held so far, if they are wanted.
+    pub(super) fn take(&mut self) -> Option<Vec<TokenLogprob>> {
         self.is_wanted.then(|| std::mem::take(&mut self.waiting))
     }
 }
@@ -59,15 +59,15 @@ pub(super) fn chat(tokens: &[TokenLogprob]) -> Json {
     json!({ "content": tokens.iter().map(entry).collect::<Json>(), "refusal": null })
 }
 
-/// Tokens as text completions have them, in lists side by side.
+/// Tokens as completions write them, in parallel arrays.
 #[derive(Default)]
-pub(super) struct Columns {
+pub(super) struct LogprobColumns {
     /// Characters begun so far.
     n_characters: usize,
 }
 
-impl Columns {
-    pub(super) fn of(&mut self, tokens: &[TokenLogprob]) -> Json {
+impl LogprobColumns {
+    pub(super) fn add(&mut self, tokens: &[TokenLogprob]) -> Json {
         let mut columns = json!({ "tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": [] });
         for token in tokens {
             let mut top = Map::new();
@@ -78,7 +78,7 @@ impl Columns {
                 ("tokens", json!(token.token.text)),
                 ("token_logprobs", json!(finite(token.token.logprob))),
                 ("top_logprobs", Json::Object(top)),
-                ("text_offset", json!(self.place(&token.token.bytes))),
+                ("text_offset", json!(self.offset(&token.token.bytes))),
             ];
             for (name, value) in entry {
                 push(&mut columns, name, value);
@@ -87,16 +87,16 @@ impl Columns {
         columns
     }
 
-    /// The character that a token begins with, or goes on with.
-    fn place(&mut self, bytes: &[u8]) -> usize {
-        let goes_on = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
-        let place = self.n_characters - usize::from(0 < self.n_characters && bytes.first().is_some_and(goes_on));
-        self.n_characters += bytes.iter().filter(|byte| !goes_on(byte)).count();
-        place
+    /// The index of the character that a token begins or continues.
+    fn offset(&mut self, bytes: &[u8]) -> usize {
+        let continues = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+        let offset = self.n_characters - usize::from(0 < self.n_characters && bytes.first().is_some_and(continues));
+        self.n_characters += bytes.iter().filter(|byte| !continues(byte)).count();
+        offset
     }
 }
 
-/// Adds the columns of a piece to those of the whole.
+/// Appends the arrays of a piece to those of the whole.
 pub(super) fn append(whole: &mut Json, piece: Json) {
     if whole.is_null() {
         *whole = piece;
@@ -133,11 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn offsets_count_characters_whatever_tokens_make_them() {
+    fn offsets_count_characters_and_not_tokens() {
         let tokens = ["aé".as_bytes(), &"👍".as_bytes()[..2], &"👍".as_bytes()[2..], b"b"].map(written);
-        let mut columns = Columns::default();
-        let mut whole = columns.of(&tokens[..1]);
-        append(&mut whole, columns.of(&tokens[1..]));
+        let mut columns = LogprobColumns::default();
+        let mut whole = columns.add(&tokens[..1]);
+        append(&mut whole, columns.add(&tokens[1..]));
         assert_eq!(whole["text_offset"], json!([0, 2, 2, 3]));
         assert_eq!(whole["tokens"][3], "b");
         assert_eq!(whole["top_logprobs"][3], json!({ "x": -9999.0, "b": -1.0 }));

@@ -1,12 +1,13 @@
-//! A message of Anthropic's form: blocks of thinking, text and calls of tools.
+//! A reply in Anthropic's dialect: a message of thinking, text and tool-use blocks.
 
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Value as Json, json};
 
-use crate::serve::answer::piece::{arguments, text_of};
+use crate::serve::answer::events::{arguments, text_of};
 use crate::serve::answer::usage::Usage;
-use crate::serve::answer::{Writer, named};
-use crate::serve::fault::{Dialect, Fault};
+use crate::serve::answer::{DialectWriter, named};
+use crate::serve::dialect::Dialect;
+use crate::serve::error::HttpError;
 use crate::serve::id;
 
 /// Writes one message.
@@ -23,7 +24,7 @@ pub(in crate::serve) struct MessageWriter {
 }
 
 impl MessageWriter {
-    /// `prompt_tokens` are told when the message begins.
+    /// `prompt_tokens` are reported when the message begins.
     pub(in crate::serve) fn new(model_id: &str, has_functions: bool, prompt_tokens: usize) -> Self {
         Self {
             id: id::unique(),
@@ -50,13 +51,13 @@ impl MessageWriter {
         })
     }
 
-    /// Adds to the block at hand, which is of this kind, or begins one. The field holds what has come of it.
+    /// Adds text to the open block if it is of this kind, else begins one. `field` is where the block has its text.
     fn add(&mut self, kind: &str, field: &str, delta_kind: &str, text: &str) -> Vec<String> {
         let mut events = Vec::new();
         if !self.is_open || self.blocks.last().is_none_or(|block| block["type"] != kind) {
             let mut block = json!({ "type": kind, field: "" });
             if kind == "thinking" {
-                // Thinking is signed where it must not be changed. Here it may be.
+                // A signature protects thinking from changes. Here it may be changed.
                 block["signature"] = json!("");
             }
             events.extend(self.stop());
@@ -103,8 +104,8 @@ impl MessageWriter {
     }
 }
 
-impl Writer for MessageWriter {
-    /// How much of the prompt was read before is known at the end, where the counts hold for the whole message.
+impl DialectWriter for MessageWriter {
+    /// How much of the prompt was cached is known at the end; the counts there are final.
     fn open(&mut self, _: &str) -> Vec<String> {
         let message = self.message(&[], Usage::of_prompt(self.prompt_tokens).message_json());
         vec![named(&json!({ "type": "message_start", "message": message }))]
@@ -139,8 +140,8 @@ impl Writer for MessageWriter {
         vec![named(&last), named(&json!({ "type": "message_stop" }))]
     }
 
-    fn fail(&mut self, fault: &Fault) -> String {
-        named(&fault.json(Dialect::Anthropic, None))
+    fn fail(&mut self, error: &HttpError) -> String {
+        named(&error.json(Dialect::Messages, None))
     }
 
     fn whole(&mut self, usage: &Usage) -> Json {

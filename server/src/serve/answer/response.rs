@@ -1,41 +1,42 @@
-//! A response of OpenAI's newer form: items of reasoning, text and calls.
+//! A reply in the dialect of responses: items of reasoning, text and calls.
 
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
+use crate::serve::answer::events::{arguments, text_of};
 use crate::serve::answer::logprobs::{Logprobs, entry};
-use crate::serve::answer::piece::{arguments, text_of};
 use crate::serve::answer::usage::Usage;
-use crate::serve::answer::{Writer, named};
-use crate::serve::fault::{Dialect, Fault};
+use crate::serve::answer::{DialectWriter, named};
+use crate::serve::dialect::Dialect;
+use crate::serve::error::HttpError;
 use crate::serve::id;
-use crate::serve::recent::Memory;
+use crate::serve::response_store::ResponseStore;
 
 /// Writes one response.
 pub(in crate::serve) struct ResponseWriter {
     id: String,
     created: u64,
-    /// What a response says of its request.
+    /// The fields of the request that the response repeats.
     request: Map<String, Json>,
     has_functions: bool,
     /// Items begun so far; the last one may still be open.
     items: Vec<Json>,
-    open: Option<Part>,
+    open: Option<OutputPart>,
     is_cut_short: bool,
     n_events: usize,
     logprobs: Logprobs,
-    /// Where the response is kept, and the items of the conversation before it.
-    keeping: Option<(Memory, String)>,
+    /// Where the response is stored, and the items of the conversation before it.
+    storing: Option<(ResponseStore, String)>,
 }
 
-/// What an item holds that is written in pieces.
+/// The part of an item that is written in pieces.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum OutputPart {
     Text,
     Reasoning,
 }
 
-impl Part {
+impl OutputPart {
     fn name(self) -> &'static str {
         match self {
             Self::Text => "output_text",
@@ -50,7 +51,7 @@ impl Part {
         }
     }
 
-    /// The item around it.
+    /// The item that holds the part.
     fn item(self, id: &str) -> Json {
         match self {
             Self::Text => {
@@ -64,16 +65,16 @@ impl Part {
 }
 
 impl ResponseWriter {
-    /// `request` are the fields of the response that tell what was asked for. The response is kept if it comes to its end.
+    /// `request` are the fields of the request that the response repeats. The response is stored once it is complete.
     pub(in crate::serve) fn new(
         request: Map<String, Json>,
         has_functions: bool,
-        tells_logprobs: bool,
-        keeping: Option<(Memory, String)>,
+        has_logprobs: bool,
+        storing: Option<(ResponseStore, String)>,
     ) -> Self {
         Self {
-            keeping,
-            logprobs: Logprobs::new(tells_logprobs, has_functions),
+            storing,
+            logprobs: Logprobs::new(has_logprobs, has_functions),
             id: id::unique(),
             created: id::now(),
             request,
@@ -119,29 +120,29 @@ impl ResponseWriter {
         named(&Json::Object(event))
     }
 
-    /// An event about the part at hand.
+    /// An event about the open part.
     fn part_event(&mut self, kind: &str, field: &str, value: Json) -> String {
-        let (index, id) = self.place();
+        let (index, id) = self.position();
         let fields = json!({ "item_id": id, "output_index": index, "content_index": 0, field: value });
         self.event(kind, fields)
     }
 
-    /// An event about the text of the part at hand, which for text that is said tells how likely its tokens were.
-    fn text_event(&mut self, part: Part, kind: &str, field: &str, text: Json, logprobs: Json) -> String {
-        let (index, id) = self.place();
+    /// An event about the text of the open part. Output text comes with the log-probabilities of its tokens.
+    fn text_event(&mut self, part: OutputPart, kind: &str, field: &str, text: Json, logprobs: Json) -> String {
+        let (index, id) = self.position();
         let mut fields = json!({ "item_id": id, "output_index": index, "content_index": 0, field: text });
-        if part == Part::Text {
+        if part == OutputPart::Text {
             fields["logprobs"] = logprobs;
         }
         self.event(&format!("{}.{kind}", part.name()), fields)
     }
 
-    fn place(&self) -> (usize, Json) {
+    fn position(&self) -> (usize, Json) {
         let id = self.items.last().map(|item| item["id"].clone()).unwrap_or_default();
         (self.items.len().saturating_sub(1), id)
     }
 
-    fn add(&mut self, part: Part, text: &str) -> Vec<String> {
+    fn add(&mut self, part: OutputPart, text: &str) -> Vec<String> {
         let mut events = Vec::new();
         if self.open != Some(part) {
             events.extend(self.finish());
@@ -152,21 +153,21 @@ impl ResponseWriter {
                 item["content"] = json!([part.with("")]);
             }
         }
-        let tokens = self.logprobs.told().unwrap_or_default();
+        let tokens = self.logprobs.take().unwrap_or_default();
         let logprobs: Vec<Json> = tokens.iter().map(entry).collect();
         if let Some(content) = self.items.last_mut().and_then(|item| item.pointer_mut("/content/0")) {
             if let Some(Json::String(said)) = content.get_mut("text") {
                 said.push_str(text);
             }
-            if let Some(Json::Array(told)) = content.get_mut("logprobs") {
-                told.extend(logprobs.iter().cloned());
+            if let Some(Json::Array(sent)) = content.get_mut("logprobs") {
+                sent.extend(logprobs.iter().cloned());
             }
         }
         events.push(self.text_event(part, "delta", "delta", json!(text), Json::Array(logprobs)));
         events
     }
 
-    /// Ends the part at hand, if there is one, and the item around it.
+    /// Ends the open part, if there is one, and its item.
     fn finish(&mut self) -> Vec<String> {
         let Some(part) = self.open.take() else { return Vec::new() };
         let whole = self.items.last().and_then(|item| item.pointer("/content/0")).cloned().unwrap_or_default();
@@ -177,16 +178,16 @@ impl ResponseWriter {
 
     fn call(&mut self, call: &SdkFunctionCall) -> Vec<String> {
         let mut events = self.finish();
-        let (place, arguments) = (format!("{}_{}", self.id, self.items.len()), arguments(call));
+        let (id, arguments) = (format!("{}_{}", self.id, self.items.len()), arguments(call));
         events.push(self.start(json!({
-            "id": format!("fc_{place}"),
+            "id": format!("fc_{id}"),
             "type": "function_call",
             "status": "in_progress",
-            "call_id": format!("call_{place}"),
+            "call_id": format!("call_{id}"),
             "name": call.name,
             "arguments": "",
         })));
-        let (index, id) = self.place();
+        let (index, id) = self.position();
         let delta = json!({ "item_id": id, "output_index": index, "delta": arguments });
         events.push(self.event("function_call_arguments.delta", delta));
         let done = json!({ "item_id": id, "output_index": index, "name": call.name, "arguments": arguments });
@@ -206,7 +207,7 @@ impl ResponseWriter {
 
     fn stop(&mut self) -> String {
         let status = json!(self.status());
-        let (index, _) = self.place();
+        let (index, _) = self.position();
         let item = self.items.last_mut().map(|item| {
             item["status"] = status;
             item.clone()
@@ -215,7 +216,7 @@ impl ResponseWriter {
     }
 }
 
-impl Writer for ResponseWriter {
+impl DialectWriter for ResponseWriter {
     fn open(&mut self, _: &str) -> Vec<String> {
         let response = json!({ "response": self.response("in_progress", Json::Null, Json::Null) });
         vec![self.event("created", response.clone()), self.event("in_progress", response)]
@@ -223,11 +224,11 @@ impl Writer for ResponseWriter {
 
     fn push(&mut self, event: MessageResponse) -> Vec<String> {
         if let Some(text) = text_of(&event, self.has_functions) {
-            return self.add(Part::Text, &text);
+            return self.add(OutputPart::Text, &text);
         }
         self.logprobs.take_from(&event);
         match event {
-            MessageResponse::ReasoningChunk(text) => self.add(Part::Reasoning, &text),
+            MessageResponse::ReasoningChunk(text) => self.add(OutputPart::Reasoning, &text),
             MessageResponse::FunctionCalls(calls) => calls.iter().flat_map(|call| self.call(call)).collect(),
             _ => Vec::new(),
         }
@@ -240,7 +241,7 @@ impl Writer for ResponseWriter {
         );
         let sampling = &completion.stats.sampling;
         for (name, value) in [("temperature", sampling.temperature), ("top_p", sampling.top_p)] {
-            // As short as it was given.
+            // With as few digits as the request had.
             self.request.insert(name.to_owned(), value.to_string().parse::<f64>().map_or(Json::Null, Json::from));
         }
         self.finish()
@@ -252,16 +253,16 @@ impl Writer for ResponseWriter {
         vec![self.event(status, json!({ "response": whole }))]
     }
 
-    fn fail(&mut self, fault: &Fault) -> String {
-        let error = fault.json(Dialect::OpenAi, None)["error"].clone();
+    fn fail(&mut self, error: &HttpError) -> String {
+        let error = error.json(Dialect::Responses, None)["error"].clone();
         let error = json!({ "code": "server_error", "message": error["message"] });
         let failed = self.response("failed", error, Json::Null);
         self.event("failed", json!({ "response": failed }))
     }
 
     fn whole(&mut self, usage: &Usage) -> Json {
-        if let Some((memory, input)) = self.keeping.take() {
-            memory.keep(format!("resp_{}", self.id), input, &self.items);
+        if let Some((store, input)) = self.storing.take() {
+            store.add(format!("resp_{}", self.id), input, &self.items);
         }
         self.response(self.status(), Json::Null, usage.response_json())
     }

@@ -1,9 +1,9 @@
-//! What an answer took.
+//! The counts and times of an answer.
 
 use causerie::GenerationStats;
 use serde_json::{Value as Json, json};
 
-/// Counts over all choices. Each choice reads its prompt, but after the first from the cache; a prompt counts once.
+/// Counts over all choices. A prompt counts once, since further choices find it in the cache.
 #[derive(Default)]
 pub(in crate::serve) struct Usage {
     prompt_tokens: usize,
@@ -14,12 +14,12 @@ pub(in crate::serve) struct Usage {
 }
 
 impl Usage {
-    /// Of a reply that begins.
+    /// The usage of a reply that begins.
     pub(super) fn of_prompt(prompt_tokens: usize) -> Self {
         Self { prompt_tokens, ..Self::default() }
     }
 
-    /// Adds a reply; the prompt counts unless it is another choice's as well.
+    /// Adds a reply; its prompt counts if this is its first choice.
     pub(super) fn add(&mut self, stats: &GenerationStats, is_first_choice: bool) {
         if is_first_choice {
             self.prompt_tokens += stats.prompt_tokens;
@@ -30,6 +30,7 @@ impl Usage {
         self.last = Some(*stats);
     }
 
+    /// As chat completions and completions write it.
     pub(super) fn json(&self) -> Json {
         json!({
             "prompt_tokens": self.prompt_tokens,
@@ -40,7 +41,7 @@ impl Usage {
         })
     }
 
-    /// As Anthropic counts: what was cached is no part of the input.
+    /// As messages write it: cached tokens are not part of the input.
     pub(super) fn message_json(&self) -> Json {
         json!({
             "input_tokens": self.prompt_tokens - self.cached_tokens,
@@ -50,7 +51,7 @@ impl Usage {
         })
     }
 
-    /// As responses name it.
+    /// As responses write it.
     pub(super) fn response_json(&self) -> Json {
         json!({
             "input_tokens": self.prompt_tokens,
@@ -61,7 +62,7 @@ impl Usage {
         })
     }
 
-    /// Times of the last choice, in milliseconds, and its tokens a second.
+    /// Times of the last choice in milliseconds, and its tokens per second.
     pub(super) fn timings(&self) -> Json {
         let Some(stats) = &self.last else { return Json::Null };
         json!({

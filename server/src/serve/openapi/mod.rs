@@ -1,21 +1,21 @@
-//! `GET /openapi.json`: what the server answers, in the words of OpenAPI 3.1. A test holds the fields of requests
-//! against those that the code asks for, and replies are held against their schemas.
+//! `GET /openapi.json`: the service as an OpenAPI 3.1 document. The schemas of requests come from the structs that read
+//! them; replies are described by hand, and tests validate real ones.
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::{Auth, Hosted};
+use crate::access::{Auth, Hosted};
 
 mod replies;
 mod requests;
 
-/// The document of a server that has this model.
+/// The document of a server with this model.
 pub(super) fn document(model_id: &str, hosted: Option<&Hosted>) -> Json {
     let mut paths = Map::new();
     for (path, summary, request, reply) in [
         ("/v1/chat/completions", "Reply to messages", requests::chat(), "ChatCompletion"),
         ("/v1/completions", "Continue a prompt as it stands", requests::completion(), "Completion"),
-        ("/v1/responses", "Reply to messages, in OpenAI's newer form", requests::response(), "Response"),
-        ("/v1/messages", "Reply to messages, in Anthropic's form", requests::message(), "Message"),
+        ("/v1/responses", "Reply to messages, in OpenAI's newer dialect", requests::response(), "Response"),
+        ("/v1/messages", "Reply to messages, in Anthropic's dialect", requests::message(), "Message"),
     ] {
         paths.insert(path.to_owned(), post(path, summary, request, reply, true));
     }
@@ -56,7 +56,7 @@ pub(super) fn document(model_id: &str, hosted: Option<&Hosted>) -> Json {
     document
 }
 
-/// Where the hosted form is reached, and what asks for a key.
+/// The address of a hosted server, and which paths require a key.
 fn describe_access(document: &mut Json, hosted: &Hosted) {
     document["servers"] = json!([{ "url": hosted.base_path.to_string() }]);
     if hosted.auth == Auth::Public {
@@ -80,12 +80,12 @@ fn post(path: &str, summary: &str, request: Json, reply: &str, is_streamed: bool
     if is_streamed {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
-    let fault = if path.starts_with("/v1/messages") { "MessageError" } else { "Error" };
+    let error = if path.starts_with("/v1/messages") { "MessageError" } else { "Error" };
     json!({ "post": {
         "summary": summary,
         "operationId": operation(path),
         "requestBody": { "required": true, "content": { "application/json": { "schema": request } } },
-        "responses": responses(content, fault),
+        "responses": responses(content, error),
     } })
 }
 
@@ -94,16 +94,16 @@ fn get(path: &str, summary: &str, kind: &str, schema: &Json) -> Json {
     json!({ "summary": summary, "operationId": operation(path), "responses": responses(content, "Error") })
 }
 
-fn responses(content: Json, fault: &str) -> Json {
-    let refused = json!({ "application/json": { "schema": reference(fault) } });
+fn responses(content: Json, error: &str) -> Json {
+    let refused = json!({ "application/json": { "schema": reference(error) } });
     json!({
-        "200": { "description": "What was asked for", "content": content },
-        "4XX": { "description": "The request cannot be answered as it stands, or not now", "content": refused },
-        "5XX": { "description": "The request failed, or the server is about to stop", "content": refused },
+        "200": { "description": "Success", "content": content },
+        "4XX": { "description": "The request is refused", "content": refused },
+        "5XX": { "description": "The request failed, or the server cannot answer it now", "content": refused },
     })
 }
 
-/// A name for generated clients.
+/// The operation id, from which generators name functions.
 fn operation(path: &str) -> String {
     let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty() && *word != "v1");
     let name = words.collect::<Vec<_>>().join("_");
@@ -116,79 +116,7 @@ fn reference(schema: &str) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::serve::fields::{Fields, asked};
-    use crate::serve::recent::Memory;
-    use crate::serve::{Service, Settings, chat, completions, messages, responses as wire};
-    use causerie::testing::ScriptedModel;
-    use std::sync::Arc;
-
-    fn fields(json: &Json) -> Fields {
-        Fields::read(json.to_string().as_bytes()).unwrap()
-    }
-
-    /// Every field of a schema by name, at whatever depth.
-    fn properties(schema: &Json, found: &mut BTreeMap<String, Json>) {
-        match schema {
-            Json::Object(entries) => {
-                for (name, property) in entries.get("properties").and_then(Json::as_object).into_iter().flatten() {
-                    found.insert(name.clone(), property.clone());
-                }
-                entries.values().for_each(|value| properties(value, found));
-            }
-            Json::Array(items) => items.iter().for_each(|item| properties(item, found)),
-            _ => {}
-        }
-    }
-
-    /// What the code asks of a request stands in its schema, with its type and its limits; and what stands at the top of
-    /// the schema is asked for.
-    #[track_caller]
-    fn check(schema: &Json, read: impl FnOnce()) {
-        asked::begin();
-        read();
-        let asked = asked::end();
-        assert!(!asked.is_empty());
-        let mut described = BTreeMap::new();
-        properties(schema, &mut described);
-        for (name, limits) in &asked {
-            let property = described.get(name).unwrap_or_else(|| panic!("{name} is not described"));
-            for (key, value) in limits.as_object().unwrap() {
-                assert_eq!(&property[key], value, "{key} of {name}");
-            }
-        }
-        for name in schema["properties"].as_object().unwrap().keys() {
-            assert!(asked.contains_key(name), "{name} is described, but nobody asks for it");
-        }
-    }
-
-    #[test]
-    fn every_field_of_a_request_is_described() {
-        let runner = ScriptedModel::new().load().unwrap();
-        let service = Arc::new(Service::new("m", true, Settings::default()));
-        service.runner.set(runner).unwrap();
-        let said = json!([{ "role": "user", "content": "Hi" }]);
-        let chat_body = json!({ "model": "m", "messages": said });
-        check(&requests::chat(), || {
-            drop(chat::read_chat(&service, fields(&chat_body)).map_err(|err| panic!("{err:?}")))
-        });
-        let completion = json!({ "model": "m", "prompt": "Hi" });
-        check(&requests::completion(), || {
-            drop(completions::read(&service, fields(&completion)).map_err(|err| panic!("{err:?}")));
-        });
-        let message = json!({
-            "messages": said, "max_tokens": 1, "tool_choice": { "type": "tool", "name": "f" }, "thinking": { "type": "enabled" },
-        });
-        check(&requests::message(), || {
-            drop(messages::translate(&mut fields(&message)).map_err(|err| panic!("{err:?}")))
-        });
-        check(&requests::response(), || {
-            let memory = Memory::new(&service.recent, None);
-            drop(wire::translate(&mut fields(&json!({ "input": "Hi" })), &memory).map_err(|err| panic!("{err:?}")));
-        });
-    }
 
     #[test]
     fn every_reference_has_its_schema() {

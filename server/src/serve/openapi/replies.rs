@@ -1,8 +1,8 @@
-//! What comes back.
+//! The schemas of replies.
 
 use serde_json::{Value as Json, json};
 
-/// An object whose fields are all there.
+/// An object whose fields are all required.
 fn object(properties: Json) -> Json {
     let names: Vec<&String> = properties.as_object().into_iter().flat_map(serde_json::Map::keys).collect();
     json!({ "type": "object", "required": names, "properties": properties })
@@ -64,7 +64,7 @@ fn completion(kind: &str, said: &Json) -> Json {
         "index": count(),
         "logprobs": { "type": ["object", "null"] },
         "finish_reason": { "enum": ["stop", "length", "tool_calls"] },
-        "seed": { "type": "integer", "description": "That was used." },
+        "seed": { "type": "integer", "description": "The seed that was used." },
     });
     if let (Some(choice), Some(said)) = (choice.as_object_mut(), said.as_object()) {
         choice.extend(said.clone());

@@ -1,12 +1,12 @@
-//! What clients send that other servers know: it is honoured, or passed over and told, or refused by name.
+//! Fields that clients send for other servers: each is honoured, ignored and listed, or refused by name.
 
 use causerie::testing::ScriptedReply;
 use causerie::{LoadOptions, ModelRunner};
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
-use crate::client::Reply;
-use crate::forms::{messages, post, responses};
+use crate::client::HttpReply;
+use crate::dialects::{messages, post, responses};
 use crate::server::TestServer;
 
 fn strict() -> Settings {
@@ -14,7 +14,7 @@ fn strict() -> Settings {
 }
 
 #[test]
-fn what_is_not_known_of_a_format_is_told() {
+fn unknown_fields_of_a_format_are_listed() {
     let server = TestServer::scripted(["{}"; 3], Settings::default());
     let reply = server.chat(r#", "response_format": {"type": "json_object", "shape": 1}"#);
     assert_eq!(reply.header("x-ignored-fields"), Some("response_format.shape"));
@@ -23,21 +23,21 @@ fn what_is_not_known_of_a_format_is_told() {
     assert_eq!(reply.header("x-ignored-fields"), Some("text.format.shape, text.size"));
     let server = TestServer::scripted(["{}"], strict());
     let reply = server.chat(r#", "response_format": {"type": "json_object", "shape": 1}"#);
-    assert_eq!(reply.fault(), (400, "unknown_field".into(), Some("response_format.shape".into())));
+    assert_eq!(reply.error(), (400, "unknown_field".into(), Some("response_format.shape".into())));
     for format in [r#"{"type": "json_schema"}"#, r#"{"type": "json_object", "schema": 3}"#, "[]"] {
         let reply = server.chat(&format!(r#", "response_format": {format}"#));
-        assert_eq!(reply.fault(), (400, "invalid_value".into(), Some("response_format".into())));
+        assert_eq!(reply.error(), (400, "invalid_value".into(), Some("response_format".into())));
     }
 }
 
-/// Tools of which only the last one is a function.
+/// Tools of a provider, and a function at the end.
 fn tools(server_side: &[&str], function: Json) -> Json {
     let tools = server_side.iter().map(|kind| json!({ "type": kind, "name": "w" }));
     tools.chain([function]).collect()
 }
 
 #[test]
-fn tools_that_a_provider_would_run_are_passed_over() {
+fn tools_that_a_provider_would_run_are_ignored() {
     let server = TestServer::scripted(["Yes."; 2], Settings::default());
     let function = json!({ "name": "f", "input_schema": { "type": "object" } });
     let offered = tools(&["web_search_20250305", "bash_20250124"], function);
@@ -56,16 +56,16 @@ fn tools_that_a_provider_would_run_are_passed_over() {
         (json!({ "type": "function", "name": "w" }), "invalid_value"),
     ] {
         let reply = responses(&server, json!({ "tools": offered, "tool_choice": choice }));
-        assert_eq!(reply.fault(), (400, code.into(), Some("tool_choice".into())));
+        assert_eq!(reply.error(), (400, code.into(), Some("tool_choice".into())));
     }
     let only = json!({ "tools": [{ "type": "web_search" }], "tool_choice": "required" });
-    assert_eq!(responses(&server, only).fault().2, Some("tool_choice".into()));
+    assert_eq!(responses(&server, only).error().2, Some("tool_choice".into()));
     let server = TestServer::scripted(["Yes."], strict());
-    assert_eq!(responses(&server, json!({ "tools": offered })).fault().1, "unknown_field");
+    assert_eq!(responses(&server, json!({ "tools": offered })).error().1, "unknown_field");
 }
 
 #[test]
-fn what_such_tools_did_is_passed_over() {
+fn calls_and_results_of_such_tools_are_ignored() {
     let server = TestServer::scripted(["Yes."; 3], Settings::default());
     let searched = json!({ "role": "assistant", "content": [
         { "type": "server_tool_use", "id": "a", "name": "web_search", "input": {} },
@@ -81,12 +81,12 @@ fn what_such_tools_did_is_passed_over() {
     ];
     let without = responses(&server, json!({ "input": input }));
     assert_eq!(without.header("x-ignored-fields"), Some("input[1], input[2]"));
-    // A call whose input is no JSON is shown as a call, with its result.
+    // A call whose input is not JSON is shown as a call, with its result.
     input.push(json!({ "type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": "*** Begin" }));
     input.push(json!({ "type": "custom_tool_call_output", "call_id": "a", "output": "Done." }));
     let with = responses(&server, json!({ "input": input }));
     assert_eq!(with.header("x-ignored-fields"), Some("input[1], input[2]"));
-    let read = |reply: &Reply| reply.json()["usage"]["input_tokens"].as_u64().unwrap();
+    let read = |reply: &HttpReply| reply.json()["usage"]["input_tokens"].as_u64().unwrap();
     assert!(read(&without) + 20 < read(&with), "{}", with.text());
 }
 
@@ -145,7 +145,7 @@ fn further_blocks_and_roles_of_messages_are_read_as_text() {
     );
 }
 
-/// A model whose template has a long word for reasoning, and a context of its own.
+/// A model whose template has a long word for reasoning, with a context size.
 fn reasoning_model(context_size: usize) -> TestServer {
     let template = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}\
         {% if enable_thinking %}reason, and then reason again, until it is clear {% endif %}";
@@ -159,9 +159,9 @@ fn reasoning_model(context_size: usize) -> TestServer {
 }
 
 #[test]
-fn an_effort_asks_a_model_that_can_reason_to_do_so() {
+fn a_reasoning_effort_enables_thinking_in_a_model_that_can_reason() {
     let server = reasoning_model(500);
-    let read = |reply: Reply| {
+    let read = |reply: HttpReply| {
         let usage = reply.json()["usage"].clone();
         usage["prompt_tokens"].as_u64().or(usage["input_tokens"].as_u64()).unwrap_or_else(|| panic!("{}", reply.text()))
     };
@@ -190,13 +190,13 @@ fn an_effort_asks_a_model_that_can_reason_to_do_so() {
 }
 
 #[test]
-fn verbosity_is_without_effect_and_told() {
+fn verbosity_is_listed_as_ignored() {
     let server = TestServer::scripted(["Yes."; 4], Settings::default());
-    for (verbosity, told) in [("low", true), ("medium", false)] {
+    for (verbosity, is_listed) in [("low", true), ("medium", false)] {
         let reply = server.chat(&format!(r#", "verbosity": "{verbosity}""#));
-        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, told.then_some("verbosity")));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, is_listed.then_some("verbosity")));
         let reply = responses(&server, json!({ "text": { "verbosity": verbosity } }));
-        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, told.then_some("text.verbosity")));
+        assert_eq!((reply.status, reply.header("x-ignored-fields")), (200, is_listed.then_some("text.verbosity")));
     }
 }
 
@@ -209,7 +209,7 @@ fn truncation_leaves_out_the_oldest_turns() {
     let body = json!({ "model": "test/script", "input": input, "max_output_tokens": 8 });
     let truncated =
         |truncation: &str| post(&server, "/v1/responses", body.clone(), json!({ "truncation": truncation }));
-    assert_eq!(truncated("disabled").fault().1, "context_length_exceeded");
+    assert_eq!(truncated("disabled").error().1, "context_length_exceeded");
     let reply = truncated("auto").json();
     assert_eq!(reply["truncation"], "auto", "{reply}");
     assert!(reply["usage"]["input_tokens"].as_u64().unwrap() < 192);

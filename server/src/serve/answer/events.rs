@@ -1,11 +1,11 @@
-//! What the events of a reply say, whatever the form in which it is written.
+//! What events of a reply mean, the same in all dialects.
 
 use std::borrow::Cow;
 
 use causerie::{MessageResponse, RejectedCall, SdkFunctionCall, Value, render_calls};
 use serde_json::{Value as Json, json};
 
-/// What an event adds to the text. Where nothing can be called, what looks like a call is text.
+/// The text that an event adds. Where no function can be called, a call is text.
 pub(super) fn text_of(event: &MessageResponse, has_functions: bool) -> Option<Cow<'_, str>> {
     match event {
         MessageResponse::Chunk(text) => Some(text.into()),
@@ -14,12 +14,12 @@ pub(super) fn text_of(event: &MessageResponse, has_functions: bool) -> Option<Co
     }
 }
 
-/// JSON text, with numbers as the model wrote them.
+/// The arguments as JSON text, with numbers as the model wrote them.
 pub(super) fn arguments(call: &SdkFunctionCall) -> String {
     Value::Object(call.arguments.clone()).to_string()
 }
 
-/// What the model wrote of calls that could not be read: a field of our own, as histories have it.
+/// Calls that could not be read: a field of our own, in the form that histories have.
 pub(super) fn rejected_calls(rejected: &[RejectedCall]) -> Json {
     let describe = |call: &RejectedCall| json!({ "reason": call.reason.code(), "name": call.name, "raw_text": call.raw_text, "message": call.message });
     rejected.iter().map(describe).collect()

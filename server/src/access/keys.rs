@@ -1,8 +1,8 @@
-//! Keys of the hosted form, `<id>:<secret>`: shown once, when they are made, and kept as hashes.
+//! API keys, `<id>:<secret>`: shown once, when they are created, and stored as hashes.
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -12,29 +12,30 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tempfile::NamedTempFile;
 
-/// What is kept of a key. The secret cannot be found from it.
+/// A key as it is stored. The secret cannot be computed from it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
-    /// What stands before the colon; no secret.
+    /// The part before the colon, which is public.
     pub id: String,
     /// SHA-256 of the secret, as 64 hexadecimal digits.
     hash: String,
     /// The organization that the key belongs to.
     pub owner: String,
-    /// When it was made.
+    /// When the key was created.
     pub created: Timestamp,
-    /// Since when it is good for nothing, if it is.
+    /// When the key was revoked, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
 }
 
 impl Key {
-    /// A new key of an organization: what is kept of it, and the key itself, which nothing gives back later.
+    /// Creates a key for an organization. Returns the stored form and the key itself, which cannot be recovered later.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// When the system's random number generator fails.
     pub fn create(owner: &str) -> io::Result<(Self, String)> {
         let (mut id, mut secret) = ([0; 8], [0; 32]);
         getrandom::fill(&mut id)?;
@@ -45,7 +46,7 @@ impl Key {
         Ok((Self { id, hash, owner: owner.to_owned(), created: Timestamp::now(), revoked: None }, shown))
     }
 
-    /// Takes as long for a wrong secret as for the right one.
+    /// Compares in constant time.
     fn fits(&self, secret_hash: &str) -> bool {
         self.hash.as_bytes().ct_eq(secret_hash.as_bytes()).into()
     }
@@ -58,7 +59,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Why a file of keys cannot be used.
+/// Why a key file cannot be used.
 #[derive(Debug)]
 pub struct KeysError {
     path: PathBuf,
@@ -79,31 +80,34 @@ impl fmt::Display for KeysError {
 
 impl Error for KeysError {}
 
-/// A file of keys, as `causerie keys` changes it: a JSON array of [`Key`].
+/// A key file, as `causerie keys` maintains it: a JSON array of [`Key`].
 pub struct KeyFile {
     path: PathBuf,
 }
 
 impl KeyFile {
-    /// The file at this place, which need not exist yet.
+    /// The key file at this path, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// All keys of the file.
+    /// Reads all keys.
     ///
     /// # Errors
-    /// When there is no file, or it holds something else.
+    /// When the file does not exist or is malformed.
     pub fn read(&self) -> Result<Vec<Key>, KeysError> {
         let bytes = fs::read(&self.path).map_err(|err| KeysError::new(&self.path, err))?;
         let keys: Vec<Key> = serde_json::from_slice(&bytes).map_err(|err| KeysError::new(&self.path, err))?;
         match keys.iter().find(|key| key.hash.len() != 64) {
-            Some(key) => Err(KeysError::new(&self.path, format!("the hash of {} is no SHA-256", key.id))),
+            Some(key) => Err(KeysError::new(
+                &self.path,
+                format!("the hash of {} must be the 64 digits of a SHA-256, found {}", key.id, key.hash.len()),
+            )),
             None => Ok(keys),
         }
     }
 
-    /// Changes the keys, whole or not at all. A file that does not exist has none.
+    /// Changes the keys and replaces the file atomically. A file that does not exist has no keys.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -112,7 +116,7 @@ impl KeyFile {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        // Held until the end: of two commands at once, none undoes what the other did.
+        // Held until the end, so that two commands at once do not undo each other's changes.
         let lock = File::create(self.path.with_extension("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let mut keys = if self.path.exists() { self.read()? } else { Vec::new() };
@@ -121,43 +125,41 @@ impl KeyFile {
         Ok(changed)
     }
 
+    /// Only the file's owner can read it.
     fn write(&self, keys: &[Key]) -> io::Result<()> {
-        let unfinished = self.path.with_extension("tmp");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&unfinished)?;
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
         file.write_all(&serde_json::to_vec_pretty(keys)?)?;
-        file.sync_all()?;
-        fs::rename(unfinished, &self.path)
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        Ok(())
     }
 }
 
-/// The keys that a server knows. Those of a file are read anew when the file has changed.
+/// The keys that a server accepts. A key file is read again when it has changed.
 #[derive(Debug, Default)]
 pub struct KeyRing {
     path: Option<PathBuf>,
-    held: Mutex<Held>,
+    loaded: Mutex<LoadedKeys>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct LoadedKeys {
     keys: Vec<Key>,
-    /// The file as it was when it was last looked at.
-    seen: Option<Seen>,
+    /// The version of the file that was read last.
+    version: Option<FileVersion>,
 }
 
-/// What is different when a file is.
+/// Metadata that changes when a file does.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct FileVersion {
     modified: Option<SystemTime>,
     length: u64,
-    /// A file that took the other's place has another number.
+    /// Inode: a file that replaced another one has a different number.
     number: u64,
 }
 
-impl Seen {
+impl FileVersion {
     fn at(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         #[cfg(unix)]
@@ -169,44 +171,44 @@ impl Seen {
 }
 
 impl KeyRing {
-    /// These keys, for good.
+    /// A fixed set of keys.
     pub fn fixed(keys: Vec<Key>) -> Self {
-        Self { path: None, held: Mutex::new(Held { keys, seen: None }) }
+        Self { path: None, loaded: Mutex::new(LoadedKeys { keys, version: None }) }
     }
 
-    /// The keys of a file, as they are at any time. While the file cannot be read, those that it had are in force.
+    /// The keys of a file, kept up to date. While the file cannot be read, the keys read before stay in force.
     ///
     /// # Errors
-    /// When it cannot be read at first.
+    /// When the first read fails.
     pub fn watch(path: impl Into<PathBuf>) -> Result<Self, KeysError> {
         let path = path.into();
-        let seen = Seen::at(&path);
+        let version = FileVersion::at(&path);
         let keys = KeyFile::new(&path).read()?;
-        Ok(Self { path: Some(path), held: Mutex::new(Held { keys, seen }) })
+        Ok(Self { path: Some(path), loaded: Mutex::new(LoadedKeys { keys, version }) })
     }
 
-    /// Whose key this is, if it is one that has not been revoked.
+    /// The organization that a key belongs to; `None` if the key is unknown or revoked.
     pub(super) fn owner(&self, key: &str) -> Option<String> {
         let (id, secret) = key.split_once(':')?;
         let hash = hexadecimal(&Sha256::digest(secret));
-        let held = self.held();
-        let found = held.keys.iter().find(|key| key.id == id)?;
+        let loaded = self.current();
+        let found = loaded.keys.iter().find(|key| key.id == id)?;
         (found.fits(&hash) && found.revoked.is_none()).then(|| found.owner.clone())
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+    fn current(&self) -> std::sync::MutexGuard<'_, LoadedKeys> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &self.path {
-            let seen = Seen::at(path);
-            if seen != held.seen {
-                held.seen = seen;
+            let version = FileVersion::at(path);
+            if version != loaded.version {
+                loaded.version = version;
                 match KeyFile::new(path).read() {
-                    Ok(keys) => held.keys = keys,
+                    Ok(keys) => loaded.keys = keys,
                     Err(err) => eprintln!("causerie: {err}; the keys read before stay in force"),
                 }
             }
         }
-        held
+        loaded
     }
 }
 
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_known_by_its_id_and_its_whole_secret() {
+    fn a_key_is_accepted_by_its_id_and_its_whole_secret() {
         let ((first, shown), (second, other)) = (Key::create("acme").unwrap(), Key::create("acme").unwrap());
         assert_ne!(shown, other);
         let (id, secret) = shown.split_once(':').unwrap();
@@ -238,15 +240,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_file_are_those_it_has_now() {
+    fn a_changed_key_file_is_read_again() {
         let file = file("reload");
         let (key, shown) = Key::create("acme").unwrap();
-        assert!(KeyRing::watch(&file.path).is_err(), "there is none yet");
+        assert!(KeyRing::watch(&file.path).is_err(), "the file does not exist yet");
         file.change(|keys| keys.push(key)).unwrap();
         let ring = KeyRing::watch(&file.path).unwrap();
         assert!(ring.owner(&shown).is_some());
         fs::write(&file.path, "[{").unwrap();
-        assert!(ring.owner(&shown).is_some(), "what cannot be read changes nothing");
+        assert!(ring.owner(&shown).is_some(), "a file that cannot be read changes nothing");
         fs::remove_file(&file.path).unwrap();
         assert!(ring.owner(&shown).is_some());
         let (other, shown_later) = Key::create("acme").unwrap();
@@ -257,26 +259,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_keys_is_told() {
+    fn a_malformed_key_file_is_refused() {
         let file = file("wrong");
         fs::create_dir_all(file.path.parent().unwrap()).unwrap();
         let time = r#""created": "2026-01-01T00:00:00Z""#;
         for (text, expect) in [
             ("", "EOF"),
             ("{}", "expected a sequence"),
-            (&format!(r#"[{{"id": "a", "hash": "b", "owner": "c", {time}}}]"#), "the hash of a is no SHA-256"),
+            (
+                &format!(r#"[{{"id": "a", "hash": "b", "owner": "c", {time}}}]"#),
+                "the hash of a must be the 64 digits of a SHA-256, found 1",
+            ),
             (&format!(r#"[{{"id": "a", "hash": "b", "owner": "c", "revokd": 1, {time}}}]"#), "revokd"),
         ] {
             fs::write(&file.path, text).unwrap();
-            let told = file.read().unwrap_err().to_string();
-            assert!(told.starts_with("cannot use the keys at ") && told.contains(expect), "{told}");
-            assert!(file.change(|_| ()).is_err(), "and it is not written over");
+            let message = file.read().unwrap_err().to_string();
+            assert!(message.starts_with("cannot use the keys at ") && message.contains(expect), "{message}");
+            assert!(file.change(|_| ()).is_err(), "the file is not overwritten");
         }
     }
 
     #[test]
     #[cfg(unix)]
-    fn only_its_owner_reads_a_file_of_keys() {
+    fn a_key_file_is_readable_by_its_owner_only() {
         let file = file("mode");
         file.change(|_| ()).unwrap();
         let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&file.path).unwrap());

@@ -1,19 +1,19 @@
-//! `/v1/messages` and `/v1/responses`: other forms of the same requests and replies.
+//! `/v1/messages` and `/v1/responses`: the same requests and replies in other dialects.
 
 use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
 use crate::chat::weather_calls;
-use crate::client::Reply;
+use crate::client::HttpReply;
 use crate::server::TestServer;
 
 fn thinking() -> ScriptedReply {
     ScriptedReply::new().text("<think>").text("Hm.").text("</think>").text("Yes.")
 }
 
-/// The question, a function to call, and further fields, in Anthropic's form.
-pub(crate) fn messages(server: &TestServer, more: Json) -> Reply {
+/// A request with a question, a function and further fields, in Anthropic's dialect.
+pub(crate) fn messages(server: &TestServer, more: Json) -> HttpReply {
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }, "required": ["city"] });
     let body = json!({
         "model": "test/script",
@@ -24,8 +24,8 @@ pub(crate) fn messages(server: &TestServer, more: Json) -> Reply {
     post(server, "/v1/messages", body, more)
 }
 
-/// The same, as a request for a response.
-pub(crate) fn responses(server: &TestServer, more: Json) -> Reply {
+/// The same request in the dialect of responses.
+pub(crate) fn responses(server: &TestServer, more: Json) -> HttpReply {
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }, "required": ["city"] });
     let body = json!({
         "model": "test/script",
@@ -35,17 +35,17 @@ pub(crate) fn responses(server: &TestServer, more: Json) -> Reply {
     post(server, "/v1/responses", body, more)
 }
 
-/// Null takes a field out.
-pub(crate) fn post(server: &TestServer, path: &str, mut body: Json, more: Json) -> Reply {
+/// Posts a body with further fields; null removes one.
+pub(crate) fn post(server: &TestServer, path: &str, mut body: Json, more: Json) -> HttpReply {
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
     }
     server.post(path, &body.to_string())
 }
 
-/// The events of a stream, each of which is named as its type says.
+/// The events of a stream; each must be named by its type.
 #[track_caller]
-pub(crate) fn events(reply: &Reply) -> Vec<Json> {
+pub(crate) fn events(reply: &HttpReply) -> Vec<Json> {
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/event-stream")), "{}", reply.text());
     let text = reply.text();
     let read = |event: &str| {
@@ -61,7 +61,7 @@ fn kinds(events: &[Json]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().unwrap()).collect()
 }
 
-/// The object with names that no two runs have in common taken out.
+/// The object without the fields that differ from run to run.
 fn without(mut object: Json, names: &[&str]) -> Json {
     names.iter().for_each(|name| drop(object.as_object_mut().unwrap().remove(*name).unwrap()));
     object
@@ -75,7 +75,7 @@ fn blocks() -> Json {
     ])
 }
 
-/// Blocks whose ids are told apart, and then taken out.
+/// The blocks without their ids, which must differ.
 fn settled(blocks: &Json) -> Json {
     let mut blocks = blocks.clone();
     let ids: Vec<Json> =
@@ -115,7 +115,7 @@ fn a_message_streams_block_by_block() {
     let first = &events[0]["message"]["usage"];
     assert_eq!((tokens(first), &first["output_tokens"]), (tokens(&events[events.len() - 2]["usage"]), &json!(0)));
 
-    // As clients gather it.
+    // As clients assemble it.
     let mut gathered = Vec::new();
     for event in &events {
         let index = usize::try_from(event["index"].as_u64().unwrap_or_default()).unwrap();
@@ -147,7 +147,7 @@ fn a_message_streams_block_by_block() {
 }
 
 #[test]
-fn thinking_is_a_block_where_it_was_asked_for() {
+fn thinking_is_a_block_if_it_was_requested() {
     let server = TestServer::scripted([thinking(), thinking()], Settings::default());
     let asked = messages(&server, json!({ "thinking": { "type": "enabled", "budget_tokens": 1024 } })).json();
     assert_eq!(
@@ -159,7 +159,7 @@ fn thinking_is_a_block_where_it_was_asked_for() {
 }
 
 #[test]
-fn a_message_tells_the_stop_sequence_that_ended_it() {
+fn a_message_reports_the_stop_sequence_that_ended_it() {
     let reply = || ScriptedReply::new().text("one, t").text("wo, three");
     let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());
     let more = json!({ "stop_sequences": ["four", "two"] });
@@ -174,7 +174,7 @@ fn a_message_tells_the_stop_sequence_that_ended_it() {
 }
 
 #[test]
-fn a_response_tells_how_likely_its_tokens_were() {
+fn a_response_has_the_log_probabilities_of_its_tokens() {
     let reply = || ScriptedReply::new().text("a").text("b");
     let server = TestServer::scripted([reply(), reply(), reply()], Settings::default());
     let scored = |text: &str| json!({ "token": text, "logprob": 0.0, "bytes": [text.as_bytes()[0]] });
@@ -184,18 +184,18 @@ fn a_response_tells_how_likely_its_tokens_were() {
         entry
     };
     let included = responses(&server, json!({ "include": ["message.output_text.logprobs"] })).json();
-    let told = json!([entry("a", json!([])), entry("b", json!([]))]);
-    assert_eq!(included["output"][0]["content"][0]["logprobs"], told);
+    let expect = json!([entry("a", json!([])), entry("b", json!([]))]);
+    assert_eq!(included["output"][0]["content"][0]["logprobs"], expect);
     let body = responses(&server, json!({ "top_logprobs": 2 })).json();
-    let told = json!([entry("a", json!([scored("a")])), entry("b", json!([scored("b")]))]);
-    assert_eq!((&body["output"][0]["content"][0]["logprobs"], &body["top_logprobs"]), (&told, &json!(2)));
+    let expect = json!([entry("a", json!([scored("a")])), entry("b", json!([scored("b")]))]);
+    assert_eq!((&body["output"][0]["content"][0]["logprobs"], &body["top_logprobs"]), (&expect, &json!(2)));
     let streamed = events(&responses(&server, json!({ "top_logprobs": 2, "stream": true })));
     let of = |kind: &'static str| streamed.iter().filter(move |event| event["type"] == kind);
     let deltas: Vec<Json> =
         of("response.output_text.delta").flat_map(|event| event["logprobs"].as_array().unwrap().clone()).collect();
-    assert_eq!(Json::Array(deltas), told);
-    assert_eq!(of("response.output_text.done").next().unwrap()["logprobs"], told);
-    assert_eq!(streamed.last().unwrap()["response"]["output"][0]["content"][0]["logprobs"], told);
+    assert_eq!(Json::Array(deltas), expect);
+    assert_eq!(of("response.output_text.done").next().unwrap()["logprobs"], expect);
+    assert_eq!(streamed.last().unwrap()["response"]["output"][0]["content"][0]["logprobs"], expect);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_message_can_be_counted_beforehand() {
 }
 
 #[test]
-fn what_is_counted_is_what_is_read() {
+fn counted_tokens_are_those_that_are_prefilled() {
     let server = TestServer::scripted(["{}"; 2], Settings::default());
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     let formats = [json!({}), json!({ "format": { "type": "json_schema", "schema": schema } })];
@@ -219,20 +219,20 @@ fn what_is_counted_is_what_is_read() {
         assert_eq!(counted, json!({ "input_tokens": read }), "{usage}");
         read
     });
-    assert!(plain + 20 < held, "the model is told of the schema");
+    assert!(plain + 20 < held, "the prompt contains the schema");
 }
 
 #[test]
-fn errors_name_the_fields_of_the_form() {
+fn errors_name_the_fields_of_the_dialect() {
     let server = TestServer::scripted(["a"], Settings::default());
     let reply = responses(&server, json!({ "max_output_tokens": 0 }));
-    assert_eq!(reply.fault(), (400, "invalid_value".into(), Some("max_output_tokens".into())));
+    assert_eq!(reply.error(), (400, "invalid_value".into(), Some("max_output_tokens".into())));
     assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("max_output_tokens"));
     let format = json!({ "type": "json_schema", "name": "s", "schema": { "not": {} } });
     let reply = responses(&server, json!({ "text": { "format": format } }));
-    assert_eq!(reply.fault().2, Some("text.format".into()));
+    assert_eq!(reply.error().2, Some("text.format".into()));
     let reply = responses(&server, json!({ "input": "long ".repeat(100_000) }));
-    assert_eq!(reply.fault(), (400, "context_length_exceeded".into(), Some("input".into())));
+    assert_eq!(reply.error(), (400, "context_length_exceeded".into(), Some("input".into())));
     let reply = messages(&server, json!({ "stop_sequences": [""] }));
     assert_eq!(reply.status, 400);
     assert!(reply.json()["error"]["message"].as_str().unwrap().starts_with("stop_sequences"), "{}", reply.text());
@@ -253,7 +253,7 @@ fn a_result_of_a_tool_is_answered() {
 }
 
 #[track_caller]
-fn check_fault(reply: &Reply, status: u16, kind: &str, message: &str) {
+fn check_error(reply: &HttpReply, status: u16, kind: &str, message: &str) {
     let body = reply.json();
     assert_eq!(
         (reply.status, &body["type"], &body["error"]["type"]),
@@ -265,20 +265,20 @@ fn check_fault(reply: &Reply, status: u16, kind: &str, message: &str) {
 }
 
 #[test]
-fn errors_of_messages_have_the_form_of_their_clients() {
+fn errors_of_messages_have_the_form_that_their_clients_expect() {
     let server = TestServer::scripted(["good"], Settings::default());
     let bad = |more: Json| messages(&server, more);
-    check_fault(&bad(json!({ "model": "other" })), 404, "not_found_error", "model");
-    check_fault(&bad(json!({ "max_tokens": null })), 400, "invalid_request_error", "max_tokens is required");
-    check_fault(&bad(json!({ "temperature": "hot" })), 400, "invalid_request_error", "temperature");
-    check_fault(&bad(json!({ "mcp_servers": [{}] })), 400, "invalid_request_error", "mcp_servers");
+    check_error(&bad(json!({ "model": "other" })), 404, "not_found_error", "model");
+    check_error(&bad(json!({ "max_tokens": null })), 400, "invalid_request_error", "max_tokens is required");
+    check_error(&bad(json!({ "temperature": "hot" })), 400, "invalid_request_error", "temperature");
+    check_error(&bad(json!({ "mcp_servers": [{}] })), 400, "invalid_request_error", "mcp_servers");
     let document = json!([{ "role": "user", "content": [{ "type": "document" }] }]);
-    check_fault(&bad(json!({ "messages": document })), 400, "invalid_request_error", "messages[0].content[0]");
+    check_error(&bad(json!({ "messages": document })), 400, "invalid_request_error", "messages[0].content[0]");
     let prefilled = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "So" }]);
-    check_fault(&bad(json!({ "messages": prefilled })), 400, "invalid_request_error", "the last message");
+    check_error(&bad(json!({ "messages": prefilled })), 400, "invalid_request_error", "the last message");
     let long = json!([{ "role": "user", "content": "x".repeat(40_000) }]);
-    check_fault(&bad(json!({ "messages": long })), 400, "invalid_request_error", "prompt is too long: ");
-    check_fault(&server.get("/v1/messages"), 405, "invalid_request_error", "POST");
+    check_error(&bad(json!({ "messages": long })), 400, "invalid_request_error", "prompt is too long: ");
+    check_error(&server.get("/v1/messages"), 405, "invalid_request_error", "POST");
     let good = bad(json!({ "n": 2, "metadata": { "user_id": "u" } }));
     assert_eq!((good.status, good.header("x-ignored-fields")), (200, Some("n")));
 }
@@ -383,7 +383,7 @@ fn output_of_functions_and_reasoning_come_back_as_items() {
 }
 
 #[test]
-fn what_a_response_cannot_be_is_said() {
+fn fields_of_responses_that_cannot_be_honoured_are_refused() {
     let server = TestServer::scripted(["good"], Settings::default());
     for (field, value) in [
         ("conversation", json!("conv_1")),
@@ -391,7 +391,7 @@ fn what_a_response_cannot_be_is_said() {
         ("include", json!(["file_search_call.results"])),
     ] {
         let reply = responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect()));
-        assert_eq!(reply.fault(), (400, "unsupported_field".into(), Some(field.into())));
+        assert_eq!(reply.error(), (400, "unsupported_field".into(), Some(field.into())));
     }
     for (field, value, code) in [
         ("input", json!([]), "invalid_value"),
@@ -400,7 +400,7 @@ fn what_a_response_cannot_be_is_said() {
         ("tools", json!([{ "name": "f" }]), "invalid_value"),
     ] {
         assert_eq!(
-            responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect())).fault(),
+            responses(&server, Json::Object([(field.to_owned(), value)].into_iter().collect())).error(),
             (400, code.into(), Some(field.into()))
         );
     }
@@ -408,7 +408,7 @@ fn what_a_response_cannot_be_is_said() {
 }
 
 #[test]
-fn a_failure_in_the_midst_is_an_event_of_the_form() {
+fn a_failure_during_a_stream_is_an_event_of_the_dialect() {
     let broken = || ScriptedReply::new().text("So").fail("broken");
     let server = TestServer::scripted([broken(), broken()], Settings::default());
     let message = events(&messages(&server, json!({ "stream": true })));

@@ -1,12 +1,12 @@
-//! Requests that go on from a response that the server has kept.
+//! Requests that continue from a stored response.
 
 use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
 use serde_json::{Value as Json, json};
 
 use crate::chat::weather_calls;
-use crate::client::Reply;
-use crate::forms::{events, responses};
+use crate::client::HttpReply;
+use crate::dialects::{events, responses};
 use crate::server::TestServer;
 
 fn read(reply: &Json) -> u64 {
@@ -18,7 +18,7 @@ fn answered(call: &Json) -> Json {
 }
 
 #[test]
-fn a_request_goes_on_from_a_response() {
+fn a_request_continues_from_a_response() {
     let replies = [weather_calls(), "Sunny.".into(), "Sunny.".into(), "Bye.".into(), "Bye.".into()];
     let server = TestServer::scripted(replies, Settings::default());
     let first = responses(&server, json!({})).json();
@@ -28,15 +28,15 @@ fn a_request_goes_on_from_a_response() {
     let second = responses(&server, json!({ "input": results, "previous_response_id": first["id"] })).json();
     assert_eq!(second["previous_response_id"], first["id"]);
     let mut whole = [&[json!({ "role": "user", "content": "Hi" })], &output[..], &results].concat();
-    let told = responses(&server, json!({ "input": whole })).json();
-    assert_eq!(read(&second), read(&told));
+    let repeated = responses(&server, json!({ "input": whole })).json();
+    assert_eq!(read(&second), read(&repeated));
     let third = responses(&server, json!({ "input": "Bye", "previous_response_id": second["id"] })).json();
     whole.extend([second["output"][0].clone(), json!({ "role": "user", "content": "Bye" })]);
     assert_eq!(read(&third), read(&responses(&server, json!({ "input": whole })).json()));
 }
 
 #[test]
-fn an_item_stands_for_itself_by_its_id() {
+fn an_item_reference_is_replaced_by_its_item() {
     let server = TestServer::scripted(["Yes."; 3], Settings::default());
     let streamed = events(&responses(&server, json!({ "stream": true })));
     let item = &streamed.last().unwrap()["response"]["output"][0];
@@ -47,20 +47,20 @@ fn an_item_stands_for_itself_by_its_id() {
 }
 
 #[test]
-fn what_is_not_kept_is_not_found() {
+fn a_response_that_is_not_stored_is_not_found() {
     let server = TestServer::scripted([ScriptedReply::from("Yes."), "Yes.".into()], Settings::default());
     let body = responses(&server, json!({ "store": false })).json();
     assert_eq!(body["store"], false);
     for id in [body["id"].clone(), json!("resp_0"), json!("")] {
-        let fault = responses(&server, json!({ "previous_response_id": id })).fault();
-        assert_eq!(fault, (400, "previous_response_not_found".into(), Some("previous_response_id".into())));
+        let error = responses(&server, json!({ "previous_response_id": id })).error();
+        assert_eq!(error, (400, "previous_response_not_found".into(), Some("previous_response_id".into())));
     }
     let reference = json!({ "type": "item_reference", "id": body["output"][0]["id"] });
-    let fault = |reply: Reply| reply.fault();
+    let error = |reply: HttpReply| reply.error();
     assert_eq!(
-        fault(responses(&server, json!({ "input": [reference] }))),
+        error(responses(&server, json!({ "input": [reference] }))),
         (404, "not_found".into(), Some("input".into()))
     );
-    let wrong = fault(responses(&server, json!({ "previous_response_id": 3 })));
+    let wrong = error(responses(&server, json!({ "previous_response_id": 3 })));
     assert_eq!(wrong, (400, "invalid_value".into(), Some("previous_response_id".into())));
 }

@@ -1,14 +1,14 @@
-//! A reply as it is pulled. Its tokens are counted, also where its client does not wait for its end.
+//! A reply as it is pulled. Its tokens are counted even if its client does not wait for the end.
 
 use std::sync::Arc;
 
 use causerie::{MessageResponse, ResponseStream};
 use tokio::runtime::Handle;
 
-use crate::serve::answer::{Event, PendingReply};
+use crate::serve::answer::{PendingReply, ReplyEvent};
 use crate::serve::metrics::Metrics;
 
-pub(super) struct Reply {
+pub(super) struct PulledReply {
     /// `None` once it has ended.
     stream: Option<ResponseStream>,
     has_begun: bool,
@@ -16,13 +16,13 @@ pub(super) struct Reply {
     metrics: Arc<Metrics>,
 }
 
-impl Reply {
+impl PulledReply {
     pub(super) fn new(pending: PendingReply, metrics: &Arc<Metrics>) -> Self {
         let PendingReply { stream, echo } = pending;
         Self { stream: Some(stream), has_begun: false, echo, metrics: Arc::clone(metrics) }
     }
 
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    pub(super) async fn next(&mut self) -> Option<ReplyEvent> {
         let stream = self.stream.as_mut()?;
         self.has_begun = true;
         let event = stream.next().await;
@@ -33,15 +33,15 @@ impl Reply {
     }
 }
 
-/// Counts a reply that ends with this event, and tells whether it does.
+/// Counts a reply that ends with this event; returns whether it does.
 fn count(event: &MessageResponse, metrics: &Metrics) -> bool {
     let MessageResponse::Complete(completion) = event else { return false };
     metrics.count_tokens(&completion.stats);
     true
 }
 
-impl Drop for Reply {
-    /// A reply that is left in its midst is cancelled, and then tells how far it came.
+impl Drop for PulledReply {
+    /// Cancels a reply that has begun and not ended, and counts what it generated.
     fn drop(&mut self) {
         let (Some(mut stream), Ok(runtime)) = (self.stream.take().filter(|_| self.has_begun), Handle::try_current())
         else {

@@ -1,0 +1,212 @@
+//! Anthropic's messages, which are made of blocks, as a history.
+
+use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, Value};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::serve::error::HttpError;
+use crate::serve::request::content::{
+    add_instructions, function_call, image, kind_of, message, parts_of, read_parts, read_text, tool_result,
+};
+use crate::serve::request::fields::{RequestFields, read_value};
+
+#[derive(Debug, Deserialize)]
+struct BlockMessage {
+    role: BlockRole,
+    content: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum BlockRole {
+    User,
+    Assistant,
+    System,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToolUse {
+    id: String,
+    name: String,
+    input: Option<Map<String, Json>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToolResult {
+    tool_use_id: String,
+    content: Option<Json>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ThinkingBlock {
+    thinking: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ImageSource {
+    data: String,
+}
+
+/// The history of a request.
+pub(super) fn read_history(
+    system: Option<Json>,
+    messages: Vec<Json>,
+    fields: &mut RequestFields,
+) -> Result<Vec<ChatMessage>, HttpError> {
+    if messages.last().is_some_and(|message| message["role"] == "assistant") {
+        let message = "messages must not end with the assistant's: this server does not continue a reply";
+        return Err(HttpError::unsupported("messages", message));
+    }
+    let mut history = Vec::new();
+    if system.is_some() {
+        history.push(message(Role::System, read_texts("system", system)?));
+    }
+    for (i, entry) in messages.into_iter().enumerate() {
+        let place = format!("messages[{i}]");
+        let BlockMessage { role, content } = read_value(&place, entry)?;
+        let place = format!("{place}.content");
+        match role {
+            BlockRole::User => read_user(&place, content, &mut history)?,
+            BlockRole::System => add_instructions(&mut history, read_texts(&place, content)?),
+            BlockRole::Assistant => history.extend(read_assistant(&place, content, fields)?),
+        }
+    }
+    Ok(history)
+}
+
+/// A content of text blocks only.
+fn read_texts(place: &str, content: Option<Json>) -> Result<Vec<ChatMessageContent>, HttpError> {
+    read_parts(place, content, |place, block| text_block(place, block).map(ChatMessageContent::Text))
+}
+
+fn text_block(place: &str, block: Json) -> Result<String, HttpError> {
+    match kind_of(place, &block)? {
+        "text" => read_text(place, block),
+        kind => {
+            let message = format!("{place}.type must be one that this server supports here, found {kind:?}");
+            Err(HttpError::unsupported(place, message))
+        }
+    }
+}
+
+/// The blocks of a user, in which results of tools become messages of their own.
+fn read_user(place: &str, content: Option<Json>, history: &mut Vec<ChatMessage>) -> Result<(), HttpError> {
+    let blocks = parts_of(place, content)?;
+    if blocks.is_empty() {
+        history.push(ChatMessage::user(""));
+    }
+    let mut said = Vec::new();
+    for (i, block) in blocks.into_iter().enumerate() {
+        let place = format!("{place}[{i}]");
+        match kind_of(&place, &block)? {
+            "tool_result" => {
+                flush(&mut said, history);
+                let ToolResult { tool_use_id, content } = read_value(&place, block)?;
+                let content = Some(content.unwrap_or_else(|| json!("")));
+                history.push(tool_result(tool_use_id, read_parts(&format!("{place}.content"), content, read_shown)?));
+            }
+            "image" => said.push(read_image(&place, &block)?),
+            _ => said.push(read_shown(&place, block)?),
+        }
+    }
+    flush(&mut said, history);
+    Ok(())
+}
+
+fn flush(said: &mut Vec<ChatMessageContent>, history: &mut Vec<ChatMessage>) {
+    if !said.is_empty() {
+        history.push(message(Role::User, std::mem::take(said)));
+    }
+}
+
+/// Text, also of a document or of a search result, which begin with their titles.
+fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError> {
+    let source = &block["source"];
+    let (heads, content_place, content) = match (block["type"].as_str(), source["type"].as_str()) {
+        (Some("document"), Some("text")) => (["title", "context"], "source.data", source["data"].clone()),
+        (Some("document"), Some("content")) => (["title", "context"], "source.content", source["content"].clone()),
+        (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
+        _ => return text_block(place, block).map(ChatMessageContent::Text),
+    };
+    let texts = read_parts(&format!("{place}.{content_place}"), Some(content), text_block)?;
+    let heads = heads.into_iter().filter_map(|name| block[name].as_str());
+    let lines: Vec<&str> = heads.chain(texts.iter().map(String::as_str)).collect();
+    Ok(ChatMessageContent::Text(lines.join("\n") + "\n\n"))
+}
+
+fn read_image(place: &str, block: &Json) -> Result<ChatMessageContent, HttpError> {
+    let source = &block["source"];
+    if source["type"] != "base64" {
+        let message = format!("{place}.source must be of type base64: this server fetches nothing");
+        return Err(HttpError::unsupported(place, message));
+    }
+    let place = format!("{place}.source");
+    let ImageSource { data } = read_value(&place, source.clone())?;
+    image(&place, &data)
+}
+
+/// The reply of a model; `None` where all of it is ignored.
+fn read_assistant(
+    place: &str,
+    content: Option<Json>,
+    fields: &mut RequestFields,
+) -> Result<Option<ChatMessage>, HttpError> {
+    let (mut said, mut calls, mut thoughts) = (Vec::new(), Vec::new(), String::new());
+    let blocks = parts_of(place, content)?;
+    let is_empty = blocks.is_empty();
+    for (i, block) in blocks.into_iter().enumerate() {
+        let place = format!("{place}[{i}]");
+        match kind_of(&place, &block)? {
+            "tool_use" => {
+                let ToolUse { id, name, input } = read_value(&place, block)?;
+                let entries = input.unwrap_or_default().into_iter();
+                let arguments: Arguments = entries.map(|(name, value)| (name, Value::from(value))).collect();
+                calls.push(function_call(id, name, arguments));
+            }
+            "thinking" => thoughts.push_str(&read_value::<ThinkingBlock>(&place, block)?.thinking),
+            // Thinking that only its provider can read.
+            "redacted_thinking" => {}
+            // Calls and results of tools that a provider runs.
+            kind if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => fields.ignore(place),
+            _ => said.push(ChatMessageContent::Text(text_block(&place, block)?)),
+        }
+    }
+    if !is_empty && said.is_empty() && calls.is_empty() && thoughts.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(ChatMessage {
+        function_calls: Some(calls).filter(|calls| !calls.is_empty()),
+        reasoning_content: Some(thoughts).filter(|thoughts| !thoughts.is_empty()),
+        ..message(Role::Assistant, said)
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_tools_are_messages_of_their_own() {
+        let call = json!({ "type": "tool_use", "id": "toolu_1", "name": "f", "input": { "a": 1 } });
+        let thinking = json!({ "type": "thinking", "thinking": "Hm.", "signature": "" });
+        let result = json!({ "type": "tool_result", "tool_use_id": "toolu_1", "is_error": false, "content": "42" });
+        let said = |text: &str| json!({ "type": "text", "text": text });
+        let messages = vec![
+            json!({ "role": "user", "content": "Hi" }),
+            json!({ "role": "assistant", "content": [thinking, said("So."), call] }),
+            json!({ "role": "user", "content": [result, said("And?")] }),
+        ];
+        let mut fields = RequestFields::new(Map::new());
+        let history = read_history(Some(json!("Be brief.")), messages, &mut fields).unwrap();
+        let arguments = Arguments::from_iter([("a".to_owned(), Value::Integer(1))]);
+        let reply = ChatMessage {
+            reasoning_content: Some("Hm.".to_owned()),
+            function_calls: Some(vec![function_call("toolu_1".to_owned(), "f".to_owned(), arguments)]),
+            ..ChatMessage::assistant("So.")
+        };
+        let result = ChatMessage { tool_call_id: Some("toolu_1".to_owned()), ..ChatMessage::tool("42") };
+        let expect =
+            [ChatMessage::system("Be brief."), ChatMessage::user("Hi"), reply, result, ChatMessage::user("And?")];
+        assert_eq!(history, expect);
+    }
+}

@@ -1,0 +1,104 @@
+//! Parts of messages, as the dialects that do not write them as chat completions have them in common.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall, Value, read_json};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::serve::error::HttpError;
+use crate::serve::request::fields::read_value;
+use crate::serve::request::must_be;
+
+/// The `type` of a part, a block, an item or a tool.
+pub(in crate::serve) fn kind_of<'a>(place: &str, value: &'a Json) -> Result<&'a str, HttpError> {
+    let wrong = |place: &str, rule: &str| HttpError::value(place, format!("{place} {rule}"));
+    if !value.is_object() {
+        return Err(wrong(place, &must_be("an object", value)));
+    }
+    let place = format!("{place}.type");
+    match value.get("type") {
+        None | Some(Json::Null) => Err(wrong(&place, "is required")),
+        Some(kind) => kind.as_str().ok_or_else(|| wrong(&place, &must_be("a string", kind))),
+    }
+}
+
+/// The parts of a content: a string stands for one part of text.
+pub(in crate::serve) fn parts_of(place: &str, content: Option<Json>) -> Result<Vec<Json>, HttpError> {
+    match content.unwrap_or_default() {
+        Json::String(text) => Ok(vec![json!({ "type": "text", "text": text })]),
+        Json::Array(parts) => Ok(parts),
+        content => {
+            let rule = must_be("a string or an array of parts", &content);
+            Err(HttpError::value(place, format!("{place} {rule}")))
+        }
+    }
+}
+
+/// Reads each part of a content, with its place.
+pub(in crate::serve) fn read_parts<T>(
+    place: &str,
+    content: Option<Json>,
+    read: impl Fn(&str, Json) -> Result<T, HttpError>,
+) -> Result<Vec<T>, HttpError> {
+    let parts = parts_of(place, content)?.into_iter().enumerate();
+    parts.map(|(i, part)| read(&format!("{place}[{i}]"), part)).collect()
+}
+
+#[derive(Debug, Deserialize)]
+struct TextPart {
+    text: String,
+}
+
+/// The text of a part of type text.
+pub(in crate::serve) fn read_text(place: &str, part: Json) -> Result<String, HttpError> {
+    Ok(read_value::<TextPart>(place, part)?.text)
+}
+
+/// An image in base64.
+pub(in crate::serve) fn image(place: &str, data: &str) -> Result<ChatMessageContent, HttpError> {
+    let image = STANDARD.decode(data).map(ChatMessageContent::Image);
+    image.map_err(|_| HttpError::value(place, format!("{place} must have an image in base64")))
+}
+
+/// An image as a data URL. Nothing is fetched.
+pub(in crate::serve) fn image_of_url(place: &str, url: &str) -> Result<ChatMessageContent, HttpError> {
+    match url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,")) {
+        Some((_, data)) => image(place, data),
+        None => Err(HttpError::value(place, format!("{place}.image_url must be a data URL of an image in base64"))),
+    }
+}
+
+pub(in crate::serve) fn message(role: Role, content: Vec<ChatMessageContent>) -> ChatMessage {
+    ChatMessage { content, ..ChatMessage::new(role, "") }
+}
+
+pub(in crate::serve) fn tool_result(call_id: String, content: Vec<ChatMessageContent>) -> ChatMessage {
+    ChatMessage { tool_call_id: Some(call_id), ..message(Role::Tool, content) }
+}
+
+/// Adds instructions. Models know one system message, at the beginning: instructions right after it extend it.
+pub(in crate::serve) fn add_instructions(history: &mut Vec<ChatMessage>, parts: Vec<ChatMessageContent>) {
+    match &mut history[..] {
+        [system] if system.role == Role::System => {
+            system.content.push(ChatMessageContent::Text("\n\n".to_owned()));
+            system.content.extend(parts);
+        }
+        _ => history.push(message(Role::System, parts)),
+    }
+}
+
+pub(in crate::serve) fn function_call(call_id: String, name: String, arguments: Arguments) -> SdkFunctionCall {
+    SdkFunctionCall { name, arguments, call_id, ..Default::default() }
+}
+
+/// The arguments of a call from JSON text. Clients send back what a model wrote: text that is not an object becomes the
+/// one argument, so that the conversation can continue.
+pub(in crate::serve) fn arguments_of(text: &str) -> Arguments {
+    match read_json(text) {
+        Some(Value::Object(arguments)) => arguments,
+        Some(Value::Null) => Arguments::new(),
+        _ if text.trim().is_empty() => Arguments::new(),
+        _ => Arguments::from_iter([("arguments".to_owned(), Value::from(text.to_owned()))]),
+    }
+}

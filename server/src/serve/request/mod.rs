@@ -1,0 +1,107 @@
+//! The one internal form of a request: each dialect reads its own fields into it, and everything after is the same.
+
+use std::sync::Arc;
+
+use causerie::{ChatMessage, Conversation, GenerationOptions, SdkFunction, ToolChoice};
+
+use crate::serve::answer::{Answer, DialectWriter, PendingReply};
+use crate::serve::error::HttpError;
+use crate::serve::{Service, models};
+
+pub(super) mod content;
+pub(super) mod fields;
+pub(super) mod format;
+pub(super) mod json;
+mod reader;
+pub(super) mod sampling;
+pub(super) mod schema;
+pub(super) mod tools;
+pub(super) mod types;
+
+use fields::RequestFields;
+use sampling::ReasoningEffort;
+
+pub(super) use reader::must_be;
+
+const MAX_MESSAGES: usize = 10_000;
+
+/// A chat request of any dialect, in the engine's terms.
+pub(super) struct ChatRequest {
+    pub(super) model: String,
+    pub(super) history: Vec<ChatMessage>,
+    pub(super) functions: Vec<SdkFunction>,
+    pub(super) options: GenerationOptions,
+    pub(super) thinking: Thinking,
+    pub(super) delivery: Delivery,
+}
+
+/// Whether the model is to reason. `enabled` decides; without it, an effort asks a model that can reason to do so. How
+/// much it reasons is up to the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Thinking {
+    pub(super) enabled: Option<bool>,
+    pub(super) effort: Option<ReasoningEffort>,
+}
+
+/// How the reply is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    /// Choices.
+    pub(super) n: usize,
+    pub(super) is_stream: bool,
+    pub(super) include_usage: bool,
+}
+
+/// A checked chat request with its conversation.
+pub(super) struct PreparedChat {
+    pub(super) conversation: Conversation,
+    pub(super) options: GenerationOptions,
+    pub(super) delivery: Delivery,
+    /// Whether the model may call functions. If not, text that looks like a call is text.
+    pub(super) has_functions: bool,
+    ignored: Vec<String>,
+}
+
+impl ChatRequest {
+    /// Checks what no single field shows, and makes the conversation. `fields` are those of the request that are left.
+    pub(super) fn prepare(self, service: &Service, fields: RequestFields) -> Result<PreparedChat, HttpError> {
+        models::check(service, &self.model)?;
+        if !(1..=MAX_MESSAGES).contains(&self.history.len()) {
+            let message = format!("messages must hold 1 to {MAX_MESSAGES} messages, found {}", self.history.len());
+            return Err(HttpError::engine_option("messages", message));
+        }
+        let runner = service.runner()?;
+        let mut options = sampling::checked(self.options)?;
+        let by_effort = self.thinking.effort.is_some_and(ReasoningEffort::asks) && runner.info().supports_reasoning;
+        options.enable_thinking = self.thinking.enabled.unwrap_or(by_effort);
+        options.function_call_parser = Some(runner.info().function_call_parser);
+        let ignored = fields.into_ignored(service.settings.strict_fields)?;
+        let has_functions = !self.functions.is_empty() && options.tool_choice != ToolChoice::None;
+        let conversation = runner.create_conversation_from_history(self.history);
+        if !self.functions.is_empty() {
+            if !runner.supports_function_calling() {
+                let message = "tools must be left out: the model's chat template cannot offer functions";
+                return Err(HttpError::unsupported("tools", message));
+            }
+            conversation.register_functions(self.functions).map_err(|err| HttpError::from_engine(&err))?;
+        }
+        Ok(PreparedChat { conversation, options, delivery: self.delivery, has_functions, ignored })
+    }
+}
+
+impl PreparedChat {
+    pub(super) fn answer(self, service: &Arc<Service>, writer: impl DialectWriter + 'static) -> Answer {
+        let replies = (0..self.delivery.n).map(|choice| {
+            // Choices differ in their seeds and know nothing of each other.
+            let stream = self.conversation.fork().continue_response(with_seed(&self.options, choice));
+            PendingReply { stream, echo: String::new() }
+        });
+        Answer::new(service, writer, replies.collect(), self.delivery, self.ignored)
+    }
+}
+
+/// The options of one choice: seeds count up from the one requested.
+pub(super) fn with_seed(options: &GenerationOptions, choice: usize) -> GenerationOptions {
+    let seed = options.seed.map(|seed| seed.wrapping_add(choice as u64));
+    GenerationOptions { seed, ..options.clone() }
+}

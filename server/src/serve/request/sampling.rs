@@ -1,0 +1,237 @@
+//! Fields that several dialects share: how a reply is sampled, and how it is sent.
+
+use causerie::{ContextPolicy, GenerationOptions};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use crate::serve::error::HttpError;
+use crate::serve::request::Delivery;
+use crate::serve::request::fields::{RequestFields, cannot_honour};
+use crate::serve::request::types::{Integer, LogitBias, MAX_TOKENS, StopSequences, TokenLimit, WithoutEffect};
+
+/// The most alternatives of a token that log-probabilities have.
+pub(in crate::serve) const MAX_LOGPROBS: i64 = 20;
+
+/// The fields of all dialects.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct SamplingFields {
+    /// The id of the model served.
+    model: String,
+    /// 0 takes the most probable token.
+    #[schemars(range(min = 0, max = 2))]
+    temperature: Option<f32>,
+    #[schemars(range(min = 0, max = 1))]
+    top_p: Option<f32>,
+    /// 0 and -1 keep all tokens.
+    top_k: Option<Integer<-1, MAX_TOKENS>>,
+    #[schemars(range(min = 0, max = 1))]
+    min_p: Option<f32>,
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e30))]
+    repetition_penalty: Option<f32>,
+    #[schemars(range(min = -2, max = 2))]
+    presence_penalty: Option<f32>,
+    #[schemars(range(min = -2, max = 2))]
+    frequency_penalty: Option<f32>,
+    /// Added to the logits of tokens, which are named by id.
+    logit_bias: Option<LogitBias>,
+    seed: Option<Integer<{ i64::MIN }, { i64::MAX }>>,
+    /// Whether the reply is sent as server-sent events.
+    stream: Option<bool>,
+}
+
+impl SamplingFields {
+    /// The model's id, whether the reply is streamed, and the options of the engine. Their ranges are checked by
+    /// [`checked`], once all are set.
+    pub(in crate::serve) fn into_parts(self) -> (String, bool, GenerationOptions) {
+        let options = GenerationOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            top_k: self.top_k.map(Integer::count),
+            min_p: self.min_p,
+            repetition_penalty: self.repetition_penalty,
+            presence_penalty: self.presence_penalty,
+            frequency_penalty: self.frequency_penalty,
+            logit_bias: self.logit_bias.unwrap_or_default().0,
+            // The engine takes the 64 bits of a negative seed.
+            seed: self.seed.map(|seed| seed.get().cast_unsigned()),
+            ..Default::default()
+        };
+        (self.model, self.stream.unwrap_or(false), options)
+    }
+}
+
+/// Checks the ranges of options as the engine does, and the one range that is narrower here.
+pub(in crate::serve) fn checked(options: GenerationOptions) -> Result<GenerationOptions, HttpError> {
+    if let Some(temperature) = options.temperature.filter(|temperature| 2.0 < *temperature) {
+        let message = format!("temperature must be between 0 and 2, found {temperature}");
+        return Err(HttpError::value("temperature", message));
+    }
+    options.check().map_err(|err| HttpError::from_engine(&err))?;
+    Ok(options)
+}
+
+/// The fields that chat completions and completions share.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct ChoiceFields {
+    max_tokens: Option<TokenLimit>,
+    /// The newer name of `max_tokens`, which comes first.
+    max_completion_tokens: Option<TokenLimit>,
+    ignore_eos: Option<bool>,
+    stop: Option<StopSequences>,
+    n: Option<Integer<1, 8>>,
+    stream_options: Option<StreamOptions>,
+}
+
+impl ChoiceFields {
+    /// Sets the options of the engine, and says how the reply is sent.
+    pub(in crate::serve) fn apply(
+        self,
+        options: &mut GenerationOptions,
+        is_stream: bool,
+    ) -> Result<Delivery, HttpError> {
+        options.max_tokens = self.max_completion_tokens.or(self.max_tokens).map(Integer::count);
+        options.ignore_end = self.ignore_eos.unwrap_or(false);
+        options.stop_sequences = self.stop.map(|stop| stop.0).unwrap_or_default();
+        Delivery::new(self.n.map_or(1, Integer::count), is_stream, self.stream_options)
+    }
+}
+
+impl Delivery {
+    pub(in crate::serve) fn new(n: usize, is_stream: bool, options: Option<StreamOptions>) -> Result<Self, HttpError> {
+        let options = options.unwrap_or_default();
+        if options.continuous_usage_stats.is_some_and(|value| value != false) {
+            return Err(cannot_honour("stream_options.continuous_usage_stats"));
+        }
+        let include_usage = options.include_usage.unwrap_or(false);
+        Ok(Self { n, is_stream, include_usage })
+    }
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "fields without effect are read so that they are known")]
+pub(in crate::serve) struct StreamOptions {
+    /// Whether the last event has the counts of tokens.
+    include_usage: Option<bool>,
+    #[schemars(skip)]
+    continuous_usage_stats: Option<Json>,
+    include_obfuscation: Option<WithoutEffect>,
+}
+
+/// What clients of OpenAI say about themselves and their requests.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "fields without effect are read so that they are known")]
+pub(in crate::serve) struct ClientFields {
+    user: Option<WithoutEffect>,
+    metadata: Option<WithoutEffect>,
+    store: Option<WithoutEffect>,
+    service_tier: Option<WithoutEffect>,
+    safety_identifier: Option<WithoutEffect>,
+    prompt_cache_key: Option<WithoutEffect>,
+}
+
+/// `chat_template_kwargs`, of which one variable can be set.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+pub(in crate::serve) struct TemplateVariables {
+    enable_thinking: Option<bool>,
+    #[serde(flatten)]
+    #[schemars(skip)]
+    others: Map<String, Json>,
+}
+
+impl TemplateVariables {
+    pub(in crate::serve) fn enable_thinking(self) -> Result<Option<bool>, HttpError> {
+        match self.others.iter().find(|(_, value)| !value.is_null()) {
+            Some((name, _)) => Err(HttpError::unsupported(
+                "chat_template_kwargs",
+                format!("chat_template_kwargs must have no variable but enable_thinking, found {name}"),
+            )),
+            None => Ok(self.enable_thinking),
+        }
+    }
+}
+
+/// How much a model is to reason. All but the first two ask a model that can reason to do so.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(in crate::serve) enum ReasoningEffort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+    Default,
+}
+
+impl ReasoningEffort {
+    pub(in crate::serve) fn asks(self) -> bool {
+        !matches!(self, Self::None | Self::Minimal)
+    }
+}
+
+/// What happens to a history that is too long: `auto` leaves out the oldest turns.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(in crate::serve) enum Truncation {
+    Auto,
+    #[default]
+    Disabled,
+}
+
+impl Truncation {
+    pub(in crate::serve) fn policy(self) -> ContextPolicy {
+        match self {
+            Self::Auto => ContextPolicy::Slide { shrink_tool_results: false },
+            Self::Disabled => ContextPolicy::Error,
+        }
+    }
+}
+
+/// How much the model is to write, which is up to the model: any value but `medium` is listed as ignored.
+pub(in crate::serve) fn ignore_verbosity(fields: &mut RequestFields, place: &str, verbosity: Option<Json>) {
+    if verbosity.is_some_and(|verbosity| verbosity != "medium") {
+        fields.ignore(place);
+    }
+}
+
+/// Refuses fields of chat completions and completions that this server cannot honour.
+pub(in crate::serve) fn refuse_unsupported(fields: &mut RequestFields) -> Result<(), HttpError> {
+    fields.refuse("min_tokens", |value| value.as_f64() == Some(0.0))?;
+    fields.refuse("use_beam_search", |value| value == false)?;
+    for name in ["stop_token_ids", "bad_words"] {
+        fields.refuse(name, |value| is_empty_array(value) || value.as_object().is_some_and(Map::is_empty))?;
+    }
+    fields.refuse("modalities", |value| value == &serde_json::json!(["text"]))?;
+    fields.refuse("best_of", |value| value.as_u64() == Some(1))?;
+    fields.refuse("typical_p", |value| value.as_f64() == Some(1.0))?;
+    fields.refuse("function_call", |value| value == "none" || value == "auto")?;
+    for name in [
+        "audio",
+        "functions",
+        "guided_choice",
+        "guided_grammar",
+        "guided_json",
+        "guided_regex",
+        "grammar",
+        "json_schema",
+        "chat_template",
+        "prediction",
+        "structured_outputs",
+        "suffix",
+        "web_search_options",
+    ] {
+        // An empty object may ask for something: any JSON, or a search with default settings.
+        fields.refuse(name, |value| value == "" || is_empty_array(value))?;
+    }
+    Ok(())
+}
+
+pub(in crate::serve) fn is_empty_array(value: &Json) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}

@@ -1,0 +1,151 @@
+//! The functions of a request, and which of them are to be called.
+
+use std::collections::HashSet;
+
+use causerie::{GenerationOptions, SdkFunction, ToolCallConstraint, ToolChoice, functions_from_json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::serve::error::HttpError;
+use crate::serve::request::content::kind_of;
+use crate::serve::request::fields::{RequestFields, read_value};
+use crate::serve::request::must_be;
+
+const MAX_FUNCTIONS: usize = 512;
+
+/// What a request says about functions.
+#[derive(Debug, Default)]
+pub(in crate::serve) struct FunctionTools {
+    /// As chat completions write them.
+    pub(in crate::serve) functions: Vec<Json>,
+    pub(in crate::serve) choice: FunctionChoice,
+    pub(in crate::serve) parallel: Option<bool>,
+}
+
+/// Which functions are to be called.
+#[derive(Debug, Default)]
+pub(in crate::serve) struct FunctionChoice {
+    pub(in crate::serve) mode: ToolChoice,
+    /// The functions that may be called; `None` allows all.
+    pub(in crate::serve) allowed: Option<Vec<String>>,
+}
+
+impl From<ToolChoice> for FunctionChoice {
+    fn from(mode: ToolChoice) -> Self {
+        Self { mode, allowed: None }
+    }
+}
+
+impl FunctionTools {
+    /// Sets the options of the engine. Calls are constrained where nothing else guarantees what the request demands.
+    pub(in crate::serve) fn apply(self, options: &mut GenerationOptions) -> Result<Vec<SdkFunction>, HttpError> {
+        let functions = read_functions(&self.functions)?;
+        let is_strict = self.functions.iter().any(|tool| tool.pointer("/function/strict") == Some(&true.into()));
+        let is_required = !matches!(self.choice.mode, ToolChoice::Auto | ToolChoice::None);
+        if functions.is_empty() && (is_required || self.choice.allowed.is_some()) {
+            let message = "tool_choice must be auto or none, since tools offers no function";
+            return Err(HttpError::value("tool_choice", message));
+        }
+        if is_strict || self.choice.allowed.is_some() || self.parallel == Some(false) {
+            options.tool_call_constraint = ToolCallConstraint::Typed;
+        }
+        options.tool_choice = self.choice.mode;
+        options.allowed_tools = self.choice.allowed;
+        options.parallel_tool_calls = self.parallel.unwrap_or(options.parallel_tool_calls);
+        Ok(functions)
+    }
+}
+
+fn read_functions(tools: &[Json]) -> Result<Vec<SdkFunction>, HttpError> {
+    if MAX_FUNCTIONS < tools.len() {
+        let message = format!("tools must hold at most {MAX_FUNCTIONS} functions, found {}", tools.len());
+        return Err(HttpError::value("tools", message));
+    }
+    let functions =
+        functions_from_json(&Json::from(tools).to_string()).map_err(|err| HttpError::value("tools", err.message()))?;
+    let mut names = HashSet::new();
+    match functions.iter().find(|function| !names.insert(&function.name)) {
+        Some(twice) => {
+            let message = format!("tools must have functions of different names, found {} twice", twice.name);
+            Err(HttpError::value("tools", message))
+        }
+        None => Ok(functions),
+    }
+}
+
+/// A function of the dialects that do not wrap it in an object of its own.
+#[derive(Debug, Deserialize, Serialize)]
+struct PlainFunction {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(alias = "input_schema", skip_serializing_if = "Option::is_none")]
+    parameters: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+}
+
+/// Tools of such a dialect, as chat completions write them. Tools that a provider would run are ignored.
+pub(in crate::serve) fn read_plain_functions(
+    fields: &mut RequestFields,
+    tools: Vec<Json>,
+    is_function: fn(Option<&str>) -> bool,
+) -> Result<Vec<Json>, HttpError> {
+    let mut functions = Vec::new();
+    for (i, tool) in tools.into_iter().enumerate() {
+        let place = format!("tools[{i}]");
+        if is_function(tool.get("type").and_then(Json::as_str)) {
+            let function: PlainFunction = read_value(&place, tool)?;
+            functions.push(json!({ "type": "function", "function": function }));
+        } else {
+            kind_of(&place, &tool)?;
+            fields.ignore(place);
+        }
+    }
+    Ok(functions)
+}
+
+/// A tool choice as chat completions write it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(try_from = "Json")]
+pub(in crate::serve) struct ChatToolChoice(pub(in crate::serve) FunctionChoice);
+
+impl TryFrom<Json> for ChatToolChoice {
+    type Error = String;
+
+    fn try_from(choice: Json) -> Result<Self, String> {
+        let name = |tool: &Json| Some(tool.pointer("/function/name")?.as_str()?.to_owned());
+        let allowed = &choice["allowed_tools"];
+        let read = read_choice(&choice, name, &allowed["mode"], &allowed["tools"]);
+        let expected = "auto, none, required, a function or allowed_tools";
+        read.map(Self).ok_or_else(|| must_be(expected, &choice))
+    }
+}
+
+/// Reads a choice of a function, of a mode, or of a mode among allowed functions. The dialects differ in where they have
+/// the name of a function, and the mode and the tools of `allowed_tools`.
+pub(in crate::serve) fn read_choice(
+    choice: &Json,
+    name: impl Fn(&Json) -> Option<String>,
+    allowed_mode: &Json,
+    allowed_tools: &Json,
+) -> Option<FunctionChoice> {
+    match choice.get("type").and_then(Json::as_str) {
+        None => Some(read_mode(choice)?.into()),
+        Some("function") => Some(ToolChoice::Function(name(choice)?).into()),
+        Some("allowed_tools") => {
+            let allowed = allowed_tools.as_array()?.iter().map(name).collect::<Option<_>>()?;
+            Some(FunctionChoice { mode: read_mode(allowed_mode)?, allowed: Some(allowed) })
+        }
+        Some(_) => None,
+    }
+}
+
+fn read_mode(mode: &Json) -> Option<ToolChoice> {
+    match mode.as_str()? {
+        "auto" => Some(ToolChoice::Auto),
+        "none" => Some(ToolChoice::None),
+        "required" => Some(ToolChoice::Required),
+        _ => None,
+    }
+}

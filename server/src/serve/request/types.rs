@@ -1,0 +1,136 @@
+//! Types of fields: each says what it accepts, to the reader of requests and to the OpenAPI document.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value as Json};
+
+use crate::serve::request::reader::must_be;
+
+const MAX_STOPS: usize = 16;
+const LONGEST_STOP: usize = 1024;
+/// The largest integer for counts of tokens.
+pub(in crate::serve) const MAX_TOKENS: i64 = i32::MAX as i64;
+
+/// An integer from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "Json")]
+pub(in crate::serve) struct Integer<const MIN: i64, const MAX: i64>(i64);
+
+/// A number of tokens.
+pub(in crate::serve) type TokenLimit = Integer<1, MAX_TOKENS>;
+
+impl<const MIN: i64, const MAX: i64> Integer<MIN, MAX> {
+    pub(in crate::serve) fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The value as a count; 0 for negative ones.
+    pub(in crate::serve) fn count(self) -> usize {
+        usize::try_from(self.0).unwrap_or(0)
+    }
+}
+
+impl<const MIN: i64, const MAX: i64> TryFrom<Json> for Integer<MIN, MAX> {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        let integer = value.as_i64().filter(|integer| (MIN..=MAX).contains(integer));
+        integer.map(Self).ok_or_else(|| must_be(&format!("an integer from {MIN} to {MAX}"), &value))
+    }
+}
+
+/// Stop sequences: one, or an array of them.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Json")]
+pub(in crate::serve) struct StopSequences(pub(in crate::serve) Vec<String>);
+
+impl TryFrom<Json> for StopSequences {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        let stop = |value: &Json| {
+            let text = value.as_str().filter(|text| (1..=LONGEST_STOP).contains(&text.len()));
+            text.map(str::to_owned)
+        };
+        let stops = match &value {
+            Json::Array(stops) if stops.len() <= MAX_STOPS => stops.iter().map(stop).collect(),
+            value => stop(value).map(|stop| vec![stop]),
+        };
+        let expected = format!("a string of 1 to {LONGEST_STOP} bytes, or an array of at most {MAX_STOPS} of them");
+        stops.map(Self).ok_or_else(|| must_be(&expected, &value))
+    }
+}
+
+/// Numbers that are added to the logits of tokens, which are named by id.
+#[derive(Debug, Default, Deserialize)]
+#[serde(try_from = "Map<String, Json>")]
+pub(in crate::serve) struct LogitBias(pub(in crate::serve) BTreeMap<u32, f32>);
+
+impl TryFrom<Map<String, Json>> for LogitBias {
+    type Error = String;
+
+    fn try_from(biases: Map<String, Json>) -> Result<Self, String> {
+        let read = |(id, bias): (String, Json)| match (id.parse(), bias.as_f64()) {
+            (Ok(id), Some(bias)) => Ok((id, bias as f32)), // as precise as the option
+            _ => Err(must_be("an object of token ids and numbers", &Json::Object(Map::from_iter([(id, bias)])))),
+        };
+        biases.into_iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// An object whose unknown names are passed over instead of listed in `x-ignored-fields`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(in crate::serve) struct Lenient<T>(pub(in crate::serve) T);
+
+/// A field that is accepted and changes nothing.
+#[derive(Debug)]
+pub(in crate::serve) struct WithoutEffect;
+
+impl<'de> Deserialize<'de> for WithoutEffect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// Gives a type its schema in the OpenAPI document.
+macro_rules! described {
+    ([$($generics:tt)*] $type:ty, $schema:expr) => {
+        impl<$($generics)*> JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    };
+}
+
+described!([const MIN: i64, const MAX: i64] Integer<MIN, MAX>, json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX }));
+// JSON Schema counts characters: as many of four bytes each are within the limit.
+described!([] StopSequences, json_schema!({ "anyOf": [
+    { "type": "string", "minLength": 1, "maxLength": LONGEST_STOP / 4 },
+    {
+        "type": "array",
+        "items": { "type": "string", "minLength": 1, "maxLength": LONGEST_STOP / 4 },
+        "maxItems": MAX_STOPS,
+    },
+] }));
+described!([] LogitBias, json_schema!({
+    "type": "object",
+    "propertyNames": { "pattern": "^[0-9]+$" },
+    "additionalProperties": { "type": "number", "minimum": -100, "maximum": 100 },
+}));
+described!([] WithoutEffect, json_schema!({ "description": "Without effect." }));
+
+pub(super) use described;

@@ -1,0 +1,254 @@
+//! The items of a response's input, as a history.
+
+use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::serve::error::HttpError;
+use crate::serve::request::content::{
+    add_instructions, arguments_of, function_call, image_of_url, kind_of, message, read_parts, read_text, tool_result,
+};
+use crate::serve::request::fields::{RequestFields, read_value};
+use crate::serve::request::must_be;
+use crate::serve::response_store::ResponseStore;
+
+/// The items of a conversation, as they were sent.
+pub(super) struct Input {
+    /// The items up to the response that the request continues from.
+    earlier: Vec<Json>,
+    items: Vec<Json>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ItemReference {
+    id: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct FunctionCallItem {
+    call_id: String,
+    name: String,
+    arguments: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct CustomCallItem {
+    call_id: String,
+    name: String,
+    input: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct CallOutputItem {
+    call_id: String,
+    output: Option<Json>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageItem {
+    role: ItemRole,
+    content: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ItemRole {
+    System,
+    Developer,
+    User,
+    Assistant,
+}
+
+#[derive(Debug, Deserialize)]
+struct RefusalPart {
+    refusal: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ImagePart {
+    image_url: String,
+}
+
+impl Input {
+    /// Finds the items that a request names by the ids of stored responses.
+    pub(super) fn read(input: Json, previous: Option<&str>, store: &ResponseStore) -> Result<Self, HttpError> {
+        let earlier = previous.map_or_else(|| Ok(Vec::new()), |id| store.conversation(id))?;
+        let mut items = match input {
+            Json::String(text) => vec![json!({ "role": "user", "content": text })],
+            Json::Array(items) if items.is_empty() => {
+                return Err(HttpError::value("input", "input must not be an empty array"));
+            }
+            Json::Array(items) => items,
+            value => {
+                let rule = must_be("a string or an array of items", &value);
+                return Err(HttpError::value("input", format!("input {rule}")));
+            }
+        };
+        let mut n_searched = 0;
+        for (i, item) in items.iter_mut().enumerate().filter(|(_, item)| item["type"] == "item_reference") {
+            let place = format!("input[{i}]");
+            let ItemReference { id } = read_value(&place, item.take())?;
+            *item = store.item(&id, &mut n_searched).ok_or_else(|| {
+                let message = format!(
+                    "{place}.id must be that of an item of a recent response: at most 16 MiB of responses are searched"
+                );
+                HttpError::not_found(message).at("input")
+            })?;
+        }
+        Ok(Self { earlier, items })
+    }
+
+    pub(super) fn history(
+        &self,
+        instructions: Option<String>,
+        fields: &mut RequestFields,
+    ) -> Result<Vec<ChatMessage>, HttpError> {
+        let mut history: Vec<ChatMessage> = instructions.into_iter().map(ChatMessage::system).collect();
+        // Items of earlier requests that were ignored were listed then.
+        let mut listed = RequestFields::new(Map::new());
+        for item in &self.earlier {
+            read_item("previous_response_id", item, &mut history, &mut listed)?;
+        }
+        for (i, item) in self.items.iter().enumerate() {
+            read_item(&format!("input[{i}]"), item, &mut history, fields)?;
+        }
+        Ok(history)
+    }
+
+    /// All items as JSON text.
+    pub(super) fn into_json(self) -> String {
+        Json::Array(self.earlier.into_iter().chain(self.items).collect()).to_string()
+    }
+}
+
+fn read_item(
+    place: &str,
+    item: &Json,
+    history: &mut Vec<ChatMessage>,
+    fields: &mut RequestFields,
+) -> Result<(), HttpError> {
+    let is_message = item.get("type").is_none_or(Json::is_null) && item.get("role").is_some();
+    let kind = if is_message { "message" } else { kind_of(place, item)? };
+    match kind {
+        "message" => return read_message(place, item, history),
+        "function_call" => {
+            let FunctionCallItem { call_id, name, arguments } = read_value(place, item.clone())?;
+            add_call(history, function_call(call_id, name, arguments_of(&arguments)));
+        }
+        // A call whose input is not JSON.
+        "custom_tool_call" => {
+            let CustomCallItem { call_id, name, input } = read_value(place, item.clone())?;
+            let arguments = Arguments::from_iter([("input".to_owned(), input.into())]);
+            add_call(history, function_call(call_id, name, arguments));
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            let CallOutputItem { call_id, output } = read_value(place, item.clone())?;
+            history.push(tool_result(call_id, read_parts(&format!("{place}.output"), output, read_part)?));
+        }
+        "reasoning" => {
+            let texts = item.get("content").and_then(Json::as_array).into_iter().flatten();
+            let reasoning: String = texts.filter_map(|part| part.get("text")?.as_str()).collect();
+            if !reasoning.is_empty() {
+                let reasoning_content = Some(reasoning);
+                history.push(ChatMessage { reasoning_content, ..message(Role::Assistant, Vec::new()) });
+            }
+        }
+        // Calls and results of tools that a provider runs.
+        _ if kind.ends_with("_call") || kind.ends_with("_output") || kind.starts_with("mcp_") => {
+            fields.ignore(place);
+        }
+        _ => return Err(unsupported_type(place, kind)),
+    }
+    Ok(())
+}
+
+fn read_message(place: &str, item: &Json, history: &mut Vec<ChatMessage>) -> Result<(), HttpError> {
+    let MessageItem { role, content } = read_value(place, item.clone())?;
+    let content = read_parts(&format!("{place}.content"), content, read_part)?;
+    match role {
+        ItemRole::Assistant => match history.last_mut().filter(|last| continues(last)) {
+            Some(reply) => reply.content.extend(content),
+            None => history.push(message(Role::Assistant, content)),
+        },
+        ItemRole::System | ItemRole::Developer => add_instructions(history, content),
+        ItemRole::User => history.push(message(Role::User, content)),
+    }
+    Ok(())
+}
+
+/// Whether text that follows is part of this message: a reply whose reasoning or calls came first, as items of their own.
+fn continues(last: &ChatMessage) -> bool {
+    last.role == Role::Assistant && (last.content.is_empty() || last.function_calls.is_some())
+}
+
+/// Adds a call to the last message if it is the model's, else to a new one.
+fn add_call(history: &mut Vec<ChatMessage>, call: SdkFunctionCall) {
+    if history.last().is_none_or(|last| last.role != Role::Assistant) {
+        history.push(message(Role::Assistant, Vec::new()));
+    }
+    if let Some(reply) = history.last_mut() {
+        reply.function_calls.get_or_insert_default().push(call);
+    }
+}
+
+fn read_part(place: &str, part: Json) -> Result<ChatMessageContent, HttpError> {
+    match kind_of(place, &part)? {
+        "input_text" | "output_text" | "text" => read_text(place, part).map(ChatMessageContent::Text),
+        "refusal" => Ok(ChatMessageContent::Text(read_value::<RefusalPart>(place, part)?.refusal)),
+        "input_image" => image_of_url(place, &read_value::<ImagePart>(place, part)?.image_url),
+        kind => Err(unsupported_type(place, kind)),
+    }
+}
+
+fn unsupported_type(place: &str, kind: &str) -> HttpError {
+    let message = format!("{place}.type must be one that this server supports, found {kind:?}");
+    HttpError::unsupported(place, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn text(text: &str) -> ChatMessageContent {
+        ChatMessageContent::Text(text.to_owned())
+    }
+
+    #[test]
+    fn items_of_one_reply_are_one_message() {
+        let call = |id: &str| json!({ "type": "function_call", "call_id": id, "name": "f", "arguments": "{}" });
+        let result = |id: &str| json!({ "type": "function_call_output", "call_id": id, "output": id });
+        let input = json!([
+            { "role": "developer", "content": "And kind." },
+            { "role": "user", "content": [{ "type": "input_text", "text": "Hi" }] },
+            { "type": "reasoning", "id": "rs_1", "summary": [], "content": [{ "type": "reasoning_text", "text": "Hm." }] },
+            { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "So.", "annotations": [] }] },
+            call("a"), call("b"), result("a"), result("b"), call("c"), result("c"),
+            { "type": "message", "role": "assistant", "content": "One. " }, call("d"),
+            { "type": "message", "role": "assistant", "content": "Two." }, call("e"), result("d"), result("e"),
+        ]);
+        let input = Input::read(input, None, &ResponseStore::new(&Arc::default(), None)).unwrap();
+        let history = input.history(Some("Be brief.".to_owned()), &mut RequestFields::new(Map::new())).unwrap();
+
+        let reply = |content: &[&str], calls: &[&str]| ChatMessage {
+            function_calls: Some(
+                calls.iter().map(|id| function_call((*id).to_owned(), "f".to_owned(), Arguments::new())).collect(),
+            ),
+            ..message(Role::Assistant, content.iter().map(|said| text(said)).collect())
+        };
+        let result = |id: &str| tool_result(id.to_owned(), vec![text(id)]);
+        let expect = [
+            message(Role::System, vec![text("Be brief."), text("\n\n"), text("And kind.")]),
+            ChatMessage::user("Hi"),
+            ChatMessage { reasoning_content: Some("Hm.".to_owned()), ..reply(&["So."], &["a", "b"]) },
+            result("a"),
+            result("b"),
+            reply(&[], &["c"]),
+            result("c"),
+            reply(&["One. ", "Two."], &["d", "e"]),
+            result("d"),
+            result("e"),
+        ];
+        assert_eq!(history, expect);
+    }
+}
