@@ -18,7 +18,7 @@ pub mod keys;
 pub struct Hosted {
     /// The path before `/v1`. Paths without it are answered as well.
     pub base_path: BasePath,
-    /// Whose keys are accepted.
+    /// The organizations whose keys are accepted.
     pub auth: Auth,
     /// The known keys.
     pub keys: Arc<KeyRing>,
@@ -26,7 +26,7 @@ pub struct Hosted {
     pub open_metrics: bool,
 }
 
-/// Whose keys a hosted server accepts.
+/// The organizations whose keys a hosted server accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auth {
     /// Keys of the organization in the base path.

@@ -44,3 +44,31 @@ fn the_document_describes_every_route() {
         &document["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(chat["required"], json!(["model", "messages"]));
 }
+
+#[test]
+fn the_limits_of_the_document_are_enforced() {
+    let server = TestServer::scripted(["good"], Settings::default());
+    let document = server.get("/openapi.json").json();
+    let said = json!([{ "role": "user", "content": "Hi" }]);
+    for (path, name, value) in [
+        ("/v1/chat/completions", "messages", &said),
+        ("/v1/completions", "prompt", &json!("Hi")),
+        ("/v1/responses", "input", &json!("Hi")),
+        ("/v1/messages", "messages", &said),
+    ] {
+        let schema = &document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        let mut n_limits = 0;
+        for (field, property) in schema["properties"].as_object().unwrap() {
+            for (limit, step) in [("minimum", -1), ("maximum", 1)] {
+                let Some(beyond) = property[limit].as_i64().and_then(|limit| limit.checked_add(step)) else { continue };
+                let mut body = json!({ "model": "test/script", "max_tokens": 1, name: value });
+                body[field] = json!(beyond);
+                let reply = server.post(path, &body.to_string());
+                let message = reply.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+                assert!(reply.status == 400 && message.starts_with(field), "{path} {field} {beyond}: {message}");
+                n_limits += 1;
+            }
+        }
+        assert!(8 < n_limits, "{path} has few limits");
+    }
+}

@@ -1,6 +1,6 @@
 "use strict";
 
-// Talks with the server's own chat completions. The conversation is kept here, in the page, and nowhere else.
+// Talks with the server's own chat completions. The conversation is stored in this page only.
 const byId = (id) => document.getElementById(id);
 const [talk, form, message, stop, speed] = ["talk", "form", "message", "stop", "speed"].map(byId);
 let model = "";
