@@ -30,6 +30,7 @@ pub(super) struct ChatFields {
     tools: Option<Vec<Json>>,
     #[schemars(with = "Option<schema::ChatChoiceSchema>")]
     tool_choice: Option<ChatToolChoice>,
+    #[schemars(extend("default" = true))]
     parallel_tool_calls: Option<bool>,
     /// With any but none and minimal, a model that can reason is asked to.
     reasoning_effort: Option<ReasoningEffort>,
@@ -37,6 +38,7 @@ pub(super) struct ChatFields {
     verbosity: Option<Json>,
     /// auto leaves out the oldest turns if not all fit.
     truncation: Option<Truncation>,
+    #[schemars(extend("default" = false))]
     logprobs: Option<bool>,
     top_logprobs: Option<Integer<0, MAX_LOGPROBS>>,
     response_format: Option<ResponseFormat>,

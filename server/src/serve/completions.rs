@@ -26,6 +26,7 @@ pub(super) struct CompletionFields {
     #[schemars(with = "schema::PromptsSchema")]
     prompt: Prompts,
     /// Not together with logprobs.
+    #[schemars(extend("default" = false))]
     echo: Option<bool>,
     /// Alternatives of each token.
     logprobs: Option<Integer<0, MAX_LOGPROBS>>,

@@ -141,7 +141,7 @@ fn further_blocks_and_roles_of_messages_are_read_as_text() {
     let refused = messages(&server, json!({ "messages": [user(json!([pdf]))] })).json();
     assert_eq!(
         refused["error"]["message"],
-        "messages[0].content[0]: this server does not support blocks of type document here"
+        "messages[0].content[0].type must be one that this server supports here, found \"document\""
     );
 }
 

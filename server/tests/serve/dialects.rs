@@ -275,7 +275,12 @@ fn errors_of_messages_have_the_form_that_their_clients_expect() {
     let document = json!([{ "role": "user", "content": [{ "type": "document" }] }]);
     check_error(&bad(json!({ "messages": document })), 400, "invalid_request_error", "messages[0].content[0]");
     let prefilled = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "So" }]);
-    check_error(&bad(json!({ "messages": prefilled })), 400, "invalid_request_error", "the last message");
+    check_error(
+        &bad(json!({ "messages": prefilled })),
+        400,
+        "invalid_request_error",
+        "messages must not end with the assistant's",
+    );
     let long = json!([{ "role": "user", "content": "x".repeat(40_000) }]);
     check_error(&bad(json!({ "messages": long })), 400, "invalid_request_error", "prompt is too long: ");
     check_error(&server.get("/v1/messages"), 405, "invalid_request_error", "POST");

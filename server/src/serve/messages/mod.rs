@@ -34,6 +34,7 @@ pub(super) struct MessageFields {
     output_config: Option<OutputConfig>,
     /// An older place of output_config.format.
     output_format: Option<Lenient<OutputFormat>>,
+    #[schemars(extend("default" = false))]
     ignore_eos: Option<bool>,
     chat_template_kwargs: Option<TemplateVariables>,
 }
@@ -56,6 +57,7 @@ struct MessageToolChoice {
     #[serde(rename = "type")]
     kind: Option<MessageToolChoiceKind>,
     name: Option<String>,
+    #[schemars(extend("default" = false))]
     disable_parallel_tool_use: Option<bool>,
 }
 

@@ -131,6 +131,7 @@ mod tests {
             (r#"{"b": [{"text": "x"}, {}]}"#, "b[1].text is required"),
             (r#"{"b": [{"text": [1, 2]}]}"#, "b[0].text must be a string, found an array"),
             (r#"{"b": ["x"]}"#, "b[0] must be an object, found \"x\""),
+            (r#"{"b": [["x"]]}"#, "b[0] must be an object, found [\"x\"]"),
             (r#"{"b": [], "c": "sometimes"}"#, "c must be auto or none, found \"sometimes\""),
             (r#"{"b": [], "c": 1.5}"#, "c must be auto or none, found 1.5"),
         ] {

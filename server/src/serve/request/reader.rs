@@ -220,14 +220,18 @@ impl<'de> Deserializer<'de> for ValueReader<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldError> {
-        let Json::Object(object) = self.value else { return self.deserialize_any(visitor) };
+        // Derived visitors would take an array for the fields in their order.
+        let Json::Object(object) = self.value else {
+            return Err(FieldError::rule(must_be("an object", &self.value)));
+        };
         let given = object.into_iter().filter(|(_, value)| !value.is_null());
         let (known, unknown): (Vec<_>, Vec<_>) = given.partition(|(name, _)| fields.contains(&name.as_str()));
+        let value = visitor.visit_map(ObjectReader::new(known, self.place, self.ignored))?;
         if let Some(ignored) = self.ignored {
             let places = unknown.iter().map(|(name, _)| FieldPlace::Field(&self.place, name).to_string());
             ignored.borrow_mut().extend(places);
         }
-        visitor.visit_map(ObjectReader::new(known, self.place, self.ignored))
+        Ok(value)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

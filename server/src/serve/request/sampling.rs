@@ -37,6 +37,7 @@ pub(in crate::serve) struct SamplingFields {
     logit_bias: Option<LogitBias>,
     seed: Option<Integer<{ i64::MIN }, { i64::MAX }>>,
     /// Whether the reply is sent as server-sent events.
+    #[schemars(extend("default" = false))]
     stream: Option<bool>,
 }
 
@@ -77,8 +78,10 @@ pub(in crate::serve) struct ChoiceFields {
     max_tokens: Option<TokenLimit>,
     /// The newer name of `max_tokens`, which comes first.
     max_completion_tokens: Option<TokenLimit>,
+    #[schemars(extend("default" = false))]
     ignore_eos: Option<bool>,
     stop: Option<StopSequences>,
+    #[schemars(extend("default" = 1))]
     n: Option<Integer<1, 8>>,
     stream_options: Option<StreamOptions>,
 }
@@ -113,6 +116,7 @@ impl Delivery {
 #[expect(dead_code, reason = "fields without effect are read so that they are known")]
 pub(in crate::serve) struct StreamOptions {
     /// Whether the last event has the counts of tokens.
+    #[schemars(extend("default" = false))]
     include_usage: Option<bool>,
     #[schemars(skip)]
     continuous_usage_stats: Option<Json>,
@@ -135,6 +139,7 @@ pub(in crate::serve) struct ClientFields {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(inline, deny_unknown_fields)]
 pub(in crate::serve) struct TemplateVariables {
+    #[schemars(extend("default" = false))]
     enable_thinking: Option<bool>,
     #[serde(flatten)]
     #[schemars(skip)]

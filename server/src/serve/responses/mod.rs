@@ -34,12 +34,14 @@ pub(super) struct ResponseFields {
     tools: Option<Vec<Json>>,
     #[schemars(with = "Option<schema::ResponseToolChoiceSchema>")]
     tool_choice: Option<Json>,
+    #[schemars(extend("default" = true))]
     parallel_tool_calls: Option<bool>,
     text: Option<TextField>,
     reasoning: Option<ReasoningField>,
     /// auto leaves out the oldest turns if not all fit.
     truncation: Option<Truncation>,
-    /// Whether a request may continue from the response. Default true.
+    /// Whether a request may continue from the response.
+    #[schemars(extend("default" = true))]
     store: Option<bool>,
     /// The response that this request continues from.
     previous_response_id: Option<String>,
