@@ -1,4 +1,4 @@
-"""Puts what is not Python into the wheel: the engine's library, the demo model, and the licences."""
+"""Adds the files to the wheel that are not Python: the engine's library, the demo model and the licences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = {"darwin": "libcauserie_ffi.dylib", "win32": "causerie_ffi.dll"}
 
 
 class WheelHook(BuildHookInterface[Any]):
-    """Takes the library from the folder `CAUSERIE_LIB_DIR`, or builds it for release."""
+    """Takes the library from the folder `CAUSERIE_LIB_DIR`, or makes a release build of it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         repository = Path(self.root).parent
@@ -33,17 +33,17 @@ class WheelHook(BuildHookInterface[Any]):
 
 
 def build(repository: Path) -> Path:
-    """The folder of the library, built for release."""
+    """Makes a release build of the library and returns its folder."""
     subprocess.run(["cargo", "build", "--release", "--package", "causerie-ffi"], cwd=repository, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR") or repository / "target") / "release"
 
 
 def platform_tag(library: Path) -> str:
-    """The oldest systems that the library runs on. On Linux it tells by itself which glibc it wants."""
+    """Returns the tag of the oldest systems that can run the library. On Linux, its symbols name the required glibc."""
     if not sys.platform.startswith("linux"):
-        # A Python for two kinds of processors says "universal2", and the library is for one.
+        # A Python for two processor architectures says "universal2", but the library is built for one.
         return re.sub(r"[-.]", "_", sysconfig.get_platform().replace("universal2", platform.machine()))
-    wanted = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?\0", library.read_bytes())]
-    if not wanted:
-        raise RuntimeError(f"{library} wants no glibc: wheels are made for systems that have it")
-    return f"manylinux_2_{max(wanted)}_{platform.machine()}"
+    required = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?\0", library.read_bytes())]
+    if not required:
+        raise RuntimeError(f"{library} must be linked to glibc: wheels are only built for such systems")
+    return f"manylinux_2_{max(required)}_{platform.machine()}"

@@ -2,12 +2,12 @@
 import Foundation
 import PackageDescription
 
-/// Of a release: where its XCFramework lies, and the checksum of that. `scripts/xcframework` writes this line anew in the
-/// package that it makes for distribution.
+/// The URL and checksum of a release's XCFramework. `scripts/xcframework` replaces this line in the package that it
+/// creates for distribution.
 let release: (url: String, checksum: String)? = nil
 
-/// The engine: that of a release; or, on Linux and where CAUSERIE_LIB_DIR says so, the library that cargo built; or an
-/// XCFramework that `scripts/xcframework` put here.
+/// The engine: the XCFramework of a release; or, on Linux or if CAUSERIE_LIB_DIR is set, the library built by cargo; or
+/// the XCFramework that `scripts/xcframework` created here.
 let engine: Target
 let libraries = ProcessInfo.processInfo.environment["CAUSERIE_LIB_DIR"]
 #if os(Linux)
@@ -19,7 +19,7 @@ if linksBuiltLibrary {
     let folder = libraries ?? "\(Context.packageDirectory)/../target/debug"
     engine = .target(
         name: "CauserieFFI",
-        // A package that is added by its URL may not set such flags: there, the app's build names the folder.
+        // A package that is added by its URL must not set unsafe flags; there, the app's build names the folder.
         linkerSettings: [.linkedLibrary("causerie_ffi")]
             + (release == nil ? [.unsafeFlags(["-L\(folder)", "-Xlinker", "-rpath", "-Xlinker", folder])] : [])
     )
@@ -43,7 +43,7 @@ let package = Package(
         engine,
         .target(
             name: "Causerie", dependencies: ["CauserieFFI"], exclude: privacy.exclude, resources: privacy.resources,
-            // A static library cannot say what it needs.
+            // A static library cannot list the frameworks that it needs.
             linkerSettings: ["CoreGraphics", "Foundation", "Metal"].map {
                 .linkedFramework($0, .when(platforms: [.iOS, .macOS]))
             }),

@@ -3,10 +3,10 @@ package org.causerie.examples
 import kotlinx.coroutines.runBlocking
 import org.causerie.*
 
-/** Asks the demo model for the weather: it calls a function, is told the result, and answers. */
+/** Asks the demo model for the weather: it calls a function, gets the result, and answers. */
 fun main(arguments: Array<String>) = runBlocking {
     ModelRunner.load(arguments.firstOrNull() ?: "models/demo.gguf").use { modelRunner ->
-        // The model stays in memory until its conversations are closed too.
+        // The model stays in memory until its conversations are closed as well.
         modelRunner.createConversation("You are causerie, a small assistant on this device.").use { ask(it) }
     }
 }
@@ -44,7 +44,7 @@ private suspend fun ask(conversation: Conversation) {
     println()
 }
 
-/** Runs a call; the arguments were written by the model, and may be anything. */
+/** Runs a call. The model wrote the arguments, so they may be wrong. */
 private fun run(call: SdkFunctionCall): ChatMessage {
     val city = call.arguments["city"] as? String
     val result = if (city == null) """{"error": "the city is missing"}""" else """{"sky": "sunny", "temperature": 21}"""

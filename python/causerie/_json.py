@@ -1,7 +1,7 @@
-"""JSON with whole numbers of any size.
+"""JSON with integers of any size.
 
-Python refuses to turn very long numbers into text and back, since that takes time that grows with the square of their
-length. Those here were written by a model token by token, and are short enough; so they are turned in pieces.
+Python refuses to convert very long integers to strings and back, because the time grows with the square of their length. The
+integers here were generated token by token and are short enough, so they are converted in pieces.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-# Python's limit can be lowered to 640 digits, and no further.
+# Python's limit can be set to 640 digits, but not lower.
 _DIGITS = 600
 _PIECE = 10**_DIGITS
 
 
 def loads(text: str) -> Any:
-    """The value of JSON text."""
-    return json.loads(text, parse_int=_whole)
+    """Returns the value of JSON text."""
+    return json.loads(text, parse_int=_integer)
 
 
 def dumps(value: Any) -> str:
-    """JSON text of a value. Raises `TypeError` or `ValueError` for what JSON cannot hold."""
+    """Returns the JSON text of a value. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
     long_numbers: list[str] = []
-    text = json.dumps(_shielded(value, long_numbers), allow_nan=False)
+    text = json.dumps(_with_marks(value, long_numbers), allow_nan=False)
     for index, digits in enumerate(long_numbers):
         text = text.replace(f'"\\ud800{index}"', digits)
     return text
 
 
-def _whole(digits: str) -> int:
+def _integer(digits: str) -> int:
     if len(digits) <= _DIGITS:
         return int(digits)
     sign, digits = (-1, digits[1:]) if digits[0] == "-" else (1, digits)
@@ -40,15 +40,15 @@ def _whole(digits: str) -> int:
     return sign * number
 
 
-def _shielded(value: Any, long_numbers: list[str]) -> Any:
-    """The value with a mark in place of each long number; no text can look like one, since marks are no Unicode."""
+def _with_marks(value: Any, long_numbers: list[str]) -> Any:
+    """Returns the value with a mark in place of each long integer. Marks are invalid Unicode, so no string equals one."""
     if isinstance(value, int) and not -_PIECE < value < _PIECE:
         long_numbers.append(_digits(value))
         return f"\ud800{len(long_numbers) - 1}"
     if isinstance(value, Mapping):
-        return {key: _shielded(inner, long_numbers) for key, inner in value.items()}
+        return {key: _with_marks(inner, long_numbers) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_shielded(inner, long_numbers) for inner in value]
+        return [_with_marks(inner, long_numbers) for inner in value]
     return value
 
 

@@ -1,4 +1,4 @@
-"""What an option can be, where it is one of several things."""
+"""Values of options that are one of several choices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from causerie._border import adopted
 
 @adopted
 class FunctionCallParser(str, Enum):
-    """How a model family writes its function calls."""
+    """The notation of function calls."""
 
     DEFAULT = "default"
     """Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`."""
@@ -25,17 +25,17 @@ JsonStyleFunctionCallParser: Final = FunctionCallParser.JSON_STYLE
 
 @adopted
 class Strictness(str, Enum):
-    """What becomes of calls that had to be mended to be read."""
+    """Treatment of calls that needed repairs."""
 
     RECOVER = "recover"
-    """They are delivered, with their repairs named."""
+    """They are delivered, with the codes of the repairs."""
     STRICT = "strict"
-    """They are rejected, with the mended call as candidate."""
+    """They are rejected, with the repaired call as candidate."""
 
 
 @adopted
 class PositionalArguments(str, Enum):
-    """What becomes of Python arguments without names."""
+    """Treatment of Python-style arguments without names."""
 
     REJECT = "reject"
     """Their call is rejected."""
@@ -45,7 +45,7 @@ class PositionalArguments(str, Enum):
 
 @adopted
 class RejectedCallText(str, Enum):
-    """What becomes of the text of a block of calls that could not be delivered, besides its rejection."""
+    """Whether the text of rejected calls is also delivered as text."""
 
     WHEN_NO_CALL = "when_no_call"
     """It is text, in its place, when no call of its block was delivered."""
@@ -57,29 +57,29 @@ class RejectedCallText(str, Enum):
 
 @adopted
 class OnCancel(str, Enum):
-    """What stays in the history of a reply that is cancelled."""
+    """What remains of a cancelled reply in the history."""
 
     KEEP_PARTIAL = "keep_partial"
-    """What was written, marked as incomplete."""
+    """The reply so far, marked as incomplete."""
     DROP_PARTIAL = "drop_partial"
-    """Nothing of the reply; the message it answers stays."""
+    """Only the message that it answers."""
     DROP_TURN = "drop_turn"
-    """Neither the reply nor the message it answers."""
+    """Neither the reply nor the message that it answers."""
 
 
 @adopted
 class OnBusy(str, Enum):
-    """What a conversation does with a request while another reply of it is being written."""
+    """What a request does while another reply of the conversation is being generated."""
 
     ERROR = "error"
-    """Refuses it with `SdkError.Busy`."""
+    """It fails with `SdkError.Busy`."""
     QUEUE = "queue"
-    """Answers it when those before it have ended."""
+    """It waits until the requests before it have ended."""
 
 
 @adopted
 class ToolListForm(str, Enum):
-    """The form of the entries in the tool list that a model reads."""
+    """The form of the entries in the tool list that the chat template gets."""
 
     BARE = "bare"
     """`{"name", "description", "parameters"}`."""
@@ -88,16 +88,16 @@ class ToolListForm(str, Enum):
 
 
 class ContextPolicy(str, Enum):
-    """What happens to a history that does not fit the context."""
+    """Treatment of a history that does not fit the context."""
 
     ERROR = "error"
-    """`SdkError.PromptExceedsContext`."""
+    """The reply fails with `SdkError.PromptExceedsContext`."""
     SLIDE = "slide"
-    """The prompt leaves out whole turns, the oldest first."""
+    """The prompt omits whole turns, the oldest first."""
     SHRINK = "shrink"
-    """As `SLIDE`, but first the results of functions in older turns are cut short."""
+    """Like `SLIDE`, but function results in older turns are cut short first."""
 
-    # How the border asks.
+    # The generated code queries these.
     def is_ERROR(self) -> bool:
         return self is ContextPolicy.ERROR
 
@@ -111,30 +111,30 @@ class ContextPolicy(str, Enum):
 
 @adopted
 class Device(str, Enum):
-    """What a model computes on."""
+    """The device that computes."""
 
     CPU = "cpu"
-    """The processor."""
+    """The CPU."""
     METAL = "metal"
     """The GPU of an Apple device."""
 
 
 @adopted
 class CacheType(str, Enum):
-    """What keys and values are kept as."""
+    """The storage format of keys and values."""
 
     F16 = "f16"
-    """Half the memory and traffic of F32; what other engines take too."""
+    """Half the memory and traffic of F32; the usual choice of other engines."""
     F32 = "f32"
-    """For comparing with references to the last digits."""
+    """For exact comparisons with reference results."""
     Q8_0 = "q8_0"
-    """Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
-    model loses by it is for its user to measure."""
+    """8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
+    less exact; measure the effect on your model."""
 
 
 @adopted
 class FunctionNames(str, Enum):
-    """Which names functions may have."""
+    """The rule for names of functions."""
 
     PLAIN = "plain"
     """Letters, `_` and digits, not starting with a digit."""
@@ -144,28 +144,28 @@ class FunctionNames(str, Enum):
 
 @adopted
 class ToolCallConstraint(str, Enum):
-    """Whether calls are held to the declared functions while they are written."""
+    """Whether calls are constrained to the declared functions."""
 
     OFF = "off"
-    """The model writes what it likes; calls are validated afterwards."""
+    """Calls are not constrained, only validated afterwards."""
     TYPED = "typed"
-    """Once the model begins a call, it writes nothing but calls of declared functions that fit."""
+    """Once the model begins a call, only valid calls of declared functions are allowed."""
 
 
 @dataclass(frozen=True)
 class ToolChoice:
     """Whether functions are called: one of the constants, or `ToolChoice.function("f")`.
 
-    Where it is taken, `"auto"`, `"none"`, `"required"` and the form of chat completions do as well.
+    The strings `"auto"`, `"none"` and `"required"` and the form of chat completions are accepted in its place.
     """
 
     kind: str
     """`auto`, `none`, `required` or `function`."""
     name: str = ""
-    """The function, where one is named."""
+    """The name of the function, if `kind` is `function`."""
 
     AUTO: ClassVar[ToolChoice]
-    """As the model likes."""
+    """The model decides."""
     NONE: ClassVar[ToolChoice]
     """No function is called; the prompt still offers them."""
     REQUIRED: ClassVar[ToolChoice]
@@ -173,10 +173,10 @@ class ToolChoice:
 
     @classmethod
     def function(cls, name: str) -> ToolChoice:
-        """The reply begins with a call of this function, and calls no other."""
+        """The reply begins with a call of this function and calls no other."""
         return cls("function", name)
 
-    # How the border asks.
+    # The generated code queries these.
     def is_AUTO(self) -> bool:
         return self.kind == "auto"
 

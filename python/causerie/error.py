@@ -1,4 +1,4 @@
-"""What can go wrong: one exception for each kind, each of them an `SdkError`."""
+"""Errors: one exception class for each kind, all of them subclasses of `SdkError`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class SdkError(Exception):
-    """What can go wrong. Its kinds are its attributes: `except SdkError.Busy`."""
+    """An error of the SDK. Its kinds are attributes of this class: `except SdkError.Busy`."""
 
     ModelNotFound: ClassVar[type[error.ModelNotFound]]
     ModelLoad: ClassVar[type[error.ModelLoad]]
@@ -30,7 +30,7 @@ class SdkError(Exception):
     Internal: ClassVar[type[error.Internal]]
 
     reason: str
-    """One readable line."""
+    """The message, one line."""
 
     def __init__(self, reason: str, *details: object) -> None:
         super().__init__(reason, *details)
@@ -38,7 +38,7 @@ class SdkError(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # Only the kinds of this module: apps may derive from them.
+        # Only the kinds of this module are attributes: apps may derive their own classes.
         if cls.__module__ == __name__:
             setattr(SdkError, cls.__name__, cls)
             cls.__module__, cls.__qualname__ = "causerie", f"SdkError.{cls.__name__}"
@@ -48,11 +48,11 @@ class SdkError(Exception):
 
 
 class ModelNotFound(SdkError):
-    """No file, or no model, at the place given."""
+    """There is no model at the given path."""
 
 
 class ModelLoad(SdkError):
-    """The model's files are unreadable, broken, incomplete or of a kind that is not known."""
+    """The model's files are unreadable, damaged, incomplete or not supported."""
 
 
 class LoadCancelled(SdkError):
@@ -60,30 +60,30 @@ class LoadCancelled(SdkError):
 
 
 class ModelUnloaded(SdkError):
-    """The model was unloaded: its conversations can be read, but not go on."""
+    """The model was unloaded. Its conversations can be read, but not continued."""
 
 
 class Busy(SdkError):
-    """The conversation is generating: wait for its end or cancel it."""
+    """The conversation is generating a reply. Wait for its end or cancel it."""
 
 
 class StreamAlreadyConsumed(SdkError):
-    """The response was read before."""
+    """The response was already read."""
 
 
 class PromptExceedsContext(SdkError):
-    """The prompt leaves no room in the context for one token of reply."""
+    """The prompt fills the context, without space for a single token of the reply."""
 
     def __init__(self, reason: str, needed: int, available: int) -> None:
         super().__init__(reason, needed, available)
         self.needed = needed
-        """Tokens of the prompt."""
+        """Number of tokens in the prompt."""
         self.available = available
-        """Tokens of the context."""
+        """Size of the context in tokens."""
 
 
 class InvalidOption(SdkError):
-    """An option is unknown, of the wrong type, out of its range, or contradicts another."""
+    """An option is unknown, has the wrong type, is out of range, or contradicts another option."""
 
     def __init__(self, reason: str, option: str) -> None:
         super().__init__(reason, option)
@@ -92,28 +92,28 @@ class InvalidOption(SdkError):
 
 
 class InvalidMessage(SdkError):
-    """A message cannot stand where it was given."""
+    """A message is invalid at its position."""
 
 
 class InvalidFunction(SdkError):
-    """The definition of a function breaks a rule."""
+    """The definition of a function is invalid."""
 
 
 class InvalidArgument(SdkError):
-    """An argument, or a reply, is not what its type says."""
+    """An argument, or a reply, does not fit its type."""
 
     def __init__(self, reason: str, argument: str) -> None:
         super().__init__(reason, argument)
         self.argument = argument
-        """Its place: `config.items[2].id`."""
+        """Its path, such as `config.items[2].id`."""
 
 
 class FunctionCallingUnsupported(SdkError):
-    """Functions are registered, but the model's chat template cannot offer them."""
+    """Functions are registered, but the model's chat template does not support functions."""
 
 
 class UnsupportedContent(SdkError):
-    """The model cannot take a content part of this kind."""
+    """The model does not support this kind of content."""
 
 
 class Generation(SdkError):
@@ -121,7 +121,7 @@ class Generation(SdkError):
 
 
 class Serialization(SdkError):
-    """Text that should hold data of a known form does not."""
+    """A string does not contain data of the expected form."""
 
 
 class Session(SdkError):
@@ -134,4 +134,4 @@ class Session(SdkError):
 
 
 class Internal(SdkError):
-    """A fault of causerie itself, caught before it reached the app."""
+    """A bug in causerie, caught before it could crash the app."""

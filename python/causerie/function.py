@@ -1,4 +1,4 @@
-"""Functions that the model may call, their schemas, and calls of them."""
+"""Functions that the model may call, their schemas, and function calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from causerie.error import SdkError
 @variant(ffi.SdkFunctionParameterType, "SDK_STR")
 @dataclass
 class SdkStr(ffi.SdkFunctionParameterType):
-    """Text; one of `enum_values` where they are given."""
+    """A string; one of `enum_values` if given."""
 
     enum_values: list[str] | None = None
     description: str | None = None
@@ -25,7 +25,7 @@ class SdkStr(ffi.SdkFunctionParameterType):
 @variant(ffi.SdkFunctionParameterType, "SDK_NUM")
 @dataclass
 class SdkNum(ffi.SdkFunctionParameterType):
-    """A number; one of `enum_values` where they are given."""
+    """A number; one of `enum_values` if given."""
 
     enum_values: list[float] | None = None
     description: str | None = None
@@ -34,7 +34,7 @@ class SdkNum(ffi.SdkFunctionParameterType):
 @variant(ffi.SdkFunctionParameterType, "SDK_INT")
 @dataclass
 class SdkInt(ffi.SdkFunctionParameterType):
-    """A whole number; one of `enum_values` where they are given."""
+    """An integer; one of `enum_values` if given."""
 
     enum_values: list[int] | None = None
     description: str | None = None
@@ -43,7 +43,7 @@ class SdkInt(ffi.SdkFunctionParameterType):
 @variant(ffi.SdkFunctionParameterType, "SDK_BOOL")
 @dataclass
 class SdkBool(ffi.SdkFunctionParameterType):
-    """True or false."""
+    """A boolean."""
 
     description: str | None = None
 
@@ -51,7 +51,7 @@ class SdkBool(ffi.SdkFunctionParameterType):
 @variant(ffi.SdkFunctionParameterType, "SDK_ARR")
 @dataclass
 class SdkArr(ffi.SdkFunctionParameterType):
-    """A list, whose items are all of one type."""
+    """An array whose elements have one type."""
 
     item_type: SdkFunctionParameterType
     description: str | None = None
@@ -60,7 +60,7 @@ class SdkArr(ffi.SdkFunctionParameterType):
 @variant(ffi.SdkFunctionParameterType, "SDK_OBJ")
 @dataclass
 class SdkObj(ffi.SdkFunctionParameterType):
-    """A map of named values, of which those in `required` must be present."""
+    """An object with these properties, of which those in `required` must be present."""
 
     properties: dict[str, SdkFunctionParameterType]
     required: list[str] = field(default_factory=list)
@@ -74,26 +74,26 @@ class SdkNull(ffi.SdkFunctionParameterType):
 
 
 SdkFunctionParameterType: TypeAlias = Union[SdkStr, SdkNum, SdkInt, SdkBool, SdkArr, SdkObj, SdkNull]
-"""The type of a parameter, translated to JSON Schema for the model. A description counts only where it is nested."""
+"""The type of a parameter. The model gets it as JSON Schema. Descriptions are used for nested types only."""
 
 
 @adopted
 @dataclass
 class SdkFunctionParameter:
-    """A parameter of a function. Its description overrides that of its type."""
+    """A parameter of a function. Its description overrides the description of its type."""
 
     name: str
     type: SdkFunctionParameterType
     description: str
     optional: bool = False
     schema: dict[str, Any] | None = None
-    """The JSON Schema of an imported parameter that no type expresses: it counts in place of the type."""
+    """The JSON Schema of an imported parameter that no type can express. If present, it is used instead of the type."""
 
 
 @adopted
 @dataclass
 class SdkFunction:
-    """A function that the model may call. Names hold letters, `_` and digits, and start with no digit."""
+    """A function that the model may call. Its name has letters, `_` and digits, and does not start with a digit."""
 
     name: str
     description: str
@@ -102,103 +102,103 @@ class SdkFunction:
 
 @adopted
 class Severity(str, Enum):
-    """How much a diagnostic matters."""
+    """The severity of a diagnostic."""
 
     COERCED = "coerced"
-    """The value was changed, and fits."""
+    """The value was converted to the declared type."""
     WARNING = "warning"
-    """Nothing to compare with; the app decides."""
+    """The value cannot be checked; the app decides."""
     ERROR = "error"
-    """The value does not fit."""
+    """The value does not fit the declared type."""
 
 
 @adopted
 @dataclass
 class Diagnostic:
-    """One remark about a call, or about one of its arguments."""
+    """A finding about a call or one of its arguments."""
 
     code: str
-    """What was found: `missing_required`, `wrong_type`, …"""
+    """The code of the finding: `missing_required`, `wrong_type`, …"""
     severity: Severity
     path: str
-    """Where: `config.items[2].id`; empty for the call as a whole."""
+    """The path of the argument, such as `config.items[2].id`; empty for the whole call."""
     text: str
-    """One readable line, fit to be sent back to the model."""
+    """A one-line message, which can be sent back to the model."""
 
 
 @adopted
 @dataclass
 class SdkFunctionCall:
-    """A call that the model wants made. Validate the arguments before you run anything."""
+    """A function call requested by the model. Validate the arguments before you run anything."""
 
     name: str
-    """The function wanted. It need not be a registered one."""
+    """The name of the function, which may not be registered."""
     arguments: dict[str, Any] = field(default_factory=dict)
-    """Exactly what the model wrote; arguments may be missing or of the wrong type. Integers are exact at any size."""
+    """The arguments as the model wrote them. Some may be missing or have the wrong type. Integers of any size are exact."""
     call_id: str = ""
-    """Tells the calls of a message apart: `call_0`, `call_1`, … in order."""
+    """Identifies the call within its message: `call_0`, `call_1`, … in order."""
     raw_text: str = ""
     """The text of this call as the model wrote it."""
     repairs: list[str] = field(default_factory=list)
-    """What was mended to read it, by code; empty for clean calls."""
+    """Codes of the repairs that were needed to read it; empty for well-formed calls."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    """How it compares with the functions registered; empty when it fits."""
+    """Findings of the comparison with the registered functions; empty if the call is valid."""
 
 
 @adopted
 @dataclass
 class RejectedCall:
-    """Call text that could not be delivered as a call."""
+    """Text of a call that could not be delivered."""
 
     reason: str
-    """Why, by code: `incomplete_block`, `positional_argument`, …"""
+    """The code of the reason: `incomplete_block`, `positional_argument`, …"""
     name: str | None
-    """The function's name, where it could be read."""
+    """The function's name, if it could be read."""
     raw_text: str
     byte_offset: int
-    """Where it starts in its block, in bytes."""
+    """Its start within its block, in bytes."""
     candidate: SdkFunctionCall | None
-    """The call as it could be read nevertheless; an app may accept it deliberately."""
+    """The call as far as it could be read. An app may choose to accept it."""
     explanation: str
-    """One readable line."""
+    """The reason as one line."""
 
 
 @adopted
 @dataclass
 class Validation:
-    """A call compared with its function."""
+    """The result of comparing a call with its function."""
 
     arguments: dict[str, Any]
-    """The arguments, with what obviously fits made to fit."""
+    """The arguments, with values such as `"7"` converted to the declared type."""
     diagnostics: list[Diagnostic]
     is_ok: bool
-    """Whether the function can be run with these arguments."""
+    """Whether the function can be called with these arguments."""
     errors_as_tool_text: str
-    """What is wrong, as a result to be sent back to the model."""
+    """The errors as a function result, which can be sent back to the model."""
 
 
 FunctionLike: TypeAlias = Union[SdkFunction, Mapping[str, Any], Callable[..., Any]]
-"""A function, its entry in chat-completions `tools`, or what `function_from` takes."""
+"""A function, its entry in chat-completions `tools`, or anything that `function_from` accepts."""
 
 
 def validate(call: SdkFunctionCall, functions: Iterable[FunctionLike]) -> Validation:
-    """Compares a call with the function of its name among these."""
+    """Compares a call with the function of the same name among these."""
     return ffi.validate(call, as_functions(functions))
 
 
 def function_schema(function: FunctionLike) -> dict[str, Any]:
-    """The entry of a function in the list that the model reads."""
+    """Returns the entry of a function in the tool list that the model reads."""
     schema: dict[str, Any] = loads(ffi.function_schema(as_function(function)))
     return schema
 
 
 def functions_to_json(functions: Iterable[SdkFunction]) -> str:
-    """Functions as JSON text: chat-completions `tools`."""
+    """Returns functions as JSON text in the form of chat-completions `tools`."""
     return ffi.functions_to_json(list(functions))
 
 
 def functions_from_json(text: str) -> list[SdkFunction]:
-    """Reads chat-completions `tools`. Raises `SdkError.Serialization` or `SdkError.InvalidFunction`."""
+    """Parses chat-completions `tools`. Raises `SdkError.Serialization` or `SdkError.InvalidFunction`."""
     return ffi.functions_from_json(text)
 
 
@@ -211,7 +211,7 @@ def as_function(function: FunctionLike) -> SdkFunction:
         from causerie.typed import function_from
 
         return function_from(function)
-    raise TypeError(f"a function is an SdkFunction or a dict, not {type(function).__name__}")
+    raise TypeError(f"a function must be an SdkFunction, a dict or a callable, found {type(function).__name__}")
 
 
 def as_functions(functions: Iterable[FunctionLike]) -> list[SdkFunction]:
@@ -219,8 +219,8 @@ def as_functions(functions: Iterable[FunctionLike]) -> list[SdkFunction]:
 
 
 def json_text(value: object) -> str:
-    """JSON text. Raises `SdkError.Serialization` for what JSON cannot hold."""
+    """Returns JSON text. Raises `SdkError.Serialization` for values that JSON cannot represent."""
     try:
         return dumps(value)
     except (TypeError, ValueError, RecursionError) as err:
-        raise SdkError.Serialization(f"this is no JSON: {err}") from err
+        raise SdkError.Serialization(f"value must be representable as JSON: {err}") from err

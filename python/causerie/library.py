@@ -1,7 +1,7 @@
 """The in-process calls of the local library: load, apply a chat template, generate, stream.
 
-They take a prompt as text or as token ids and give text, markers of calls included. For calls as data, hold a
-`Conversation`.
+They take a prompt as a string or as token ids and return text, which includes the markers of calls. Use a `Conversation` to
+get calls as data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tokenizer:
     model_runner: ModelRunner
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt given as text."""
+        """Returns the token ids of a prompt."""
         return self.model_runner.tokenize(text)
 
     @overload
@@ -74,20 +74,20 @@ class Tokenizer:
         tokenizer: bool | None = None,
         add_generation_prompt: bool = False,
     ) -> str | list[int]:
-        """The prompt for messages: token ids, or text with `tokenize=False`, which may be spelled `tokenizer=False`.
+        """Returns the prompt for messages: token ids, or text with `tokenize=False` (or its synonym `tokenizer=False`).
 
-        `tools` are functions to offer, besides those that the messages carry. `add_generation_prompt` ends the prompt
-        where the model's turn begins.
+        `tools` are functions to offer in addition to those in the messages. `add_generation_prompt` ends the prompt with
+        the start of the model's turn.
 
-        In text a control token and a message that merely spells one look alike, and are read alike afterwards; as
-        token ids they stay apart. Prefer those, or a conversation, for text that others have written.
+        In text, a control token and a message that merely spells one are the same, and tokenize alike. In token ids they
+        differ. Prefer token ids, or a conversation, for text from untrusted sources.
         """
         if tokenize is not None and tokenizer is not None and tokenize != tokenizer:
-            raise SdkError.InvalidOption("tokenize and tokenizer contradict each other", "tokenizer")
+            raise SdkError.InvalidOption(f"tokenizer must equal tokenize, found {tokenizer}", "tokenizer")
         history = as_messages(messages)
         if tools is not None:
             conversation = self.model_runner.create_conversation_from_history(history)
-            conversation._ffi.register_functions(as_functions(tools))  # nobody else has it: also the child of a fork may
+            conversation._ffi.register_functions(as_functions(tools))  # without a fork check: no other code uses it
             history = conversation.history
         if tokenize is False or tokenizer is False:
             return self.model_runner.render_prompt(history, add_generation_prompt)
@@ -107,38 +107,38 @@ def load(
 
 
 class TextPiece(str):
-    """A piece of text, with what is known of the reply once it has ended: on the last piece, which may be empty."""
+    """A piece of text. The last piece, which may be empty, also has the finish reason and statistics of the reply."""
 
     _completion: Complete | None = None
 
     @property
     def text(self) -> str:
-        """The piece."""
+        """The text of the piece."""
         return str(self)
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """Why the reply ended; `None` before."""
+        """Why the reply ended; `None` before the end."""
         return self._completion.finish_reason if self._completion else None
 
     @property
     def stats(self) -> GenerationStats | None:
-        """Counts and times; `None` before the end."""
+        """Counts and durations; `None` before the end."""
         return self._completion.stats if self._completion else None
 
     @property
     def prompt_tokens(self) -> int | None:
-        """Tokens of the prompt; `None` before the end."""
+        """Number of tokens in the prompt; `None` before the end."""
         return self.stats.prompt_tokens if self.stats else None
 
     @property
     def generation_tokens(self) -> int | None:
-        """Tokens that the model wrote; `None` before the end."""
+        """Number of generated tokens; `None` before the end."""
         return self.stats.completion_tokens if self.stats else None
 
 
 class TextStream:
-    """Text pieces as they are generated. Read it once, with `for` or `async for`; it behaves as a `Response` does."""
+    """Pieces of text as they are generated. It can be read once, with `for` or `async for`, like a `Response`."""
 
     def __init__(self, response: Response) -> None:
         self._response = response
@@ -167,7 +167,7 @@ class TextStream:
 
 
 class TextIterator:
-    """Reads a stream of text, and stops it when it is dropped."""
+    """Reads a stream of text. Stops the reply when it is garbage-collected."""
 
     def __init__(self, response: Response) -> None:
         self._events = ResponseIterator(response)
@@ -199,7 +199,7 @@ def _piece(event: Chunk | Complete) -> TextPiece:
     return last
 
 
-_ABOUT_CALLS = (
+_CALL_OPTIONS = (
     "function_call_parser",
     "parser_strictness",
     "positional_arguments",
@@ -221,15 +221,15 @@ def stream_generate(
     image: object = None,
     **keywords: Unpack[GenerationKeywords],
 ) -> TextStream:
-    """Generates text for a prompt, piece by piece. Options are those of `GenerationOptions` that are not about calls."""
+    """Generates text for a prompt in pieces. Accepts all options of `GenerationOptions` except those about calls."""
     if image is not None:
-        raise SdkError.UnsupportedContent("images are not supported yet: no vision model can be loaded")
-    # The calls of the specification pass both; a model has but one tokenizer.
+        raise SdkError.UnsupportedContent("image must be None: vision models are not supported yet")
+    # The specification passes both, although a model has only one tokenizer.
     if tokenizer.model_runner is not model:
-        raise SdkError.InvalidMessage("the tokenizer belongs to another model")
-    for name in _ABOUT_CALLS:
+        raise SdkError.InvalidMessage("tokenizer must belong to the same model")
+    for name in _CALL_OPTIONS:
         if name in keywords:
-            raise SdkError.InvalidOption(f"{name} is for conversations; here calls are text", name)
+            raise SdkError.InvalidOption(f"{name} is only available in conversations: here calls are text", name)
     options = gathered(GenerationOptions, None, keywords)
     options.function_call_parser = None
     return TextStream(model.complete(prompt, options))
@@ -244,7 +244,7 @@ def generate(
     image: object = None,
     **keywords: Unpack[GenerationKeywords],
 ) -> str:
-    """Generates text for a prompt. With `verbose` it is printed as it arrives, and the counts after it."""
+    """Generates text for a prompt. `verbose` prints the text as it arrives, and then the counts."""
     pieces: list[str] = []
     for piece in stream_generate(model, tokenizer, prompt, image=image, **keywords):
         pieces.append(piece)

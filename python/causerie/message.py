@@ -16,12 +16,12 @@ from causerie.function import RejectedCall, SdkFunction, SdkFunctionCall, json_t
 
 @adopted
 class ChatMessageRole(str, Enum):
-    """Who speaks. The plain texts, such as `"user"`, do as well."""
+    """The role of a message. The plain strings, such as `"user"`, are accepted in its place."""
 
     SYSTEM = "system"
-    """Sets the frame of the conversation; first or absent."""
+    """Instructions for the conversation; the first message or absent."""
     USER = "user"
-    """The person."""
+    """The user."""
     ASSISTANT = "assistant"
     """The model."""
     TOOL = "tool"
@@ -63,23 +63,23 @@ class ChatMessage:
 
     role: ChatMessageRole
     content: list[ChatMessageContent]
-    """The parts, in order; a text stands for one part of it. Empty for a reply that holds only calls."""
+    """The parts, in order. A string is accepted as one text part. Empty for a reply of only calls."""
     reasoning_content: str | None = None
-    """What the model thought before and while it answered."""
+    """The model's reasoning."""
     function_calls: list[SdkFunctionCall] | None = None
-    """On an assistant message, the calls it made, in order."""
+    """In an assistant message, its calls in order."""
     rejected_calls: list[RejectedCall] = field(default_factory=list)
-    """On an assistant message, call text that could not be delivered."""
+    """In an assistant message, calls that could not be delivered."""
     functions: list[SdkFunction] = field(default_factory=list)
-    """On the system message, the functions registered: so a history carries its functions with it."""
+    """In the system message, the registered functions, so that a history includes its functions."""
     incomplete: bool = False
-    """Whether the reply was cut short by a cancel."""
+    """Whether the reply was cut short by a cancellation."""
     tool_call_id: str | None = None
-    """On a tool message, the call that it answers."""
+    """In a tool message, the id of the call that it answers."""
     name: str | None = None
-    """The name of who speaks, or of the function that was called."""
+    """The name of the author, or of the called function."""
     extra: str = "{}"
-    """Fields of an imported message that are not known, as JSON text of an object; they are exported again."""
+    """Unknown fields of an imported message, as JSON text of an object. They are exported again."""
 
     def __init__(
         self,
@@ -97,7 +97,8 @@ class ChatMessage:
         try:
             self.role = ChatMessageRole(role)
         except ValueError:
-            raise SdkError.InvalidMessage(f"there is no role {role!r}") from None
+            roles = ", ".join(repr(known.value) for known in ChatMessageRole)
+            raise SdkError.InvalidMessage(f"role must be one of {roles}, found {role!r}") from None
         self.content = [Text(content)] if isinstance(content, str) else list(content)
         self.reasoning_content = reasoning_content
         self.function_calls = function_calls
@@ -110,31 +111,31 @@ class ChatMessage:
 
     @property
     def text(self) -> str:
-        """All text parts, joined."""
+        """The text of all parts, joined."""
         return "".join(part.text for part in self.content if isinstance(part, Text))
 
     def to_dict(self) -> dict[str, Any]:
-        """The message in chat-completions form."""
+        """Returns the message in the form of chat completions."""
         message: dict[str, Any] = loads(messages_to_json([self]))[0]
         return message
 
     @classmethod
     def from_dict(cls, message: Mapping[str, Any]) -> ChatMessage:
-        """Reads a message in chat-completions form. Raises `SdkError.Serialization` or `SdkError.InvalidMessage`."""
+        """Parses a chat-completions message. Raises `SdkError.Serialization` or `SdkError.InvalidMessage`."""
         return messages_from_json(json_text([dict(message)]))[0]
 
 
 MessageLike: TypeAlias = Union[ChatMessage, Mapping[str, Any], str]
-"""A message, a message in chat-completions form, or the text of a person."""
+"""A message, a message in the form of chat completions, or the text of a user message."""
 
 
 def messages_to_json(messages: Iterable[ChatMessage]) -> str:
-    """Writes a history as JSON text: an array of chat-completions messages."""
+    """Returns a history as JSON text: an array of chat-completions messages."""
     return ffi.messages_to_json(list(messages))
 
 
 def messages_from_json(text: str) -> list[ChatMessage]:
-    """Reads a history from JSON text: an array of chat-completions messages. Raises `SdkError.Serialization`."""
+    """Parses a history from JSON text: an array of chat-completions messages. Raises `SdkError.Serialization`."""
     return ffi.messages_from_json(text)
 
 
@@ -145,10 +146,10 @@ def as_message(message: MessageLike) -> ChatMessage:
         return ChatMessage(ChatMessageRole.USER, message)
     if isinstance(message, Mapping):
         return ChatMessage.from_dict(message)
-    raise TypeError(f"a message is a ChatMessage, a dict or a text, not {type(message).__name__}")
+    raise TypeError(f"a message must be a ChatMessage, a dict or a string, found {type(message).__name__}")
 
 
 def as_messages(messages: Iterable[MessageLike]) -> list[ChatMessage]:
     if isinstance(messages, (str, Mapping)):
-        raise TypeError("expected a list of messages, not one message")
+        raise TypeError(f"messages must be a list of messages, found one {type(messages).__name__}")
     return [as_message(message) for message in messages]

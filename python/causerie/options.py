@@ -1,4 +1,4 @@
-"""Options of loading and of one generation."""
+"""Options for loading a model and for generating a reply."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError("a number")
     number = float(value)
-    struct.pack(">f", number)  # the library's have 32 bits; OverflowError for what they do not reach
+    struct.pack(">f", number)  # the engine uses 32 bits; raises OverflowError for larger numbers
     return number
 
 
@@ -50,11 +50,11 @@ def _seconds(value: Any) -> float:
     return number
 
 
-def _whole(bits: int) -> Callable[[Any], int]:
+def _integer(bits: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
         if number is None or not 0 <= number < 1 << bits:
-            raise TypeError(f"a whole number from 0 to {(1 << bits) - 1}")
+            raise TypeError(f"an integer from 0 to {(1 << bits) - 1}")
         return number
 
     return check
@@ -66,18 +66,18 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def _text(value: Any) -> str:
+def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("a text")
+        raise TypeError("a string")
     return value
 
 
-def _texts(value: Any) -> list[str]:
+def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable):
-        raise TypeError("a list of texts")
-    return [_text(text) for text in value]
+        raise TypeError("a list of strings")
+    return [_string(item) for item in value]
 
 
 def _entries(value: Any) -> dict[str, Any]:
@@ -87,18 +87,18 @@ def _entries(value: Any) -> dict[str, Any]:
     try:
         dumps(entries)
     except (TypeError, ValueError, RecursionError) as err:
-        raise TypeError(f"what JSON can hold: {err}") from None
+        raise TypeError(f"a dict that JSON can represent ({err})") from None
     return entries
 
 
 def _biases(value: Any) -> dict[int, float]:
     if not isinstance(value, Mapping):
-        raise TypeError("a dict of token ids and numbers")
-    return {_whole(32)(token): _number(bias) for token, bias in value.items()}
+        raise TypeError("a dict from token ids to numbers")
+    return {_integer(32)(token): _number(bias) for token, bias in value.items()}
 
 
 def _names(value: Any) -> list[str]:
-    return _texts(value)
+    return _strings(value)
 
 
 def _schema(value: Any) -> str:
@@ -129,7 +129,7 @@ def _one_of(choices: type[Enum]) -> Callable[[Any], Enum]:
 
 
 class CheckedOptions:
-    """Options that refuse a value when it is set, with `SdkError.InvalidOption`; `None` is the default of each."""
+    """Options that are checked when they are set. Wrong values raise `SdkError.InvalidOption`; `None` is the default."""
 
     _checks: ClassVar[Mapping[str, Callable[[Any], Any]]]
 
@@ -138,20 +138,20 @@ class CheckedOptions:
         if check is None:
             raise _unknown(name)
         try:
-            checked = None if value is None and check not in (_flag, _texts) else check(value)
+            checked = None if value is None and check not in (_flag, _strings) else check(value)
         except (TypeError, ValueError, OverflowError) as err:
-            reason = f"{name} is {value!r}, expected {err}"
+            reason = f"{name} must be {err}, found {value!r}"
             raise SdkError.InvalidOption(reason, name) from None
         object.__setattr__(self, name, checked)
 
 
 def gathered(kind: type[Options], options: Options | None, keywords: Mapping[str, Any]) -> Options:
-    """Options, given as an object or as keywords."""
+    """Returns options that were given as an object or as keywords."""
     if options is not None:
         if not isinstance(options, kind):
-            raise SdkError.InvalidOption(f"options are {kind.__name__}, not {type(options).__name__}", "options")
+            raise SdkError.InvalidOption(f"options must be {kind.__name__}, found {type(options).__name__}", "options")
         for name in keywords:
-            raise SdkError.InvalidOption(f"{name} is given beside options that are an object", name)
+            raise SdkError.InvalidOption(f"{name} must be set in the options object, found a keyword beside it", name)
         return options
     for name in keywords.keys() - kind._checks.keys():
         raise _unknown(name)
@@ -165,7 +165,7 @@ def _unknown(name: str) -> SdkError:
 @adopted
 @dataclass
 class GenerationOptions(CheckedOptions):
-    """How one reply is generated. `None` takes the model's own default, else the one named here."""
+    """Options for generating a reply. `None` takes the model's default, or else the default given here."""
 
     _checks = {
         "function_call_parser": _one_of(FunctionCallParser),
@@ -175,16 +175,16 @@ class GenerationOptions(CheckedOptions):
         "rejected_call_text": _one_of(RejectedCallText),
         "temperature": _number,
         "top_p": _number,
-        "top_k": _whole(32),
+        "top_k": _integer(32),
         "min_p": _number,
         "repetition_penalty": _number,
         "presence_penalty": _number,
         "frequency_penalty": _number,
         "logit_bias": _biases,
-        "logprobs": _whole(32),
-        "rng_seed": _whole(64),
-        "max_tokens": _whole(32),
-        "stop_sequences": _texts,
+        "logprobs": _integer(32),
+        "rng_seed": _integer(64),
+        "max_tokens": _integer(32),
+        "stop_sequences": _strings,
         "tool_choice": _tool_choice,
         "parallel_tool_calls": _flag,
         "allowed_tools": _names,
@@ -198,75 +198,76 @@ class GenerationOptions(CheckedOptions):
         "on_cancel": _one_of(OnCancel),
         "on_busy": _one_of(OnBusy),
         "context_policy": _one_of(ContextPolicy),
-        "timeout_milliseconds": _whole(64),
+        "timeout_milliseconds": _integer(64),
     }
 
     function_call_parser: FunctionCallParser | str | None = FunctionCallParser.DEFAULT
-    """How calls are found in the reply; `None` switches parsing off, and call text arrives as chunks."""
+    """The parser that finds calls in the reply. `None` switches parsing off, and call text arrives as chunks."""
     parser_strictness: Strictness | str | None = None
-    """What becomes of calls that had to be mended to be read. Default: they are delivered."""
+    """Whether calls that needed repairs are delivered or rejected. Default: delivered."""
     positional_arguments: PositionalArguments | str | None = None
-    """What becomes of arguments that the model wrote without their names. Default: their call is rejected."""
+    """How positional arguments are treated. Default: their call is rejected."""
     bare_calls: bool = False
-    """Takes a reply that begins with a list of calls without markers as calls, where all are registered."""
+    """Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered."""
     rejected_call_text: RejectedCallText | str | None = None
-    """What becomes of the text of rejected calls. Default: it is text where no call was delivered."""
+    """Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered."""
     temperature: float | None = None
-    """Randomness: 0 always picks the most probable token. Default 1.0."""
+    """Randomness; 0 always takes the most probable token. Default 1.0."""
     top_p: float | None = None
-    """Keeps the most probable tokens up to this probability in sum. Default 1.0."""
+    """Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0."""
     top_k: int | None = None
     """Keeps the k most probable tokens; 0 keeps all. Default 50."""
     min_p: float | None = None
-    """Keeps tokens of at least this share of the best one's probability. Default 0."""
+    """Keeps tokens with at least this fraction of the highest probability. Default 0."""
     repetition_penalty: float | None = None
-    """Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0."""
+    """Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0."""
     presence_penalty: float | None = None
-    """Taken off the logit of a token once the reply has it, from -2 to 2. Default 0."""
+    """Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0."""
     frequency_penalty: float | None = None
-    """Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0."""
+    """Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0."""
     logit_bias: dict[int, float] | None = None
-    """Added to the logits of tokens, by id, from -100 to 100. Default: nothing."""
+    """Added to the logits of tokens, by token id, from -100 to 100. Default: none."""
     logprobs: int | None = None
-    """Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told."""
+    """Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off."""
     rng_seed: int | None = None
-    """Fixes the draws. Default: drawn anew, and reported with the reply."""
+    """The seed of sampling. Default: a random one, which is reported with the reply."""
     max_tokens: int | None = None
-    """Tokens of reply at most. Default: until the model ends or the context is full."""
+    """Maximum number of tokens in the reply. Default: until the model ends or the context is full."""
     stop_sequences: list[str] = field(default_factory=list)
-    """Texts that end the reply; they are not part of it."""
+    """Strings that end the reply. They are not part of it."""
     tool_choice: ToolChoice | str | dict[str, Any] | None = None
-    """Whether functions are called. Default: as the model likes."""
+    """Whether functions are called. Default: the model decides."""
     parallel_tool_calls: bool = True
-    """Whether a reply may make several calls; further ones are not written where calls are constrained, else flagged."""
+    """Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
+    diagnostic."""
     allowed_tools: list[str] | None = None
-    """Names of the functions that may be called, of those that the prompt offers. Default: all."""
+    """Names of the offered functions that may be called. Default: all."""
     tool_call_constraint: ToolCallConstraint | str | None = None
-    """Whether calls are held to the declared functions while they are written. Default: off."""
+    """Whether calls are constrained to the declared functions. Default: off."""
     json_schema_constraint: str | dict[str, Any] | type[Any] | None = None
-    """A JSON Schema, or a type, that the text of the reply must fit; functions can be called all the same."""
+    """A JSON Schema, or a type, that constrains the text of the reply. Functions can still be called."""
     inject_schema_into_prompt: bool = True
-    """Tells the model of that schema, in the prompt alone."""
+    """Adds that schema to the prompt. It does not join the history."""
     enable_thinking: bool = False
-    """Delivers reasoning as `ReasoningChunk`; else it is only kept with the message."""
+    """Delivers reasoning as `ReasoningChunk`. If false, it is only kept in the message."""
     inline_thinking_tags: bool = False
     """Delivers reasoning within the text, between `<think>` and `</think>`."""
     template_variables: dict[str, Any] | None = None
-    """Variables for the chat template besides those that all of them know, for what a newer one takes."""
+    """Additional variables for the chat template."""
     stop_after_tool_calls: bool = False
-    """Ends the reply behind its first block of calls."""
+    """Ends the reply after its first block of calls."""
     on_cancel: OnCancel | str | None = None
-    """What stays of a cancelled reply. Default: what was written."""
+    """What remains of a cancelled reply in the history. Default: the text so far."""
     on_busy: OnBusy | str | None = None
-    """What happens while another reply of the conversation is being written. Default: an error."""
+    """What a request does while another reply of the conversation is being generated. Default: it fails."""
     context_policy: ContextPolicy | str | None = None
-    """What happens to a history that does not fit the context. Default: an error."""
+    """How a history that does not fit the context is treated. Default: an error."""
     timeout_milliseconds: int | None = None
     """Milliseconds after which the reply is cancelled. Default: never."""
 
 
 class GenerationKeywords(TypedDict, total=False):
-    """The options of `GenerationOptions`, as keywords of a call."""
+    """The options of `GenerationOptions` as keyword arguments."""
 
     function_call_parser: FunctionCallParser | str | None
     parser_strictness: Strictness | str | None
@@ -304,9 +305,9 @@ class GenerationKeywords(TypedDict, total=False):
 @adopted
 @dataclass
 class RoundOptions(CheckedOptions):
-    """How functions are run along with a reply; see `FunctionHandlers`."""
+    """Options for running functions; see `FunctionHandlers`."""
 
-    _checks = {"max_rounds": _whole(32), "time_limit": _seconds, "in_parallel": _flag}
+    _checks = {"max_rounds": _integer(32), "time_limit": _seconds, "in_parallel": _flag}
 
     max_rounds: int | None = None
     time_limit: float | None = None
@@ -316,7 +317,7 @@ class RoundOptions(CheckedOptions):
 @adopted
 @dataclass
 class SamplingDefaults(CheckedOptions):
-    """Sampling values in place of those that a model's files recommend."""
+    """Sampling values that replace those that a model's files recommend."""
 
     _checks = {
         name: GenerationOptions._checks[name] for name in ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
@@ -334,54 +335,54 @@ def _sampling(value: Any) -> SamplingDefaults:
         return value
     if isinstance(value, Mapping):
         return gathered(SamplingDefaults, None, value)
-    raise TypeError("SamplingDefaults")
+    raise TypeError("SamplingDefaults or a dict")
 
 
 @adopted
 @dataclass
 class LoadOptions(CheckedOptions):
-    """How a model is loaded. `None` takes the default."""
+    """Options for loading a model. `None` takes the default."""
 
     _checks = {
-        "context_size": _whole(32),
+        "context_size": _integer(32),
         "device": _one_of(Device),
-        "threads": _whole(32),
+        "threads": _integer(32),
         "cache_type": _one_of(CacheType),
-        "chat_template": _text,
+        "chat_template": _string,
         "tool_list_form": _one_of(ToolListForm),
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
-        "random_seed": _whole(64),
-        "cache_bytes": _whole(64),
-        "cache_entries": _whole(32),
+        "random_seed": _integer(64),
+        "cache_bytes": _integer(64),
+        "cache_entries": _integer(32),
     }
 
     context_size: int | None = None
-    """Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192."""
+    """Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192."""
     device: Device | str | None = None
-    """What computes. Default: the CPU."""
+    """The device that computes. Default: the CPU."""
     threads: int | None = None
-    """Threads that compute, 1 to 1024, where the CPU is one that our kernels know. Default: as many as fast cores."""
+    """Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores."""
     cache_type: CacheType | str | None = None
-    """What keys and values are kept as, where the CPU is one that our kernels know. Default: f16."""
+    """The storage format of keys and values. Default: f16."""
     chat_template: str | None = None
-    """A chat template in place of the model's own."""
+    """A chat template that replaces the model's own."""
     tool_list_form: ToolListForm | str | None = None
-    """The form in which the chat template is handed functions. Default: what its family is used to."""
+    """The form in which the chat template gets functions. Default: that of the model's family."""
     function_names: FunctionNames | str | None = None
-    """Which names the functions that the model is offered may have. Default: letters, `_` and digits."""
+    """The rule for names of functions. Default: letters, `_` and digits."""
     generation_defaults: SamplingDefaults | None = None
-    """Sampling values in place of those that the model's files recommend."""
+    """Sampling values that replace those that the model's files recommend."""
     random_seed: int | None = None
-    """From which the seeds of replies follow that have none of their own."""
+    """The seed from which replies without a seed of their own derive theirs."""
     cache_bytes: int | None = None
-    """Bytes that the beginnings of prompts which were read before may take. Default 512 MiB."""
+    """Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB."""
     cache_entries: int | None = None
-    """How many of them are kept; 0 keeps none. Default 256."""
+    """Maximum number of entries in the prefix cache; 0 switches it off. Default 256."""
 
 
 class LoadKeywords(TypedDict, total=False):
-    """The options of `LoadOptions`, as keywords of a call."""
+    """The options of `LoadOptions` as keyword arguments."""
 
     context_size: int | None
     device: Device | str | None

@@ -1,4 +1,4 @@
-"""Models that follow a script, so that apps are tested without a model."""
+"""Models that follow a script, for testing apps without a real model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from causerie.runner import ModelRunner
 
 
 def load_scripted_model(script: Mapping[str, Any] | str) -> ModelRunner:
-    """Starts a model that says what it is told: `{"replies": [[step, …], …], "context_size": …}`, or JSON text of it.
+    """Starts a model that replies as scripted: `{"replies": [[step, …], …], "context_size": …}`, or JSON text of it.
 
-    A step is a token: a text, or one of `{"bytes": [226, 130]}`, `{"control": "<|tool_call_start|>"}`,
-    `{"fail": "message"}`, `{"stall": True}` (until it is cancelled) and `{"panic": True}`. Everything around the model
-    is the real thing. Raises `SdkError.Serialization`.
+    A step is a token: a string, or one of `{"bytes": [226, 130]}`, `{"control": "<|tool_call_start|>"}`,
+    `{"fail": "message"}`, `{"stall": True}` (until it is cancelled) and `{"panic": True}`. Only the model's network is
+    replaced; everything else is the real engine. Raises `SdkError.Serialization`.
     """
     check_can_load()
     return ModelRunner(ffi.load_scripted_model(script if isinstance(script, str) else json_text(dict(script))))

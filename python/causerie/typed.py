@@ -1,8 +1,9 @@
-"""Functions and replies whose types are Python's own.
+"""Functions and replies with Python types.
 
-A plain function with type hints, a dataclass, a `TypedDict` or a pydantic model is told to the model as it stands:
-`Annotated[str, "The city."]` describes a parameter, a docstring the function, and a default makes it optional. What the
-model writes comes back as values of these types, or as `SdkError.InvalidArgument`, which names the argument.
+A function with type hints, a dataclass, a `TypedDict` or a pydantic model describes a function for the model:
+`Annotated[str, "The city."]` describes a parameter, the docstring describes the function, and a parameter with a default is
+optional. Arguments and replies are returned as values of these types, or raise `SdkError.InvalidArgument`, which names the
+argument.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ _NOTHING: Any = inspect.Parameter.empty
 
 
 def function_from(thing: Callable[..., Any]) -> SdkFunction:
-    """The function that a plain function is, or that takes the fields of a class as its arguments.
+    """Returns the definition of a Python function, or of a function whose parameters are the fields of a class.
 
-    A class gives its name in snake case. Raises `TypeError` for a type that a model cannot be told.
+    The name of a class is converted to snake case. Raises `TypeError` for unsupported types.
     """
     name = thing.__name__ if not isinstance(thing, type) else re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", thing.__name__).lower()
     parameters = [
@@ -62,26 +63,26 @@ def function_from(thing: Callable[..., Any]) -> SdkFunction:
 
 
 def decode_call(call: SdkFunctionCall, thing: Callable[..., T]) -> T:
-    """The arguments of a call as an object of a class; with a plain function, what it returns for them.
+    """Returns the arguments of a call as an object of a class; for a function, calls it and returns its result.
 
-    They are made to fit first, as `validate` does. Raises `SdkError.InvalidArgument`.
+    The arguments are converted first, as `validate` does. Raises `SdkError.InvalidArgument`.
     """
     result: T = _built(thing, _fitting(call, function_from(thing)), "", 0)
     return result
 
 
 def reply_schema(of: Any) -> dict[str, Any]:
-    """The JSON Schema of a type, which `json_schema_constraint` takes, as it takes the type itself."""
+    """Returns the JSON Schema of a type for `json_schema_constraint`, which also accepts the type itself."""
     schema = function_schema(_reply_function(of))
     result: dict[str, Any] = schema["parameters"]["properties"][_REPLY]
     return result
 
 
 def decode_reply(text: str, to: Callable[..., T]) -> T:
-    """The value that the text of a reply is. Raises `SdkError.InvalidArgument`."""
+    """Returns the text of a reply as a value of a type. Raises `SdkError.InvalidArgument`."""
     try:
         value = loads(text)
-        dumps(value)  # Python reads NaN and 1e400 as well
+        dumps(value)  # json.loads also accepts NaN and 1e400
     except (ValueError, RecursionError):
         raise SdkError.InvalidArgument(f"{_REPLY} must be valid JSON", _REPLY) from None
     call = SdkFunctionCall(_REPLY, {_REPLY: value})
@@ -91,7 +92,7 @@ def decode_reply(text: str, to: Callable[..., T]) -> T:
 
 
 def _reply_function(of: Any, name: str = _REPLY) -> SdkFunction:
-    """A reply is checked as the one argument of a function."""
+    """Returns a function with the reply as its only parameter, so that replies are checked like arguments."""
     member = _Member(name, of, "", _NOTHING, 0)
     return SdkFunction(_REPLY, "", [SdkFunctionParameter(name, member.type(), member.described(), member.is_optional)])
 
@@ -104,7 +105,7 @@ def _fitting(call: SdkFunctionCall, function: SdkFunction) -> dict[str, Any]:
     return validation.arguments
 
 
-# What a model is told.
+# Descriptions for the model.
 
 
 @dataclasses.dataclass
@@ -140,11 +141,11 @@ def _members(thing: Any, depth: int) -> list[_Member]:
     if dataclasses.is_dataclass(thing):
         return [_field_member(field, hints[field.name], depth) for field in dataclasses.fields(thing) if field.init]
     if isinstance(thing, type):
-        raise TypeError(f"{thing.__name__} is no dataclass, TypedDict or pydantic model")
+        raise TypeError(f"{thing.__name__} must be a dataclass, a TypedDict or a pydantic model")
     members = []
     for name, parameter in inspect.signature(thing).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or name not in hints:
-            raise TypeError(f"parameter {name} of {thing.__name__} has no type, or no name in a call")
+            raise TypeError(f"parameter {name} of {thing.__name__} must have a type and accept a keyword argument")
         members.append(_Member(name, hints[name], _note(hints[name]), parameter.default, depth))
     return members
 
@@ -158,13 +159,13 @@ def _field_member(field: dataclasses.Field[Any], hint: Any, depth: int) -> _Memb
 def _pydantic_member(name: str, field: Any, hint: Any, depth: int) -> _Member:
     read_as = field.validation_alias or name
     if not isinstance(read_as, str):
-        raise TypeError(f"field {name} has several names, of which a model can be told one")
+        raise TypeError(f"field {name} must have a single validation alias, found several")
     return _Member(read_as, hint, field.description or _note(hint), _NOTHING if field.is_required() else None, depth)
 
 
 def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
     if _DEEPEST < depth:
-        raise TypeError(f"{hint!r} is nested deeper than {_DEEPEST} levels")
+        raise TypeError(f"{hint!r} must not be nested deeper than {_DEEPEST} levels")
     hint, _ = _plain(hint)
     simple: dict[Any, type[Any]] = {str: SdkStr, int: SdkInt, float: SdkNum, bool: SdkBool, type(None): SdkNull}
     if hint in simple:
@@ -185,7 +186,7 @@ def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
         properties = {member.name: _with_description(member.type(), member.described()) for member in members}
         required = [member.name for member in members if not member.is_optional]
         return SdkObj(properties, required, _documentation(hint) or None)
-    raise TypeError(f"{hint!r} is no type that a model can be told")
+    raise TypeError(f"{hint!r} is not supported as a type of a parameter")
 
 
 def _choice(values: Iterable[Any], hint: Any) -> SdkFunctionParameterType:
@@ -195,11 +196,11 @@ def _choice(values: Iterable[Any], hint: Any) -> SdkFunctionParameterType:
         if all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
             choice: SdkFunctionParameterType = make(enum_values=values)
             return choice
-    raise TypeError(f"{hint!r} mixes kinds of values")
+    raise TypeError(f"{hint!r} must have values of one type: str, int or float")
 
 
 def _plain(hint: Any) -> tuple[Any, bool]:
-    """The hint without what is said about it, and whether it can be `None`."""
+    """Returns the hint without annotations, and whether it accepts `None`."""
     is_optional = False
     while True:
         origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -213,7 +214,7 @@ def _plain(hint: Any) -> tuple[Any, bool]:
 
 
 def _note(hint: Any) -> str:
-    """The text that annotates a hint, or one that can be `None` as well: Python 3.10 adds that to hints of such a default."""
+    """Returns the string that annotates a hint. Looks into `X | None`: Python 3.10 adds `None` if that is the default."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return next((note for note in inner[1:] if isinstance(note, str)), "")
@@ -229,19 +230,19 @@ def _with_description(kind: SdkFunctionParameterType, description: str) -> SdkFu
 
 
 def _documentation(thing: Any) -> str:
-    """The docstring, unless it is the one that dataclasses write themselves, or inherited."""
+    """Returns the docstring, unless it is inherited or generated by `dataclass`."""
     text = inspect.cleandoc(getattr(thing, "__doc__", None) or "")
     is_written = isinstance(thing, type) and (text.startswith(f"{thing.__name__}(") or "__doc__" not in vars(thing))
     return "" if is_written else " ".join(text.split("\n\n")[0].split())
 
 
 def _is_class(hint: Any) -> bool:
-    """Python 3.10 takes `dict[str, int]` for a class as well."""
+    """Whether a hint is a class. Python 3.10 also treats `dict[str, int]` as one."""
     return isinstance(hint, type) and typing.get_origin(hint) is None
 
 
 def to_json(value: Any) -> Any:
-    """The same as JSON can hold it: classes by their fields, choices by their values, dates as ISO 8601 has them."""
+    """Converts a value for JSON: objects to their fields, enums to their values, dates to ISO 8601."""
     if is_pydantic(type(value)):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -261,7 +262,7 @@ def is_pydantic(thing: Any) -> bool:
     return isinstance(thing, type) and hasattr(thing, "model_fields") and hasattr(thing, "model_validate")
 
 
-# What the model wrote.
+# Values written by the model.
 
 
 def _built(thing: Any, arguments: Mapping[str, Any], place: str, depth: int) -> Any:
@@ -301,7 +302,7 @@ def _value(hint: Any, value: Any, place: str, depth: int) -> Any:
 
 
 def _entry(hint: Any, value: Any, place: str, depth: int) -> Any:
-    """A value of a `dict`. It is checked here: the types of functions do not tell those of such values."""
+    """Returns a value of a `dict`. It is checked here, because parameter types do not describe such values."""
     if hint is Any or hint is object:
         return value
     arguments = _fitting(SdkFunctionCall(_REPLY, {place: value}), _reply_function(hint, place))
@@ -309,7 +310,7 @@ def _entry(hint: Any, value: Any, place: str, depth: int) -> Any:
 
 
 def _filled(hint: Any, value: Any, depth: int) -> Any:
-    """What pydantic reads: `None` for fields that can be it, have no other default, and were left out."""
+    """Adds `None` for omitted fields that accept it and have no default, before pydantic reads the value."""
     hint, _ = _plain(hint)
     if typing.get_origin(hint) in (list, tuple) and isinstance(value, list):
         return [_filled(typing.get_args(hint)[0], item, depth + 1) for item in value]

@@ -1,4 +1,4 @@
-"""Functions from types, run along with the reply; weather.py does the same by hand.
+"""Functions from types, which are run during the reply. weather.py does the same by hand.
 
     pip install causerie-*.whl
     python functions.py

@@ -1,9 +1,9 @@
-"""The tool flow: the model asks for a function, the app runs it, and the model answers from what it gave.
+"""The tool flow: the model calls a function, the app runs it, and the model answers with its result.
 
     pip install causerie-*.whl
     python weather.py
 
-It runs on the demo model, which is part of the package.
+It uses the demo model, which is part of the package.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ CHECK_WEATHER = SdkFunction(
 
 
 def check_weather(city: str) -> str:
-    """An app would look this up."""
+    """A real app would query a service."""
     return json.dumps({"city": city, "sky": "sunny", "temperature": 21})
 
 
 def run(call: SdkFunctionCall) -> str:
-    """The arguments come from a model: they are checked before anything is done with them."""
+    """Runs a call. The arguments come from a model, so they are validated first."""
     validation = validate(call, [CHECK_WEATHER])
     return check_weather(**validation.arguments) if validation.is_ok else validation.errors_as_tool_text
 
@@ -62,7 +62,7 @@ def main() -> None:
                     print(f"{call.name}({call.arguments})")
                     results.append(ChatMessage(ChatMessageRole.TOOL, run(call)))
 
-    # 5. Go on in a conversation made from the history and the results.
+    # 5. Continue in a conversation created from the history and the results.
     answer = runner.create_conversation_from_history([*conversation.history, *results])
     for event in answer.continue_response(temperature=0, max_tokens=100):
         if isinstance(event, Chunk):

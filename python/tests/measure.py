@@ -1,4 +1,4 @@
-"""What an event costs beside its computation: a scripted model computes nothing. Where the wheel is installed:
+"""Measures the overhead of an event: a scripted model computes nothing. With the wheel installed:
 
 python python/tests/measure.py
 """
@@ -30,11 +30,11 @@ async def read_async() -> list[float]:
     return times
 
 
-def tell(how: str, times: list[float]) -> None:
+def report(method: str, times: list[float]) -> None:
     costs = sorted((after - before) * 1e6 for before, after in zip(times, times[1:]))
     median, late = costs[len(costs) // 2], costs[len(costs) * 95 // 100]
-    print(f"an event by {how}: median {median:.1f} µs, 95 % within {late:.1f} µs, of {len(costs)}")
+    print(f"an event by {method}: median {median:.1f} µs, 95 % within {late:.1f} µs, of {len(costs)}")
 
 
-tell("for", read())
-tell("async for", asyncio.run(read_async()))
+report("for", read())
+report("async for", asyncio.run(read_async()))

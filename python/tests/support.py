@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Helpers shared by the tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STALL = {"stall": True}
 
 
 def scripted(*replies: list[Any], system: str = "") -> Conversation:
-    """A conversation with a model that says these replies."""
+    """Returns a conversation with a model that gives these replies."""
     return runner(*replies).create_conversation(system)
 
 
@@ -33,7 +33,7 @@ def text_of(events: list[Any]) -> str:
 
 
 def until_main_thread_sleeps() -> None:
-    """Lets the main thread go on until it waits; where that cannot be seen, until it has been let go on a little."""
+    """Yields until the main thread sleeps; without /proc, a fixed number of times."""
     stat = Path(f"/proc/self/task/{threading.main_thread().native_id}/stat")
     n_looks = 0
     while n_looks < 300:
@@ -43,6 +43,6 @@ def until_main_thread_sleeps() -> None:
 
 
 def until(claim: Callable[[], bool]) -> None:
-    """Lets other threads go on until this is so."""
+    """Yields to other threads until the claim holds."""
     while not claim():
         os.sched_yield()

@@ -1,4 +1,4 @@
-"""Replies read by asyncio."""
+"""Replies that are read with asyncio."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def test_cancelling_the_task_stops_the_reply() -> None:
     asyncio.run(main())
 
 
-def test_a_wake_that_finds_the_loop_closed_is_dropped() -> None:
+def test_a_wake_of_a_closed_loop_is_dropped() -> None:
     loop = asyncio.new_event_loop()
     future = loop.create_future()
     loop.close()
     waiting = causerie_ffi._UniffiContinuationHandleMap
-    # What it raises would be reported, and fail the test.
+    # An exception here would be reported, and fail the test.
     causerie_ffi._uniffi_continuation_callback(waiting.insert((loop, future)), 0)
     assert len(waiting) == 0 and not future.done()
 
@@ -95,7 +95,7 @@ def test_a_time_limit_of_asyncio_stops_the_reply() -> None:
     asyncio.run(main())
 
 
-def test_the_loop_goes_on_while_replies_are_written() -> None:
+def test_the_loop_keeps_running_while_replies_are_generated() -> None:
     async def main() -> None:
         model = runner(["a", STALL], ["b"])
         first, second = model.create_conversation(), model.create_conversation()
@@ -127,19 +127,19 @@ def test_models_are_loaded_and_unloaded() -> None:
     asyncio.run(main())
 
 
-def test_a_model_that_is_not_there_is_an_error() -> None:
+def test_a_missing_model_is_an_error() -> None:
     with pytest.raises(SdkError.ModelNotFound):
         asyncio.run(ModelRunner.load_async("no/such.gguf"))
 
 
 def test_cancelling_the_task_cancels_loading() -> None:
     async def main() -> list[float]:
-        told: list[float] = []
-        task = asyncio.create_task(ModelRunner.load_async("causerie/demo", progress=told.append))
+        reported: list[float] = []
+        task = asyncio.create_task(ModelRunner.load_async("causerie/demo", progress=reported.append))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return told
+        return reported
 
     assert 1.0 not in asyncio.run(main())

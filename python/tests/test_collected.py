@@ -1,4 +1,4 @@
-"""Replies and conversations in cycles of garbage, which the collector finalises in any order."""
+"""Replies and conversations in reference cycles, which the garbage collector finalises in any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("responsestream", "functionrounds", "conversation", "modelrunner", "loa
 
 @pytest.fixture(autouse=True)
 def used_after_free(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The kinds of objects that were used after they were freed. Until the end they are kept, so that nothing breaks."""
+    """Kinds of objects that were used after they were freed. They are really freed when the test ends, so that none breaks."""
     library = causerie_ffi._UniffiLib
     freed: dict[int, tuple[Any, Any]] = {}
     used: list[str] = []
@@ -50,7 +50,7 @@ def used_after_free(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 class Window:
-    """What apps often are: an object with a callback to itself."""
+    """An object with a callback to itself, as in many apps."""
 
     def __init__(self, held: Any, close: Callable[[Any], object] = lambda held: None) -> None:
         self.held = held
@@ -69,7 +69,7 @@ def texts(response: Response) -> Iterator[str]:
         yield text_of([event])
 
 
-def test_an_iterator_left_in_the_midst() -> None:
+def test_an_iterator_that_was_not_read_to_the_end() -> None:
     iterator = iter(scripted(["a", STALL]).generate_response("Hi"))
     next(iterator)
     Window(iterator)
@@ -77,7 +77,7 @@ def test_an_iterator_left_in_the_midst() -> None:
     gc.collect()
 
 
-def test_an_iterator_read_to_its_end() -> None:
+def test_an_iterator_that_was_read_to_the_end() -> None:
     iterator = iter(scripted(["a"]).generate_response("Hi"))
     list(iterator)
     Window(iterator)
@@ -101,14 +101,14 @@ def test_a_reply_with_functions() -> None:
     gc.collect()
 
 
-def test_a_task_of_a_loop_that_was_closed() -> None:
+def test_a_task_of_a_closed_loop() -> None:
     async def read() -> None:
         async for _ in scripted(["a", STALL]).generate_response("Hi"):
             started.set()
             await asyncio.Event().wait()
 
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda loop, context: None)  # it tells of the task
+    loop.set_exception_handler(lambda loop, context: None)  # it would report the task
     started = asyncio.Event()
     task = loop.create_task(read())
     loop.run_until_complete(started.wait())
@@ -128,18 +128,18 @@ def test_a_task_of_a_loop_that_was_closed() -> None:
     ],
     ids=["history", "fork", "unload", "reply"],
 )
-def test_a_window_that_uses_its_conversation_as_it_goes(close: Callable[[Conversation], object]) -> None:
+def test_an_object_that_uses_its_conversation_in_its_finaliser(close: Callable[[Conversation], object]) -> None:
     Window(scripted(["a"]), close)
     gc.collect()
 
 
-def test_what_a_finaliser_brings_back_goes_on() -> None:
+def test_a_resurrected_conversation_still_works() -> None:
     saved: list[Conversation] = []
     Window(scripted(["a"], ["b"]), saved.append)
     gc.collect()
     (conversation,) = saved
     assert text_of(list(conversation.generate_response("Hi"))) == "a"
-    # Once more garbage, it may be dead before the other finaliser, and then says so.
+    # Collected again, it may be destroyed before the finaliser runs, and then raises AttributeError.
     Window(conversation, read_if_alive)
     saved.clear()
     del conversation

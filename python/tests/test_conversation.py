@@ -1,4 +1,4 @@
-"""Conversations: what they take, what they hold, and the flow of a function call."""
+"""Conversations: messages, functions, history, sessions, and the flow of a function call."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_tool_flow_on_the_demo_model() -> None:
         assert "sunny" in answer
 
 
-def test_messages_are_taken_in_every_form() -> None:
+def test_messages_are_accepted_in_every_form() -> None:
     conversation = scripted(["1"], ["2"], ["3"])
     for message in ("Hi", {"role": "user", "content": "Hi"}, ChatMessage("user", "Hi")):
         list(conversation.generate_response(message))
@@ -68,7 +68,7 @@ def test_messages_are_taken_in_every_form() -> None:
     assert said == [ChatMessage(ChatMessageRole.USER, "Hi")] * 3
 
 
-def test_functions_are_taken_in_every_form() -> None:
+def test_functions_are_accepted_in_every_form() -> None:
     conversation = scripted()
     conversation.register_function(WEATHER)
     [entry] = json.loads(causerie.functions_to_json([WEATHER]))
@@ -91,27 +91,27 @@ def test_functions_are_taken_in_every_form() -> None:
         (None, TypeError),
     ],
 )
-def test_what_is_no_message_is_refused(message: Any, error: type[Exception]) -> None:
+def test_invalid_messages_are_refused(message: Any, error: type[Exception]) -> None:
     conversation = scripted(["a"])
     with pytest.raises(error):
         conversation.generate_response(message)
     assert conversation.history == []
 
 
-def test_a_role_that_is_none_is_refused() -> None:
+def test_an_unknown_role_is_refused() -> None:
     with pytest.raises(SdkError.InvalidMessage):
         ChatMessage("nobody", "Hi")
 
 
 @pytest.mark.parametrize("function", [SdkFunction("9x", "Starts with a digit."), {"type": "function"}, {}])
-def test_what_is_no_function_is_refused(function: Any) -> None:
+def test_invalid_functions_are_refused(function: Any) -> None:
     conversation = scripted()
     with pytest.raises(SdkError):
         conversation.register_function(function)
     assert conversation.functions == []
 
 
-def test_a_list_of_messages_is_no_message() -> None:
+def test_a_single_message_is_not_a_history() -> None:
     model = runner(["a"])
     with pytest.raises(TypeError):
         model.create_conversation_from_history({"role": "user", "content": "Hi"})
@@ -146,14 +146,14 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
         {"tool_call_constraint": "typed"},
     ],
 )
-def test_a_call_is_held_to_its_function(options: Any) -> None:
+def test_a_call_is_constrained_to_its_function(options: Any) -> None:
     conversation = scripted([CALL_START, "[g()]"], ["Hi."])
     conversation.register_function(WEATHER)
     *_, end = conversation.generate_response("Hi", **options)
     assert isinstance(end, Complete) and end.finish_reason == "constraint" and end.unconstrained is None
 
 
-def test_a_reply_is_held_to_a_schema() -> None:
+def test_a_reply_is_constrained_to_a_schema() -> None:
     schema = {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"]}
     conversation = scripted(['{"city": "Oslo"}'], ["Oslo."])
     for form, reason in ((schema, "stop"), (json.dumps(schema), "constraint")):
@@ -162,7 +162,7 @@ def test_a_reply_is_held_to_a_schema() -> None:
 
 
 @pytest.mark.parametrize("choice", ["maybe", ToolChoice("maybe"), {"type": "function"}, 1])
-def test_a_choice_that_is_none_is_refused(choice: Any) -> None:
+def test_an_unknown_tool_choice_is_refused(choice: Any) -> None:
     with pytest.raises(SdkError.InvalidOption):
         GenerationOptions(tool_choice=choice)
 
@@ -183,7 +183,7 @@ def test_a_history_is_edited() -> None:
     assert plan.tokens_before == plan.tokens_after and plan.dropped_messages == []
 
 
-def test_a_history_is_cut_at_a_number_of_messages() -> None:
+def test_a_history_is_truncated_to_a_number_of_messages() -> None:
     conversation = scripted(system="Be brief.")
     conversation.truncate(2**40)
     with pytest.raises(SdkError.InvalidArgument, match="message_count is -1"):
@@ -193,7 +193,7 @@ def test_a_history_is_cut_at_a_number_of_messages() -> None:
     assert [message.text for message in conversation.history] == ["Be brief."]
 
 
-def test_a_session_is_not_saved_in_the_midst_of_a_reply(tmp_path: Path) -> None:
+def test_a_session_is_not_saved_during_a_reply(tmp_path: Path) -> None:
     conversation = scripted(["a", STALL])
     with conversation.generate_response("Hi") as response:
         iterator = iter(response)
@@ -203,7 +203,7 @@ def test_a_session_is_not_saved_in_the_midst_of_a_reply(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", [-1, 2**31, 2**32])
-def test_ids_that_are_no_tokens_are_refused(token: int) -> None:
+def test_invalid_token_ids_are_refused(token: int) -> None:
     with pytest.raises(SdkError.InvalidMessage, match=str(token)):
         list(runner(["a"]).complete([token]))
 
@@ -225,7 +225,7 @@ def test_a_session_is_saved_and_restored(tmp_path: Path) -> None:
     assert text_of(list(restored.generate_response("Go on"))) == "b"
 
 
-def test_a_broken_session_says_what_is_wrong(tmp_path: Path) -> None:
+def test_an_error_names_the_fault_of_a_session(tmp_path: Path) -> None:
     (tmp_path / "session").write_bytes(b"nonsense")
     with pytest.raises(SdkError.Session) as caught:
         runner().restore_session(tmp_path / "session")
@@ -246,7 +246,7 @@ def test_a_history_is_written_and_read_as_json() -> None:
         causerie.messages_from_json("[{")
 
 
-def test_an_unloaded_model_is_read_but_does_not_go_on() -> None:
+def test_conversations_of_an_unloaded_model_can_only_be_read() -> None:
     model = runner(["a"])
     with model:
         conversation = model.create_conversation("Be brief.")
@@ -256,7 +256,7 @@ def test_an_unloaded_model_is_read_but_does_not_go_on() -> None:
         list(conversation.generate_response("Hi"))
 
 
-def test_a_prompt_that_does_not_fit_says_how_much_it_is() -> None:
+def test_a_prompt_that_does_not_fit_is_an_error_with_its_size() -> None:
     model = causerie.testing.load_scripted_model({"replies": [["a"]], "context_size": 30})
     with pytest.raises(SdkError.PromptExceedsContext) as caught:
         list(model.create_conversation().generate_response("x" * 100))

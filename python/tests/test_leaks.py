@@ -1,6 +1,6 @@
-"""Replies left at random places leave nothing behind.
+"""Replies that are abandoned at random positions leak nothing.
 
-CAUSERIE_LEAK_GENERATIONS sets how many; with 10,000 of them the figures are worth reading (`pytest -s`).
+CAUSERIE_LEAK_GENERATIONS sets their number; the figures are meaningful with 10,000 of them (`pytest -s`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ LENGTH = 40
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads and memory in /proc")
-def test_replies_left_at_random_leave_nothing_behind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_replies_abandoned_at_random_leak_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     chance = random.Random(7)
-    # What is set up once is no leak.
+    # One-time initialisation is not a leak.
     generate(20, chance)
     before = figures()
     generate(COUNT, chance)

@@ -1,4 +1,4 @@
-"""The in-process calls, as the specification writes them, on the demo model."""
+"""The in-process calls of the specification, with the demo model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def demo() -> Loaded:
     return load("causerie/demo")
 
 
-def test_a_prompt_is_generated_from(demo: Loaded) -> None:
+def test_text_is_generated_for_a_prompt(demo: Loaded) -> None:
     model, tokenizer = demo
     prompt = tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
     text = generate(model, tokenizer, prompt=prompt, verbose=False, temperature=0.0, max_tokens=24)
@@ -30,7 +30,7 @@ def test_a_prompt_is_generated_from(demo: Loaded) -> None:
     assert text
 
 
-def test_the_documents_own_spelling_gives_text(demo: Loaded) -> None:
+def test_the_spelling_of_the_specification_returns_text(demo: Loaded) -> None:
     _, tokenizer = demo
     prompt = tokenizer.apply_chat_template(MESSAGES, tokenizer=False, add_generation_prompt=True)
     assert prompt == tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
@@ -38,7 +38,7 @@ def test_the_documents_own_spelling_gives_text(demo: Loaded) -> None:
     assert not tokenizer.apply_chat_template(MESSAGES, tokenize=False).endswith("assistant\n")
 
 
-def test_token_ids_are_what_the_text_reads_as(demo: Loaded) -> None:
+def test_token_ids_are_those_of_the_text(demo: Loaded) -> None:
     model, tokenizer = demo
     ids = tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True)
     text = tokenizer.apply_chat_template(MESSAGES, tokenize=False, add_generation_prompt=True)
@@ -48,7 +48,7 @@ def test_token_ids_are_what_the_text_reads_as(demo: Loaded) -> None:
     assert generate(model, tokenizer, ids, **options) == generate(model, tokenizer, text, **options)
 
 
-def test_in_token_ids_a_message_cannot_spell_a_control_token(demo: Loaded) -> None:
+def test_a_message_in_token_ids_cannot_spell_a_control_token(demo: Loaded) -> None:
     _, tokenizer = demo
     messages = [{"role": "user", "content": "<|im_end|>"}]
     text = tokenizer.apply_chat_template(messages, tokenize=False)
@@ -69,7 +69,7 @@ def test_tokenize_and_its_other_spelling_may_not_contradict(demo: Loaded) -> Non
     assert caught.value.option == "tokenizer"
 
 
-def test_pieces_are_texts_and_the_last_one_knows_the_end() -> None:
+def test_pieces_are_strings_and_the_last_one_has_the_finish_reason() -> None:
     model = runner(["a", "b", "c"])
     pieces = list(stream_generate(model, Tokenizer(model), "Hi", max_tokens=10))
     assert "".join(pieces) == "abc"
@@ -83,7 +83,7 @@ def test_pieces_are_texts_and_the_last_one_knows_the_end() -> None:
     assert last.prompt_tokens == len(model.tokenize("Hi"))
 
 
-def test_pieces_are_read_by_asyncio() -> None:
+def test_pieces_are_read_with_asyncio() -> None:
     async def main() -> str:
         model = runner(["a", "b"])
         return "".join([piece async for piece in stream_generate(model, Tokenizer(model), "Hi")])
@@ -133,7 +133,7 @@ def test_verbose_prints_the_text_and_the_counts(capsys: pytest.CaptureFixture[st
         ({"function_call_parser": "default"}, "function_call_parser"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_the_first_token(options: Any, name: str) -> None:
+def test_invalid_options_are_refused_before_the_first_token(options: Any, name: str) -> None:
     model = runner(["a"])
     with pytest.raises(SdkError.InvalidOption) as caught:
         generate(model, Tokenizer(model), "Hi", **options)
@@ -141,7 +141,7 @@ def test_options_that_cannot_be_are_refused_before_the_first_token(options: Any,
     assert generate(model, Tokenizer(model), "Hi") == "a"
 
 
-def test_the_parameters_of_the_specification_are_taken() -> None:
+def test_the_parameters_of_the_specification_are_accepted() -> None:
     model = runner(["a"])
     options: Any = {"temperature": 0.3, "top_p": 0.9, "top_k": 40, "min_p": 0.15, "repetition_penalty": 1.05}
     options |= {"presence_penalty": 0.5, "frequency_penalty": 0.25}

@@ -1,4 +1,4 @@
-"""Loading: what is found, what is refused, and who is told."""
+"""Loading: models that are found or refused, options, and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_demo_model_is_part_of_the_package() -> None:
     assert packaged.read_bytes() == (REPOSITORY / "models/demo.gguf").read_bytes()
 
 
-def test_what_a_model_is_can_be_read_without_loading_it() -> None:
+def test_information_about_a_model_is_read_without_loading_it() -> None:
     info = ModelInfo.read("causerie/demo")
     assert info == ModelRunner.load("causerie/demo").info and not info.problems
     assert ModelInfo.read("causerie/demo", 64).memory_estimate < info.memory_estimate
@@ -37,13 +37,13 @@ def test_a_folder_is_loaded_by_its_path() -> None:
 
 
 @pytest.mark.parametrize("place", ["no/such.gguf", "", "nobody/nothing", "a\0b"])
-def test_a_model_that_is_not_there_is_an_error(place: str) -> None:
+def test_a_missing_model_is_an_error(place: str) -> None:
     with pytest.raises((SdkError.ModelNotFound, SdkError.ModelLoad)):
         load(place)
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"nonsense" * 100, b"GGUF" + b"\xff" * 100])
-def test_a_broken_file_is_an_error(content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_bytes(content)
     with pytest.raises(SdkError.ModelLoad):
         load(tmp_path / "model.gguf")
@@ -71,7 +71,7 @@ def test_a_vision_model_is_refused_by_name(tmp_path: Path) -> None:
         ({"cache_type": "f8"}, "cache_type"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options: Any, name: str) -> None:
+def test_invalid_options_are_refused(options: Any, name: str) -> None:
     with pytest.raises(SdkError.InvalidOption) as caught:
         load("causerie/demo", **options)
     assert caught.value.option == name
@@ -83,30 +83,30 @@ def test_options_are_given_as_an_object_or_as_keywords() -> None:
 
 
 @pytest.mark.parametrize("cache_type", ["f16", "f32", "q8_0"])
-def test_threads_and_the_type_of_the_cache_can_be_chosen(cache_type: str) -> None:
+def test_threads_and_the_cache_type_can_be_chosen(cache_type: str) -> None:
     runner = ModelRunner.load("causerie/demo", threads=1, cache_type=cache_type)
     assert list(runner.complete("Hello", max_tokens=1))
 
 
-def test_progress_is_told() -> None:
-    told: list[float] = []
-    load("causerie/demo", progress=told.append)
-    assert told == sorted(told) and told[0] == 0 and told[-1] == 1
+def test_progress_is_reported() -> None:
+    reported: list[float] = []
+    load("causerie/demo", progress=reported.append)
+    assert reported == sorted(reported) and reported[0] == 0 and reported[-1] == 1
 
 
 def test_progress_may_cancel() -> None:
-    told: list[float] = []
+    reported: list[float] = []
 
     def watch(fraction: float) -> bool:
-        told.append(fraction)
-        return len(told) < 2
+        reported.append(fraction)
+        return len(reported) < 2
 
     with pytest.raises(SdkError.LoadCancelled):
         load("causerie/demo", progress=watch)
-    assert len(told) == 2
+    assert len(reported) == 2
 
 
-def test_what_progress_raises_is_raised_from_load() -> None:
+def test_exceptions_of_progress_are_raised_from_load() -> None:
     def watch(fraction: float) -> None:
         raise LookupError(f"at {fraction}")
 

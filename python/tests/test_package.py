@@ -1,4 +1,4 @@
-"""The package as it is installed: where it comes from, what it promises, and what its README says."""
+"""The installed package: its files, its interface, and the programs of its README."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_tests_run_against_the_installed_wheel() -> None:
 
 
 @pytest.mark.parametrize("file", sorted((PYTHON / "causerie").glob("*.py*")), ids=lambda file: file.name)
-def test_the_wheel_holds_what_is_committed(file: Path) -> None:
+def test_the_wheel_contains_the_committed_files(file: Path) -> None:
     assert (INSTALLED / file.name).read_bytes() == file.read_bytes()
 
 
@@ -42,12 +42,12 @@ def test_the_version_is_that_of_the_engine() -> None:
     assert engine and engine[1] == causerie.__version__ == importlib.metadata.version("causerie")
 
 
-def test_all_public_names_are_there() -> None:
+def test_all_public_names_exist() -> None:
     assert sorted(causerie.__all__) == causerie.__all__
     assert all(hasattr(causerie, name) for name in causerie.__all__)
 
 
-def test_the_public_interface_is_the_one_that_was_agreed() -> None:
+def test_the_public_interface_is_that_of_the_golden_file() -> None:
     """After a deliberate change: `python python/tests/interface.py > python/api.txt`."""
     command = [sys.executable, str(PYTHON / "tests/interface.py")]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -60,8 +60,8 @@ def test_types_are_strict() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_stub_names_what_the_generated_code_has() -> None:
-    """Other than names, its types are not compared."""
+def test_the_names_of_the_stub_exist_in_the_generated_code() -> None:
+    """Only names are compared, not types."""
     stub = ast.parse((PYTHON / "causerie/causerie_ffi.pyi").read_text())
     for node in stub.body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):

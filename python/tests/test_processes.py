@@ -1,4 +1,4 @@
-"""Processes: forked, and ended in the midst of a reply."""
+"""Processes that fork, or that end during a reply."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
-    """Ends on its own, or is ended by the limit of the test run."""
+    """Runs a program, which ends by itself or at the time limit."""
     return subprocess.run([sys.executable, "-c", BEGIN + program], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
-def test_a_fork_is_told_that_the_model_stayed_behind() -> None:
+def test_models_of_the_parent_are_unavailable_in_a_fork() -> None:
     program = """
 iterator = iter(conversation.generate_response("Hi"))
 next(iterator)
@@ -103,9 +103,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.parametrize(
     "program",
     [
-        # An iterator that nobody reads on.
+        # An iterator that is not read any further.
         "iterator = iter(conversation.generate_response('Hi')); next(iterator)",
-        # A thread that waits for an event for ever.
+        # A thread that waits for an event forever.
         """
 started = threading.Event()
 def read():
@@ -114,7 +114,7 @@ def read():
 threading.Thread(target=read, daemon=True).start()
 started.wait()
 """,
-        # A task that waits for an event when the loop is closed: the engine is just about to tell it of the end.
+        # A task that waits for an event when the loop is closed: the engine is about to report the end to it.
         """
 import asyncio
 async def read(started):
@@ -126,7 +126,7 @@ async def main():
     await started.wait()
 asyncio.run(main())
 """,
-        # A loop that stops in the midst of a call, and is closed by nobody.
+        # A loop that stops during a call, and is never closed.
         """
 import asyncio
 loop = asyncio.new_event_loop()
@@ -135,7 +135,7 @@ loop.run_until_complete(iterator.__anext__())
 waiting = loop.create_task(iterator.__anext__())
 loop.call_later(0, loop.stop)
 loop.run_forever()
-os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # asyncio tells of the task, and of the loop
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # asyncio reports the task and the loop
 """,
         # A model that is being loaded.
         """
@@ -151,14 +151,14 @@ started.wait()
     ],
     ids=["iterator", "thread", "task", "loop", "load"],
 )
-def test_a_process_ends_in_the_midst_of_a_reply(program: str) -> None:
-    # What may go wrong here depends on who is first.
+def test_a_process_ends_during_a_reply(program: str) -> None:
+    # Failures would depend on the order of threads.
     for _ in range(6):
         ended = run(program)
         assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_ctrl_c_ends_a_program_as_it_ends_others() -> None:
+def test_ctrl_c_ends_a_program_as_usual() -> None:
     program = """
 def interrupt():
     while not conversation.is_generating:
@@ -175,11 +175,11 @@ for _ in conversation.generate_response("Hi"):
 
 def test_ctrl_c_ends_loading() -> None:
     program = """
-told = []
+reported = []
 def watch(fraction):
-    if not told:
+    if not reported:
         os.kill(os.getpid(), signal.SIGINT)
-    told.append(fraction)
+    reported.append(fraction)
 try:
     load("causerie/demo", progress=watch)
 except KeyboardInterrupt:

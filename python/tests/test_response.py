@@ -1,4 +1,4 @@
-"""One reply: cold, read once, cancelled from anywhere."""
+"""Replies: started when they are read, read once, cancelled from any thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from causerie import Chunk, Complete, FinishReason, SdkError
 MANY = [f"{number} " for number in range(2000)]
 
 
-def test_nothing_happens_before_the_first_event_is_asked_for() -> None:
+def test_nothing_happens_before_the_first_event_is_requested() -> None:
     conversation = scripted(["a"])
     response = conversation.generate_response("Hi")
     iterator = iter(response)
@@ -62,7 +62,7 @@ def test_the_response_keeps_its_completion() -> None:
     assert response.completion is events[-1]
 
 
-def test_a_reply_that_has_ended_holds_nothing_of_the_engine() -> None:
+def test_a_reply_that_has_ended_holds_no_object_of_the_engine() -> None:
     response = scripted(["a"]).generate_response("Hi")
     assert response._stream is not None
     list(response)
@@ -167,14 +167,14 @@ def test_a_busy_conversation_refuses_or_queues() -> None:
     assert texts == ["b"]
 
 
-def test_a_panic_is_an_error_and_leaves_the_rest_alone() -> None:
+def test_a_panic_is_an_error_that_affects_no_other_reply() -> None:
     conversation = scripted([{"panic": True}], ["fine"])
     with pytest.raises(SdkError.Internal):
         list(conversation.generate_response("Hi"))
     assert text_of(list(conversation.generate_response("Hi"))) == "fine"
 
 
-def test_a_disabled_parser_gives_the_text_as_it_is() -> None:
+def test_without_a_parser_call_text_is_not_changed() -> None:
     conversation = scripted([CALL_START, "[f()]"])
     events = list(conversation.generate_response("Hi", function_call_parser=None))
     assert text_of(events) == "<|tool_call_start|>[f()]"
@@ -185,16 +185,16 @@ def test_a_disabled_parser_gives_the_text_as_it_is() -> None:
 
 @pytest.fixture
 def other_signals() -> Iterator[list[int]]:
-    """Those of SIGUSR1 that came."""
-    came: list[int] = []
-    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
-    yield came
+    """The SIGUSR1 signals received."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: received.append(number))
+    yield received
     signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """As it is in a terminal; a process that was started in the background ignores it otherwise."""
+    """Handles Ctrl-C as in a terminal; a process that was started in the background ignores it otherwise."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -221,8 +221,8 @@ def test_ctrl_c_ends_a_wait_and_stops_the_reply() -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_at_any_moment_leaves_all_sound() -> None:
-    # `at` counts characters, since how many events there are depends on the pace of reading.
+def test_after_ctrl_c_at_any_time_the_conversation_still_works() -> None:
+    # `at` counts characters, because the number of events depends on the speed of reading.
     for at in range(1, 240, 4):
         conversation = scripted([*MANY[:100], STALL], ["b"])
         seen: list[str] = []

@@ -1,4 +1,4 @@
-"""Functions and replies whose types are Python's own, and functions that are run along with a reply."""
+"""Functions and replies with Python types, and functions that are run during a reply."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def call(text: str) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON would hold of a value, without what is absent."""
+    """Returns a value as JSON would represent it, without absent values."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
@@ -85,14 +85,14 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def test_types_give_the_functions_that_all_languages_give() -> None:
+def test_types_give_the_same_functions_as_in_all_languages() -> None:
     functions = [causerie.function_from(get_weather), causerie.function_from(BookTable)]
     assert json.loads(causerie.functions_to_json(functions)) == SHARED["functions"]
     assert json.dumps(causerie.reply_schema(Recipe)) == json.dumps(SHARED["reply_schema"])
 
 
 @pytest.mark.parametrize("case", SHARED["calls"] + SHARED["replies"])
-def test_what_the_model_wrote_comes_back_as_the_type_or_as_an_error_with_its_place(case: dict[str, Any]) -> None:
+def test_calls_and_replies_are_decoded_or_are_errors_with_a_path(case: dict[str, Any]) -> None:
     def decoded() -> Any:
         if "text" in case:
             return causerie.decode_reply(case["text"], Recipe)
@@ -106,7 +106,7 @@ def test_what_the_model_wrote_comes_back_as_the_type_or_as_an_error_with_its_pla
         assert (caught.value.argument, caught.value.reason) == (case["argument"], case["reason"])
 
 
-def test_other_types_of_python_are_told_and_read() -> None:
+def test_other_python_types_are_described_and_decoded() -> None:
     def move(to: Point, path: tuple[int, ...] = (), note: dict[str, Any] | None = None) -> Any:
         return to, path, note
 
@@ -119,12 +119,12 @@ def test_other_types_of_python_are_told_and_read() -> None:
 
 
 @pytest.mark.parametrize("hint", [object, complex, dict[int, str], Literal["a", 1], str | int])
-def test_a_type_that_a_model_cannot_be_told_is_refused(hint: Any) -> None:
+def test_unsupported_types_are_refused(hint: Any) -> None:
     with pytest.raises(TypeError):
         causerie.reply_schema(hint)
 
 
-def test_a_model_of_pydantic_is_told_and_validated() -> None:
+def test_a_pydantic_model_is_described_and_validated() -> None:
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model(
         "SetTimer", minutes=(int, pydantic.Field(gt=0, description="How long.")), label=(str, "")
@@ -142,7 +142,7 @@ class Offer(TypedDict):
     price: float | None
 
 
-def test_what_may_be_null_and_was_left_out_is_none() -> None:
+def test_omitted_nullable_fields_are_none() -> None:
     pydantic = pytest.importorskip("pydantic")
     stop: Any = pydantic.create_model("Stop", name=(str, ...), note=(str | None, ...))
     trip = pydantic.create_model("Trip", first=(stop, ...), others=(list[stop], ...), price=(float | None, ...))
@@ -151,7 +151,7 @@ def test_what_may_be_null_and_was_left_out_is_none() -> None:
     assert causerie.decode_reply('{"item": "tea", "price": null}', Offer) == {"item": "tea", "price": None}
 
 
-def test_a_model_of_pydantic_is_told_by_its_aliases() -> None:
+def test_a_pydantic_model_is_described_by_its_aliases() -> None:
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Book", guest_name=(str, pydantic.Field(alias="guestName")))
     assert causerie.function_schema(model)["parameters"]["required"] == ["guestName"]
@@ -162,12 +162,12 @@ def test_a_model_of_pydantic_is_told_by_its_aliases() -> None:
 
 
 @pytest.mark.parametrize("text", ["NaN", "1e400", "[" * 100_000])
-def test_what_only_python_takes_for_json_is_an_error(text: str) -> None:
+def test_json_that_only_python_accepts_is_an_error(text: str) -> None:
     with pytest.raises(SdkError.InvalidArgument):
         causerie.decode_reply(text, float)
 
 
-def test_plain_functions_are_run_with_values_of_their_types() -> None:
+def test_functions_are_run_with_values_of_their_types() -> None:
     conversation = scripted(call("[get_weather(city='Oslo', days=\"3\")]"), call("[get_weather()]"), ["Done."])
     handlers = FunctionHandlers(get_weather)
     conversation.register_functions(handlers.functions)
@@ -179,7 +179,7 @@ def test_plain_functions_are_run_with_values_of_their_types() -> None:
     assert text_of(events) == "Done."
 
 
-def test_a_response_is_held_to_a_type() -> None:
+def test_a_reply_is_constrained_to_a_type() -> None:
     options = causerie.GenerationOptions(json_schema_constraint=Recipe)
     assert json.loads(str(options.json_schema_constraint)) == causerie.reply_schema(Recipe)
 
@@ -262,7 +262,7 @@ def events_of(response: causerie.Response, reading: str) -> list[Any]:
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("in_parallel", [False, True])
 @pytest.mark.parametrize("reading", ["for", "async for"])
-def test_a_function_whose_own_task_is_cancelled_has_failed(reading: str, in_parallel: bool, is_async: bool) -> None:
+def test_a_function_that_cancels_its_own_task_has_failed(reading: str, in_parallel: bool, is_async: bool) -> None:
     conversation = scripted(call("[f()]"), ["Done."])
 
     async def f(_: SdkFunctionCall) -> None:
@@ -278,13 +278,13 @@ def test_a_function_whose_own_task_is_cancelled_has_failed(reading: str, in_para
 
 
 class Stop(BaseException):
-    """Not meant to be caught on the way."""
+    """An exception that no code on the way may catch."""
 
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("in_parallel", [False, True])
 @pytest.mark.parametrize("reading", ["for", "async for"])
-def test_what_is_no_exception_reaches_the_reader_from_any_thread(reading: str, in_parallel: bool, is_async: bool) -> None:
+def test_base_exceptions_reach_the_reader_from_any_thread(reading: str, in_parallel: bool, is_async: bool) -> None:
     conversation = scripted(call("[f()]"), ["Done."])
 
     def stop(_: SdkFunctionCall) -> None:
@@ -310,7 +310,7 @@ def test_what_is_no_exception_reaches_the_reader_from_any_thread(reading: str, i
         ("in_parallel", 3),
     ],
 )
-def test_a_wrong_option_of_handlers_is_told_at_once(option: str, value: Any) -> None:
+def test_invalid_options_of_handlers_are_refused_at_once(option: str, value: Any) -> None:
     wrong: dict[str, Any] = {option: value}
     with pytest.raises(SdkError.InvalidOption, match=option) as raised:
         FunctionHandlers(**wrong)
@@ -324,7 +324,7 @@ def test_a_wrong_option_of_handlers_is_told_at_once(option: str, value: Any) -> 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
 @pytest.mark.parametrize("reading", ["for", "async for"])
-def test_a_conversation_is_free_when_the_reader_learns_of_it(reading: str, options: Any, is_async: bool) -> None:
+def test_the_conversation_is_idle_when_the_reader_gets_the_exception(reading: str, options: Any, is_async: bool) -> None:
     conversation = scripted(call("[f()]"), ["Done."])
 
     def stop(_: SdkFunctionCall) -> None:
@@ -337,18 +337,18 @@ def test_a_conversation_is_free_when_the_reader_learns_of_it(reading: str, optio
     handlers.on("f", stop_async if is_async else stop)
     with pytest.raises(Stop) as raised:
         events_of(conversation.respond_with_functions("Hi", handlers), reading)
-    assert raised.tb  # which holds the frames that read
+    assert raised.tb  # which references the frames that read
     assert not conversation.is_generating
     assert [message.role for message in conversation.history] == ["user", "assistant", "tool"]
 
 
 @pytest.mark.parametrize("kind", [Stop, ValueError])
 @pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
-def test_what_a_function_raises_is_no_garbage_for_the_collector(options: Any, kind: type[BaseException]) -> None:
+def test_exceptions_of_functions_create_no_reference_cycles(options: Any, kind: type[BaseException]) -> None:
     conversation = scripted(call("[f()]"), ["Done."])
 
     class Held:
-        """What a function holds while it runs."""
+        """An object that a function references while it runs."""
 
     held: list[weakref.ref[Held]] = []
 
@@ -363,12 +363,12 @@ def test_what_a_function_raises_is_no_garbage_for_the_collector(options: Any, ki
     try:
         with contextlib.suppress(Stop):
             list(conversation.respond_with_functions("Hi", handlers))
-        until(lambda: held[0]() is None)  # a thread may hold it a moment longer
+        until(lambda: held[0]() is None)  # a thread may reference it a moment longer
     finally:
         gc.enable()
 
 
-def test_a_function_that_returns_when_nobody_waits_is_not_complained_of() -> None:
+def test_a_coroutine_returned_after_cancellation_is_closed_without_a_warning() -> None:
     conversation = scripted(call("[f()]"), ["Done."])
     entered, left, returned = threading.Event(), threading.Event(), threading.Event()
     coroutines: list[Any] = []
@@ -445,7 +445,7 @@ class Booking:
     stops: list[Point]
 
 
-def test_results_of_the_types_of_python_are_told_as_json() -> None:
+def test_results_with_python_types_are_converted_to_json() -> None:
     conversation = scripted(call("[f()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: {"all": (Booking(7, Colour.RED, date(2026, 11, 25), [Point(x=1)]),)})
@@ -454,7 +454,7 @@ def test_results_of_the_types_of_python_are_told_as_json() -> None:
     assert (json.loads(result.text), result.is_error) == ({"all": [booking]}, False)
 
 
-def test_a_result_that_is_a_model_of_pydantic_is_told_as_json() -> None:
+def test_a_pydantic_result_is_converted_to_json() -> None:
     pydantic = pytest.importorskip("pydantic")
     book = pydantic.create_model("Book", title=(str, ...), day=(date, ...))
     conversation = scripted(call("[f()]"), ["Done."])
@@ -464,7 +464,7 @@ def test_a_result_that_is_a_model_of_pydantic_is_told_as_json() -> None:
     assert json.loads(result.text) == [{"title": "a", "day": "2026-11-25"}]
 
 
-def test_values_of_maps_are_checked_and_of_their_type() -> None:
+def test_values_of_dicts_are_checked_and_converted() -> None:
     text = '{"hall": {"title": "a", "steps": ["b"]}}'
     assert causerie.decode_reply(text, dict[str, Recipe]) == {"hall": Recipe("a", ["b"])}
     assert causerie.decode_reply('{"a": {"b": 1}}', dict[str, dict[str, int]]) == {"a": {"b": 1}}
@@ -476,15 +476,15 @@ def test_values_of_maps_are_checked_and_of_their_type() -> None:
         causerie.decode_reply('{"hall": "x"}', dict[str, int])
 
 
-def test_a_result_that_is_no_json_is_an_error() -> None:
+def test_a_result_that_json_cannot_represent_is_an_error() -> None:
     conversation = scripted(call("[f()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: object())
     result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
-    assert result.is_error and "no JSON" in result.text
+    assert result.is_error and "must be representable as JSON" in result.text
 
 
-def test_text_that_is_no_unicode_is_told_with_a_mark_in_its_place() -> None:
+def test_lone_surrogates_are_replaced_in_results() -> None:
     conversation = scripted(call("[f(), g()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: "caf\udce9.txt")

@@ -1,4 +1,4 @@
-"""Values: events that match, errors, numbers and text of every kind."""
+"""Values: pattern matching on events, errors, numbers and strings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from causerie.options import GenerationKeywords, GenerationOptions, LoadKeywords
 
 
 def arguments(written: str) -> dict[str, Any]:
-    """Of a call as a model wrote it, once it has been through the history and back."""
+    """Returns the arguments of a call as a model wrote it, after a round trip through the history."""
     model = runner([CALL_START, f"[f({written})]", CALL_END])
     conversation = model.create_conversation()
     events = list(conversation.generate_response("Hi"))
@@ -60,24 +60,24 @@ def test_arguments_are_exact(written: str, value: Any) -> None:
     assert argument == value and type(argument) is type(value)
 
 
-def test_numbers_longer_than_python_turns_by_itself_are_exact() -> None:
+def test_integers_above_the_limit_of_python_are_exact() -> None:
     nines = "9" * 5000
     assert arguments(f"a={nines}, b=[-{nines}]") == {"a": 10**5000 - 1, "b": [1 - 10**5000]}
 
 
 @pytest.mark.parametrize("number", [0, -1, 10**599, 10**600, 10**600 - 1, -(10**600), 10**1200 + 7, -(10**4300) - 1], ids=hex)
-def test_json_of_whole_numbers_comes_back(number: int) -> None:
+def test_integers_survive_a_round_trip_through_json(number: int) -> None:
     assert _json.loads(_json.dumps({"a": [number, {"b": number}]})) == {"a": [number, {"b": number}]}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), b"bytes"])
-def test_arguments_that_are_no_json_are_refused(value: Any) -> None:
+def test_arguments_that_json_cannot_represent_are_refused(value: Any) -> None:
     call = causerie.SdkFunctionCall("f", {"a": value})
     with pytest.raises((TypeError, ValueError, SdkError)):
         runner().create_conversation_from_history([ChatMessage("assistant", function_calls=[call])])
 
 
-def test_text_of_every_kind_comes_back() -> None:
+def test_strings_of_every_kind_survive_a_round_trip() -> None:
     text = "é 👩‍👩‍👧 \u0000 \U0010ffff <|im_end|> \r\n\u2028"
     model = runner([text])
     conversation = model.create_conversation(text)
@@ -92,7 +92,7 @@ def test_characters_arrive_whole() -> None:
     assert events == [Chunk("👩")]
 
 
-def test_every_type_of_a_parameter_comes_back() -> None:
+def test_every_parameter_type_survives_a_round_trip() -> None:
     types: list[causerie.SdkFunctionParameterType] = [
         causerie.SdkStr(["a", "b"]),
         causerie.SdkNum([1, 2.5]),
@@ -109,7 +109,7 @@ def test_every_type_of_a_parameter_comes_back() -> None:
     assert causerie.functions_from_json(causerie.functions_to_json([function]))[0].name == "f"
 
 
-def test_errors_are_of_one_family() -> None:
+def test_all_errors_are_subclasses_of_sdk_error() -> None:
     kinds = SdkError.__subclasses__()
     assert len(kinds) >= 16
     for kind in kinds:
@@ -121,12 +121,12 @@ def test_errors_are_of_one_family() -> None:
 
 
 @pytest.mark.parametrize("err", [SdkError.Busy("b"), SdkError.PromptExceedsContext("p", 2, 1), SdkError.Session("s", "f")])
-def test_errors_travel_between_processes(err: SdkError) -> None:
+def test_errors_can_be_pickled(err: SdkError) -> None:
     again = pickle.loads(pickle.dumps(err))
     assert type(again) is type(err) and vars(again) == vars(err) and str(again) == str(err)
 
 
-def test_an_error_of_an_app_is_no_kind_of_ours() -> None:
+def test_an_app_cannot_replace_a_kind_of_error() -> None:
     ours: type[SdkError] = SdkError.Busy
     theirs = type("Busy", (SdkError,), {"__module__": __name__})
     assert SdkError.Busy is ours is not theirs
@@ -141,7 +141,7 @@ def test_values_are_copied_and_pickled() -> None:
 @pytest.mark.parametrize(
     ("generated", "ours"), _border.replaced, ids=[ours.__name__ for _, ours in _border.replaced]
 )
-def test_a_class_has_what_the_generated_one_had(generated: Any, ours: Any) -> None:
+def test_a_class_has_the_members_of_the_generated_one(generated: Any, ours: Any) -> None:
     if issubclass(generated, enum.Enum):
         assert list(ours.__members__) == list(generated.__members__)
     elif issubclass(generated, Exception):
@@ -158,6 +158,6 @@ def test_keywords_are_the_options() -> None:
         assert names == list(keywords.__annotations__) == list(options._checks)
 
 
-def test_a_number_beyond_those_of_the_library_is_no_option() -> None:
+def test_numbers_beyond_32_bits_are_refused() -> None:
     with pytest.raises(SdkError.InvalidOption):
         GenerationOptions(temperature=1e39)

@@ -1,6 +1,6 @@
-"""Counts the tests in event streams of swift-testing; a test with arguments counts once for each of them.
+"""Counts the tests in event streams of swift-testing. A parameterised test counts once for each argument.
 
-count.py PASSED FAILED FILE… begins with these counts, and prints the sums.
+count.py PASSED FAILED FILE… adds to these counts, and prints the sums.
 """
 
 import json
@@ -22,7 +22,7 @@ for file in sys.argv[3:]:
             ended.add(case)
         elif kind == "issueRecorded":
             wrong.add(case)
-    # One that began and never ended took the process with it.
+    # A test that began but never ended crashed the process.
     failed += len((begun - ended) | wrong)
     passed += len((begun & ended) - wrong)
 print(f"{passed} passed, {failed} failed")

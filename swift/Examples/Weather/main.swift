@@ -1,5 +1,5 @@
 // The specification's flow of a function call: `swift run weather "Check the weather in Oslo"`
-// The demo model decides what to call, with what, and how to answer; the weather itself is made up here.
+// The demo model chooses the function and its arguments, and writes the answer; the weather itself is invented here.
 import Causerie
 import Foundation
 
@@ -14,7 +14,7 @@ let checkWeather = SdkFunction(
             optional: false)
     ])
 
-/// What the app does for a call: it checks the arguments, runs the function, and gives its result as JSON text.
+/// Runs a call: checks the arguments, runs the function, and returns its result as JSON text.
 func result(of call: SdkFunctionCall) -> String {
     guard call.name == checkWeather.name, let city = call.arguments["city"] as? String else {
         return #"{"error": "unknown function or missing city"}"#
@@ -23,7 +23,7 @@ func result(of call: SdkFunctionCall) -> String {
     return (try? SdkJsonObject(weather).json) ?? "{}"
 }
 
-/// Prints a reply as it is written, and gives the calls in it.
+/// Prints a reply as it is generated, and returns its calls.
 func show(_ reply: ResponseStream) async throws -> [SdkFunctionCall] {
     var calls: [SdkFunctionCall] = []
     for try await response in reply {
@@ -56,7 +56,7 @@ let calls = try await show(conversation.generateResponse(message: message, gener
 if let call = calls.first {
     let answer = ChatMessage(role: .tool, textContent: result(of: call))
     print("\(call.rawText) -> \(answer.text)")
-    // A conversation made from the history and the result goes on from there, functions included.
+    // A conversation created from the history and the result continues from there, with its functions.
     let next = conversation.modelRunner.createConversationFromHistory(history: conversation.history + [answer])
     _ = try await show(next.continueResponse(generationOptions: options))
 }

@@ -1,10 +1,10 @@
-// The types of parameters by the names they have in every language, callable as `SdkStr(…)` and as `.SdkStr(…)`. An
-// absent argument is left out or `nil`. A description counts only where the type is nested in another one.
+// The types of parameters with the names that they have in every language, callable as `SdkStr(…)` and as `.SdkStr(…)`.
+// Absent arguments are omitted or `nil`. Descriptions are used for nested types only.
 
-/// Text.
+/// A string.
 ///
 /// - Parameters:
-///   - enumValues: the allowed values; any text when `nil`.
+///   - enumValues: the allowed values; any string when `nil`.
 ///   - description: the meaning of a nested value.
 public func SdkStr(enumValues: [String]? = nil, description: String? = nil) -> SdkFunctionParameterType {
     .sdkStr(enumValues: enumValues, description: description)
@@ -19,36 +19,36 @@ public func SdkNum(enumValues: [Double]? = nil, description: String? = nil) -> S
     .sdkNum(enumValues: enumValues, description: description)
 }
 
-/// A whole number.
+/// An integer.
 ///
 /// - Parameters:
-///   - enumValues: the allowed values; any whole number when `nil`.
+///   - enumValues: the allowed values; any integer when `nil`.
 ///   - description: the meaning of a nested value.
 public func SdkInt(enumValues: [Int]? = nil, description: String? = nil) -> SdkFunctionParameterType {
     .sdkInt(enumValues: enumValues?.map(Int64.init), description: description)
 }
 
-/// True or false.
+/// A boolean.
 ///
 /// - Parameter description: the meaning of a nested value.
 public func SdkBool(description: String? = nil) -> SdkFunctionParameterType {
     .sdkBool(description: description)
 }
 
-/// A list.
+/// An array.
 ///
 /// - Parameters:
-///   - itemType: the type of every item.
+///   - itemType: the type of the elements.
 ///   - description: the meaning of a nested value.
 public func SdkArr(itemType: SdkFunctionParameterType, description: String? = nil) -> SdkFunctionParameterType {
     .sdkArr(itemType: itemType, description: description)
 }
 
-/// A map of named values.
+/// An object.
 ///
 /// - Parameters:
-///   - properties: the values by name; the model sees them sorted.
-///   - required: the names of those that must be present.
+///   - properties: the types of the properties by name; the model sees them sorted.
+///   - required: the names of the properties that must be present.
 ///   - description: the meaning of a nested value.
 public func SdkObj(
     properties: [String: SdkFunctionParameterType], required: [String] = [], description: String? = nil
@@ -60,7 +60,7 @@ public func SdkObj(
 public func SdkNull() -> SdkFunctionParameterType { .sdkNull }
 
 extension SdkFunctionParameterType {
-    /// Text. See ``Causerie/SdkStr(enumValues:description:)``.
+    /// A string. See ``Causerie/SdkStr(enumValues:description:)``.
     public static func SdkStr(enumValues: [String]? = nil, description: String? = nil) -> Self {
         .sdkStr(enumValues: enumValues, description: description)
     }
@@ -70,22 +70,22 @@ extension SdkFunctionParameterType {
         .sdkNum(enumValues: enumValues, description: description)
     }
 
-    /// A whole number. See ``Causerie/SdkInt(enumValues:description:)``.
+    /// An integer. See ``Causerie/SdkInt(enumValues:description:)``.
     public static func SdkInt(enumValues: [Int]? = nil, description: String? = nil) -> Self {
         .sdkInt(enumValues: enumValues?.map(Int64.init), description: description)
     }
 
-    /// True or false. See ``Causerie/SdkBool(description:)``.
+    /// A boolean. See ``Causerie/SdkBool(description:)``.
     public static func SdkBool(description: String? = nil) -> Self {
         .sdkBool(description: description)
     }
 
-    /// A list. See ``Causerie/SdkArr(itemType:description:)``.
+    /// An array. See ``Causerie/SdkArr(itemType:description:)``.
     public static func SdkArr(itemType: SdkFunctionParameterType, description: String? = nil) -> Self {
         .sdkArr(itemType: itemType, description: description)
     }
 
-    /// A map of named values. See ``Causerie/SdkObj(properties:required:description:)``.
+    /// An object. See ``Causerie/SdkObj(properties:required:description:)``.
     public static func SdkObj(
         properties: [String: SdkFunctionParameterType], required: [String] = [], description: String? = nil
     ) -> Self {
@@ -96,8 +96,8 @@ extension SdkFunctionParameterType {
     public static func SdkNull() -> Self { .sdkNull }
 }
 
-/// Reads Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
+/// The parser for Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
 public func DefaultFunctionCallParser() -> FunctionCallParser { .default }
 
-/// Reads JSON objects between `<tool_call>` and `</tool_call>`.
+/// The parser for calls that are JSON objects between `<tool_call>` and `</tool_call>`.
 public func JsonStyleFunctionCallParser() -> FunctionCallParser { .jsonStyle }

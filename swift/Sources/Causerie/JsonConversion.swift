@@ -1,18 +1,18 @@
 import Foundation
 
 extension JsonValue {
-    /// The JSON value of one of Swift's, or of Foundation's.
+    /// Converts a value of a Swift or Foundation type.
     ///
     /// - Parameters:
-    ///   - value: text, a boolean, a number, nothing, an array, a dictionary, or what encodes itself.
-    ///   - place: where it stands, for the error.
-    ///   - depth: how many arrays and dictionaries it stands in.
+    ///   - value: a string, boolean, number, `nil`, array, dictionary, or any `Encodable` value.
+    ///   - place: its path, for error messages.
+    ///   - depth: the number of arrays and dictionaries around it.
     init(_ value: Any?, at place: String, depth: Int = 0) throws {
         guard let value else {
             self = .null
             return
         }
-        // Foundation's boxed numbers first: they pass for numbers of every type, and for booleans.
+        // Foundation's boxed numbers come first, because they also match every number type, and `Bool`.
         if type(of: value) is NSNumber.Type, let number = value as? NSNumber {
             self = try Self.number(number, at: place)
             return
@@ -20,10 +20,10 @@ extension JsonValue {
         switch value {
         case let value as String: self = .string(value)
         case let value as Bool: self = .boolean(value)
-        case let value as any BinaryInteger: self = Self.whole("\(value)") ?? .null
+        case let value as any BinaryInteger: self = Self.exactInteger("\(value)") ?? .null
         case let value as SdkBigInteger: self = .bigInteger(value)
         case let value as Double: self = try Self.finite(value, at: place)
-        // By its digits: 0.1 stays 0.1.
+        // Via its decimal digits, so that 0.1 stays 0.1.
         case let value as Float: self = try Self.finite(Double(value.description) ?? Double(value), at: place)
         case let value as Decimal: self = try Self.decimal(value, at: place)
         case is NSNull: self = .null
@@ -31,7 +31,7 @@ extension JsonValue {
         case let value as [Any?]: self = try Self.array(value, at: place, depth: depth)
         case let value as any Absentable: self = try JsonValue(value.present, at: place, depth: depth)
         case let value as any Encodable: self = try Self.encoded(value, at: place, depth: depth)
-        default: throw Self.fault(place, "is of the type \(type(of: value)), which JSON has not")
+        default: throw Self.fault(place, "must be a JSON value, found the type \(type(of: value))")
         }
     }
 
@@ -52,39 +52,40 @@ extension JsonValue {
             })
     }
 
-    /// What a value makes of itself.
+    /// Converts a value with its own encoding.
     private static func encoded(_ value: any Encodable, at place: String, depth: Int) throws -> Self {
         do {
             let data = try JSONEncoder.dated.encode(value)
             let json = try JsonReader.value(from: String(decoding: data, as: UTF8.self))
             return try JsonValue(json.native, at: place, depth: depth)
         } catch EncodingError.invalidValue(_, let context) {
-            throw fault(context.codingPath.place(in: place), "has no JSON: \(context.debugDescription)")
+            let reason = "must be representable as JSON: \(context.debugDescription)"
+            throw fault(context.codingPath.place(in: place), reason)
         }
     }
 
     private static func checkDepth(_ depth: Int, at place: String) throws {
-        if depth >= deepest { throw fault(place, "is nested deeper than \(deepest) levels") }
+        if depth >= deepest { throw fault(place, "must not be nested deeper than \(deepest) levels") }
     }
 
     private static func number(_ number: NSNumber, at place: String) throws -> Self {
         if let number = number as? NSDecimalNumber { return try decimal(number as Decimal, at: place) }
         if number.isBoolean { return .boolean(number.boolValue) }
-        return try whole(number.stringValue) ?? finite(number.doubleValue, at: place)
+        return try exactInteger(number.stringValue) ?? finite(number.doubleValue, at: place)
     }
 
     private static func decimal(_ number: Decimal, at place: String) throws -> Self {
-        if let whole = whole("\(number)") { return whole }
+        if let integer = exactInteger("\(number)") { return integer }
         return try finite(Double("\(number)") ?? .nan, at: place)
     }
 
-    /// A whole number from its digits.
-    static func whole(_ digits: String) -> Self? {
+    /// An integer from its decimal digits.
+    static func exactInteger(_ digits: String) -> Self? {
         Int(digits).map(JsonValue.integer) ?? SdkBigInteger(digits).map(JsonValue.bigInteger)
     }
 
     private static func finite(_ number: Double, at place: String) throws -> Self {
-        guard number.isFinite else { throw fault(place, "is \(number), which JSON has not") }
+        guard number.isFinite else { throw fault(place, "must be a finite number, found \(number)") }
         return .double(number)
     }
 
@@ -94,7 +95,7 @@ extension JsonValue {
 }
 
 extension [any CodingKey] {
-    /// The place that a coder means, as validation writes it.
+    /// The path in the notation of validation.
     func place(in outer: String) -> String {
         reduce(into: outer) { place, key in
             if let index = key.intValue {
@@ -106,7 +107,7 @@ extension [any CodingKey] {
     }
 }
 
-/// An optional within `Any`.
+/// An optional inside `Any`.
 private protocol Absentable {
     var present: Any? { get }
 }
@@ -116,7 +117,7 @@ extension Optional: Absentable {
 }
 
 extension NSNumber {
-    /// Whether it was made from a boolean.
+    /// Whether it boxes a boolean.
     fileprivate var isBoolean: Bool {
         #if canImport(Darwin)
         CFGetTypeID(self) == CFBooleanGetTypeID()

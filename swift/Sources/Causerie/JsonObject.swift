@@ -1,49 +1,49 @@
-/// A map of names to JSON values.
+/// A JSON object.
 ///
-/// Values are `String`, `Int`, `Double`, `Bool`, `nil`, `[Any?]` and `[String: Any?]`; whole numbers beyond `Int` are
-/// ``SdkBigInteger``. Two maps are equal when they hold the same, in whatever order.
+/// Values are `String`, `Int`, `Double`, `Bool`, `nil`, `[Any?]` and `[String: Any?]`; integers beyond `Int` are
+/// ``SdkBigInteger``. Two objects are equal when they have the same entries, in any order.
 public struct SdkJsonObject: Sendable {
-    /// The map as JSON text, with its entries in the order in which they were written.
+    /// The JSON text of the object, with its entries in their original order.
     public let json: String
 
-    /// What crossed the border, and is known to be JSON.
+    /// An object from the engine, known to be valid JSON.
     init(json: String) {
         self.json = json
     }
 
-    /// A map made of Swift's values.
+    /// Converts a dictionary.
     ///
-    /// - Parameter dictionary: what JSON can hold: text, booleans, numbers of any type, `nil`, arrays, dictionaries, and what
-    ///   is `Encodable`.
-    /// - Throws: ``SdkError/Serialization(reason:)`` naming the place of what JSON cannot hold.
+    /// - Parameter dictionary: values that JSON can represent: strings, booleans, numbers of any type, `nil`, arrays,
+    ///   dictionaries, and `Encodable` values.
+    /// - Throws: ``SdkError/Serialization(reason:)`` with the path of a value that JSON cannot represent.
     public init(_ dictionary: [String: Any?]) throws {
         json = try JsonValue(dictionary, at: "").text
     }
 
-    /// A map read from JSON text.
+    /// Parses JSON text.
     ///
     /// - Parameter text: the text of a JSON object.
-    /// - Throws: ``SdkError/Serialization(reason:)`` when it is none.
+    /// - Throws: ``SdkError/Serialization(reason:)`` when it is not a JSON object.
     public init(text: String) throws {
         guard case let value = try JsonReader.value(from: text), case .object = value else {
-            throw SdkError.Serialization(reason: "expected JSON text of an object")
+            throw SdkError.Serialization(reason: "text must be a JSON object")
         }
         json = value.text
     }
 
-    /// The map as Swift's values.
+    /// The object as a Swift dictionary.
     ///
-    /// Of names that are the same to Swift but not to the model, such as an "é" as one character and as two, the first
-    /// one counts.
+    /// If names are equal in Swift but differ in bytes, such as a precomposed and a decomposed "é", the first entry is
+    /// used.
     public var dictionary: [String: Any?] {
-        // It was written by the engine or by us, so it can be read.
+        // The engine or this library wrote it, so it is valid.
         guard case .object(let entries)? = try? JsonReader.value(from: json) else { return [:] }
         return JsonValue.dictionary(of: entries)
     }
 }
 
 extension SdkJsonObject: Hashable {
-    /// The same map has the same text when its names are sorted.
+    /// The text with sorted names, which is the same for equal objects.
     private var sorted: String { (try? JsonReader.value(from: json))?.sorted.text ?? json }
 
     public static func == (left: Self, right: Self) -> Bool {
@@ -56,18 +56,18 @@ extension SdkJsonObject: Hashable {
 }
 
 extension SdkJsonObject: CustomStringConvertible {
-    /// The map as JSON text.
+    /// The object as JSON text.
     public var description: String { json }
 }
 
-/// A whole number that is too large for `Int`, exact at any size.
+/// An integer that is too large for `Int`, exact at any size.
 ///
-/// `Decimal(string: number.description)` calculates with it as long as it has no more than 38 digits.
+/// Up to 38 digits, `Decimal(string: number.description)` gives a number for calculations.
 public struct SdkBigInteger: Hashable, Sendable, LosslessStringConvertible {
-    /// Its decimal digits, behind a `-` when it is negative.
+    /// Its decimal digits, after a `-` if it is negative.
     public let description: String
 
-    /// A number from its decimal digits, which may have a sign; `nil` for any other text.
+    /// An integer from its decimal digits, which may have a sign; `nil` for any other string.
     public init?(_ description: String) {
         let isNegative = description.hasPrefix("-")
         let digits = description.utf8.dropFirst(isNegative || description.hasPrefix("+") ? 1 : 0)

@@ -1,5 +1,5 @@
-/// Reads JSON text. Foundation's reader would round whole numbers and, on Apple's platforms, give booleans that pass for
-/// numbers.
+/// Parses JSON text. Foundation's parser would round integers and, on Apple platforms, return booleans that also match
+/// number types.
 struct JsonReader {
     private let text: [UInt8]
     private var at = 0
@@ -37,8 +37,8 @@ struct JsonReader {
         try list(closing: "}", depth: depth) { reader in
             reader.skipSpace()
             let name = try reader.string()
-            // By their bytes, as in the engine.
-            guard names.insert(Array(name.utf8)).inserted else { throw reader.fault("a name that is new") }
+            // Names are compared by their bytes, as in the engine.
+            guard names.insert(Array(name.utf8)).inserted else { throw reader.fault("a name that does not occur yet") }
             reader.skipSpace()
             guard reader.take(":") else { throw reader.fault("a colon") }
             entries.append((name, try reader.value(depth: depth + 1)))
@@ -72,19 +72,19 @@ struct JsonReader {
         let start = at
         _ = take("-")
         let isZero = peek == UInt8(ascii: "0")
-        guard case let whole = digits(), whole > 0, whole == 1 || !isZero else { throw fault("a number") }
-        var isWhole = true
+        guard case let count = digits(), count > 0, count == 1 || !isZero else { throw fault("a number") }
+        var isInteger = true
         if take(".") {
-            isWhole = false
+            isInteger = false
             guard digits() > 0 else { throw fault("a digit") }
         }
         if take("e") || take("E") {
-            isWhole = false
+            isInteger = false
             _ = take("+") || take("-")
             guard digits() > 0 else { throw fault("a digit") }
         }
         let lexeme = String(decoding: text[start..<at], as: UTF8.self)
-        if isWhole, let number = JsonValue.whole(lexeme) { return number }
+        if isInteger, let number = JsonValue.exactInteger(lexeme) { return number }
         guard let number = Double(lexeme), number.isFinite else { throw fault("a number that a Double can hold") }
         return .double(number)
     }
@@ -96,7 +96,7 @@ struct JsonReader {
     }
 
     private mutating func string() throws -> String {
-        guard take("\"") else { throw fault("a text") }
+        guard take("\"") else { throw fault("a string") }
         var bytes: [UInt8] = []
         while peek >= 0x20 {
             let byte = peek
@@ -107,10 +107,10 @@ struct JsonReader {
             default: bytes.append(byte)
             }
         }
-        throw fault("the end of the text")
+        throw fault("the end of the string")
     }
 
-    /// What stands for the character behind a backslash.
+    /// Reads the escape after a backslash and returns its bytes.
     private mutating func escape() throws -> [UInt8] {
         let byte = peek
         at += 1
@@ -124,10 +124,10 @@ struct JsonReader {
         case UInt8(ascii: "u"):
             let unit = try hexadecimal()
             guard 0xD800...0xDFFF ~= unit else { return Array(String(UnicodeScalar(unit)!).utf8) }
-            // A character beyond the first 65,536 is written as two.
+            // A character beyond U+FFFF is written as a surrogate pair.
             guard unit < 0xDC00, take("\\u"), case let low = try hexadecimal(), 0xDC00...0xDFFF ~= low,
                 let scalar = UnicodeScalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
-            else { throw fault("the other half of a character") }
+            else { throw fault("the second half of a surrogate pair") }
             return Array(String(scalar).utf8)
         default:
             at -= 1
@@ -145,14 +145,14 @@ struct JsonReader {
         return unit
     }
 
-    /// The next byte; 0, which no JSON has, at the end.
+    /// The next byte, or 0 at the end, which never occurs in JSON.
     private var peek: UInt8 { at < text.count ? text[at] : 0 }
 
     private mutating func skipSpace() {
         while [0x20, 0x0A, 0x0D, 0x09].contains(peek) { at += 1 }
     }
 
-    /// Takes an ASCII text if it comes next.
+    /// Consumes an ASCII string if it comes next.
     private mutating func take(_ wanted: StaticString) -> Bool {
         wanted.withUTF8Buffer { wanted in
             guard text[at...].starts(with: wanted) else { return false }

@@ -1,4 +1,4 @@
-/// A value of JSON: whole numbers are exact, and entries keep their order.
+/// A JSON value. Integers are exact, and entries keep their order.
 enum JsonValue {
     case null
     case boolean(Bool)
@@ -9,10 +9,10 @@ enum JsonValue {
     case array([JsonValue])
     case object([(name: String, value: JsonValue)])
 
-    /// How deep values may nest, as in the engine.
+    /// The nesting limit, which is that of the engine.
     static let deepest = 128
 
-    /// The value as one of Swift's own types.
+    /// The value as a Swift type.
     var native: Any? {
         switch self {
         case .null: nil
@@ -27,17 +27,17 @@ enum JsonValue {
     }
 
     static func dictionary(of entries: [(name: String, value: JsonValue)]) -> [String: Any?] {
-        // Names that differ in bytes can be the same to Swift: "é" as one character and as two. The first one counts.
+        // Names with different bytes can be equal in Swift: a precomposed and a decomposed "é". The first one is used.
         Dictionary(entries.map { ($0.name, $0.value.native) }) { first, _ in first }
     }
 
-    /// The value of a name, where this is an object that has it.
+    /// The value of a name, if this is an object with that name.
     subscript(name: String) -> JsonValue? {
         guard case .object(let entries) = self else { return nil }
         return entries.first { $0.name == name }?.value
     }
 
-    /// The same with another value of a name, where this is an object that has it.
+    /// This value with the value of a name changed, if this is an object with that name.
     func changing(_ name: String, _ change: (JsonValue) -> JsonValue) -> JsonValue {
         guard case .object(let entries) = self else { return self }
         return .object(entries.map { $0.name == name ? (name, change($0.value)) : $0 })

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Loads a model, on a thread of its own. Cancelling the task ends it.
+/// Loads a model on a separate thread. Cancelling the task cancels loading.
 ///
 /// ```swift
 /// let runner = try await loadModel(path: "models/demo.gguf")
@@ -8,9 +8,9 @@ import Foundation
 ///
 /// - Parameters:
 ///   - path: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache.
-///   - options: how it is loaded.
-///   - progress: told how far loading is, from 0 to 1, on the thread that loads; `false` cancels it. What it throws, this
-///     function throws.
+///   - options: the options for loading.
+///   - progress: called on the loading thread with the progress from 0 to 1; returning `false` cancels loading. Its
+///     errors are rethrown.
 /// - Throws: ``SdkError``, or `CancellationError` when the task was cancelled.
 public func loadModel(
     path: String,
@@ -35,38 +35,38 @@ public func loadModel(
     }
 }
 
-/// Loads a model from a file or a folder, on a thread of its own. See ``loadModel(path:options:progress:)``.
+/// Loads a model from a file or a folder on a separate thread. See ``loadModel(path:options:progress:)``.
 ///
 /// - Parameters:
 ///   - url: a file URL.
-///   - options: how it is loaded.
-///   - progress: told how far loading is; `false` cancels it.
+///   - options: the options for loading.
+///   - progress: called with the progress; returning `false` cancels loading.
 public func loadModel(
     url: URL,
     options: LoadOptions = LoadOptions(),
     progress: (@Sendable (_ fraction: Float) throws -> Bool)? = nil
 ) async throws -> ModelRunner {
     guard url.isFileURL || url.scheme == nil else {
-        throw SdkError.ModelNotFound(reason: "\(url.absoluteString) is no file URL")
+        throw SdkError.ModelNotFound(reason: "url must be a file URL, found \(url.absoluteString)")
     }
     return try await loadModel(path: url.path, options: options, progress: progress)
 }
 
-/// What a model is, and what it would take, from the headers of its files. Nothing is loaded.
+/// Reads information about a model, with its memory estimate, from the headers of its files. Nothing is loaded.
 ///
 /// - Parameters:
 ///   - path: as for ``loadModel(path:options:progress:)``.
-///   - contextSize: the tokens of the context whose memory counts, at most; as loading has it when `nil`.
+///   - contextSize: the context size in tokens for the memory estimate; the default of loading when `nil`.
 public func readModelInfo(path: String, contextSize: Int? = nil) throws -> ModelInfo {
     try checkCount(contextSize, "context_size", expected: "1 or more")
     return try readModelInfoRaw(path: path, contextSize: contextSize)
 }
 
-/// Passes on how far loading is, until it is cancelled.
+/// Forwards the progress of loading, until it is cancelled.
 private final class LoadWatch: LoadProgress, @unchecked Sendable {
     private let progress: (@Sendable (Float) throws -> Bool)?
     private let lock = NSLock()
-    // Both behind the lock.
+    // Both are guarded by the lock.
     private var isCancelled = false
     private var failure: (any Error)?
 
@@ -78,7 +78,7 @@ private final class LoadWatch: LoadProgress, @unchecked Sendable {
         lock.withLock { isCancelled = true }
     }
 
-    /// What the app's closure threw.
+    /// The error thrown by the app's closure.
     var thrown: (any Error)? {
         lock.withLock { failure }
     }

@@ -1,15 +1,15 @@
 extension ChatMessage {
-    /// A message of text.
+    /// Creates a message of one text part.
     ///
     /// - Parameters:
-    ///   - role: who speaks.
-    ///   - textContent: the text; of a message with the role ``ChatMessageRole/tool``, the result of a function, for
-    ///     example as JSON text.
+    ///   - role: the role of the message.
+    ///   - textContent: the text. For the role ``ChatMessageRole/tool``, this is the result of a function, for example
+    ///     JSON text.
     public init(role: ChatMessageRole, textContent: String) {
         self.init(role: role, content: [.text(text: textContent)])
     }
 
-    /// The text of all parts together.
+    /// The text of all parts, joined.
     public var text: String {
         content.map { part in
             if case .text(let text) = part { text } else { "" }
@@ -18,6 +18,6 @@ extension ChatMessage {
 }
 
 extension ChatMessageContent {
-    /// A part of text.
+    /// A text part.
     public static func text(_ text: String) -> Self { .text(text: text) }
 }

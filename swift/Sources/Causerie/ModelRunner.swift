@@ -1,31 +1,31 @@
 extension ModelRunner {
-    /// A conversation.
+    /// Creates a conversation.
     ///
-    /// - Parameter systemPrompt: the message that sets its frame; none when `nil` or empty.
+    /// - Parameter systemPrompt: the system message; none when `nil` or empty.
     public func createConversation(systemPrompt: String? = nil) -> Conversation {
         createConversation(systemPrompt: systemPrompt ?? "")
     }
 
-    /// The model's continuation of a prompt as it stands, with no template around it.
+    /// Continues a prompt as it is, without a chat template.
     ///
     /// - Parameters:
-    ///   - prompt: the text to go on with.
-    ///   - options: how it is generated.
+    ///   - prompt: the text to continue.
+    ///   - options: the options for generation.
     public func complete(prompt: String, options: GenerationOptions = GenerationOptions()) -> ResponseStream {
         options.reply { completeRaw(prompt: prompt, options: $0) }
     }
 
-    /// The same for a prompt given as token ids.
+    /// Continues a prompt of token ids. See ``complete(prompt:options:)``.
     public func completeTokens(prompt: [UInt32], options: GenerationOptions = GenerationOptions()) -> ResponseStream {
         options.reply { completeTokensRaw(prompt: prompt, options: $0) }
     }
 
-    /// The prompt that the model would read for these messages, up to where its reply begins.
+    /// Returns the prompt for these messages, up to the start of the model's reply.
     public func renderPrompt(messages: [ChatMessage]) throws -> String {
         try renderPrompt(messages: messages, addGenerationPrompt: true)
     }
 
-    /// The token ids of that prompt.
+    /// Returns the token ids of the prompt for these messages, up to the start of the model's reply.
     public func promptTokens(messages: [ChatMessage]) throws -> [UInt32] {
         try promptTokens(messages: messages, addGenerationPrompt: true)
     }

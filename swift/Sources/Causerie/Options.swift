@@ -1,5 +1,5 @@
 extension GenerationOptions {
-    /// The model's own defaults, and the default parser.
+    /// The model's defaults, and the default parser.
     ///
     /// ```swift
     /// var options = GenerationOptions()
@@ -10,7 +10,7 @@ extension GenerationOptions {
         self.init(functionCallParser: DefaultFunctionCallParser())
     }
 
-    /// These options with one of them changed: `GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 64)`.
+    /// Returns these options with one changed: `GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 64)`.
     public func with<Value>(_ option: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
         var options = self
         options[keyPath: option] = value
@@ -19,7 +19,7 @@ extension GenerationOptions {
 }
 
 extension LoadOptions {
-    /// These options with one of them changed: `LoadOptions().with(\.contextSize, 4096)`.
+    /// Returns these options with one changed: `LoadOptions().with(\.contextSize, 4096)`.
     public func with<Value>(_ option: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
         var options = self
         options[keyPath: option] = value
@@ -28,27 +28,27 @@ extension LoadOptions {
 }
 
 extension GenerationOptions {
-    /// Refuses numbers below zero, of which the border knows none.
+    /// Refuses negative counts, which the generated code could not pass to the engine.
     func check() throws {
         try checkCount(topK, "top_k")
-        try checkCount(logitBias?.keys.min(), "logit_bias", expected: "ids of tokens")
-        try checkCount(logprobs, "logprobs", expected: "0 to 20")
+        try checkCount(logitBias?.keys.min(), "logit_bias", expected: "token ids")
+        try checkCount(logprobs, "logprobs", expected: "between 0 and 20")
         try checkCount(maxTokens, "max_tokens", expected: "1 or more")
     }
 }
 
 extension LoadOptions {
-    /// The same for these.
+    /// Refuses negative counts.
     func check() throws {
         try checkCount(contextSize, "context_size", expected: "1 or more")
-        try checkCount(threads, "threads", expected: "1 to 1024")
+        try checkCount(threads, "threads", expected: "between 1 and 1024")
         try checkCount(cacheEntries, "cache_entries")
         try checkCount(generationDefaults?.topK, "top_k")
     }
 }
 
-/// Refuses a number below zero, in the words of the engine.
+/// Refuses a negative count, with the message of the engine.
 func checkCount(_ count: Int?, _ option: String, expected: String = "0 or more") throws {
     guard let count, count < 0 else { return }
-    throw SdkError.InvalidOption(reason: "\(option) is \(count), expected \(expected)", option: option)
+    throw SdkError.InvalidOption(reason: "\(option) must be \(expected), found \(count)", option: option)
 }

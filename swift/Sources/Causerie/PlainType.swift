@@ -1,18 +1,18 @@
 import Foundation
 
-/// A type whose values have no parts: what a model is told of it, and which values are its own.
+/// A type without properties or elements: its schema for the model, and its valid values.
 struct PlainType {
     var parameterType: SdkFunctionParameterType
-    /// A value of it.
+    /// A value of the type.
     var sample: Any
-    /// What a JSON Schema says of it that no type of a parameter does.
+    /// A JSON Schema keyword that parameter types cannot express.
     var keyword: (name: String, value: String)?
-    /// Its values in words, where not all that fit its JSON type are.
-    var words = ""
-    /// Whether a value that fits its JSON type is one of its own.
+    /// A description of the valid values, if not every value of its JSON type is valid.
+    var expected = ""
+    /// Whether a value of its JSON type is valid.
     var holds: (JsonValue) -> Bool = { _ in true }
 
-    /// `nil` for a type that has parts.
+    /// `nil` for a type that has properties or elements.
     init?(_ type: Any.Type) {
         switch type {
         case is String.Type: self.init(parameterType: SdkStr(), sample: "")
@@ -20,13 +20,14 @@ struct PlainType {
         case is Double.Type: self.init(parameterType: SdkNum(), sample: 0.0)
         case is Decimal.Type: self.init(parameterType: SdkNum(), sample: Decimal(0))
         case is Float.Type:
-            self.init(parameterType: SdkNum(), sample: Float(0), words: "a number that Float can hold") { value in
+            let expected = "a number within the range of Float"
+            self.init(parameterType: SdkNum(), sample: Float(0), expected: expected) { value in
                 Float(value.text)?.isFinite == true
             }
-        case let whole as any FixedWidthInteger.Type: self = Self.whole(whole)
+        case let integer as any FixedWidthInteger.Type: self = Self.integer(integer)
         case is Date.Type:
             let epoch = Date(timeIntervalSince1970: 0)
-            self = .text(epoch, ("format", "date-time"), Date.told) { Date(iso8601: $0) != nil }
+            self = .text(epoch, ("format", "date-time"), Date.expected) { Date(iso8601: $0) != nil }
         case is URL.Type:
             let root = URL(fileURLWithPath: "/")
             self = .text(root, ("format", "uri"), "a URL such as https://example.org") {
@@ -34,7 +35,7 @@ struct PlainType {
             }
         case is UUID.Type: self = .text(UUID(), ("format", "uuid"), "a UUID") { UUID(uuidString: $0) != nil }
         case is Data.Type:
-            self = .text(Data(), ("contentEncoding", "base64"), "base64 text") { Data(base64Encoded: $0) != nil }
+            self = .text(Data(), ("contentEncoding", "base64"), "a base64 string") { Data(base64Encoded: $0) != nil }
         case let cases as any CaseIterable.Type:
             guard let choice = Self.choice(cases) else { return nil }
             self = choice
@@ -52,37 +53,38 @@ struct PlainType {
         }
     }
 
-    /// What is wrong with a value that fits its JSON type, and yet is none of its own.
+    /// The error for a value of its JSON type that is not valid.
     func fault(in value: JsonValue, at place: String) -> SdkError? {
         if case .null = value { return nil }
-        return holds(value) ? nil : .InvalidArgument(reason: "\(place) is not \(words)", argument: place)
+        let reason = "\(place) must be \(expected), found \(value.text)"
+        return holds(value) ? nil : .InvalidArgument(reason: reason, argument: place)
     }
 
     private init(
         parameterType: SdkFunctionParameterType, sample: Any, keyword: (name: String, value: String)? = nil,
-        words: String = "", holds: @escaping (JsonValue) -> Bool = { _ in true }
+        expected: String = "", holds: @escaping (JsonValue) -> Bool = { _ in true }
     ) {
         self.parameterType = parameterType
         self.sample = sample
         self.keyword = keyword
-        self.words = words
+        self.expected = expected
         self.holds = holds
     }
 
     private static func text(
-        _ sample: Any, _ keyword: (String, String), _ words: String, _ holds: @escaping (String) -> Bool
+        _ sample: Any, _ keyword: (String, String), _ expected: String, _ holds: @escaping (String) -> Bool
     ) -> Self {
-        Self(parameterType: SdkStr(), sample: sample, keyword: keyword, words: words) { value in
+        Self(parameterType: SdkStr(), sample: sample, keyword: keyword, expected: expected) { value in
             if case .string(let text) = value { holds(text) } else { false }
         }
     }
 
-    private static func whole<Whole: FixedWidthInteger>(_ type: Whole.Type) -> Self {
-        let words = "a whole number from \(Whole.min) to \(Whole.max)"
-        return Self(parameterType: SdkInt(), sample: Whole(0), words: words) { Whole($0.text) != nil }
+    private static func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) -> Self {
+        let expected = "an integer from \(Integer.min) to \(Integer.max)"
+        return Self(parameterType: SdkInt(), sample: Integer(0), expected: expected) { Integer($0.text) != nil }
     }
 
-    /// One of several texts or whole numbers.
+    /// One of several strings or integers.
     private static func choice<Cases: CaseIterable>(_ type: Cases.Type) -> Self? {
         guard let first = type.allCases.first else { return nil }
         let values = type.allCases.map { ($0 as? any RawRepresentable)?.rawValue as Any? }

@@ -3,6 +3,6 @@ import Foundation
 extension SdkError: CustomStringConvertible {}
 
 extension SdkError: LocalizedError {
-    /// What went wrong, as one readable line.
+    /// The message, one line.
     public var errorDescription: String? { description }
 }

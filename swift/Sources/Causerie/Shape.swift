@@ -1,10 +1,10 @@
-/// What a type decodes, found by letting it decode from nothing.
+/// The structure of a `Decodable` type, found by decoding it from a recording decoder.
 final class Shape {
     enum Form {
         case unknown
         case plain(PlainType)
         case array(Shape)
-        /// Any names; a model is not told of the values.
+        /// Any names; the schema does not describe the values.
         case map(of: PlainType?)
         case object([Member])
     }
@@ -31,15 +31,15 @@ final class Shape {
         do {
             _ = try record(type)
         } catch let error as DecodingError {
-            throw SdkError.InvalidFunction(reason: "\(type) is no type that a model can be told: \(error)")
+            throw SdkError.InvalidFunction(reason: "\(type) is not supported: \(error)")
         }
     }
 
-    /// The type as the model is told it.
+    /// The type as a parameter type.
     func parameterType(described outer: String?) throws -> SdkFunctionParameterType {
         let description = [outer, self.description].compactMap { $0 }.first { !$0.isEmpty }
         switch form {
-        case .unknown: throw SdkError.InvalidFunction(reason: "a type tells nothing of itself")
+        case .unknown: throw SdkError.InvalidFunction(reason: "a type did not decode anything")
         case .plain(let plain): return plain.parameterType(described: description)
         case .array(let item):
             return .sdkArr(itemType: try item.parameterType(described: nil), description: description)
@@ -54,7 +54,7 @@ final class Shape {
         }
     }
 
-    /// Notes what a value of this type decodes, and gives one that will do.
+    /// Records the structure of a type, and returns a sample value.
     func record<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let described = type as? any SdkDescribed.Type {
             description = described.sdkDescription
@@ -64,25 +64,29 @@ final class Shape {
             form = .plain(plain)
             return sample
         }
-        guard depth < 32 else { throw SdkError.InvalidFunction(reason: "\(type) is nested deeper than 32 levels") }
+        guard depth < 32 else {
+            throw SdkError.InvalidFunction(reason: "\(type) must not be nested deeper than 32 levels")
+        }
         let value: Value
         do {
             value = try Value(from: ShapeDecoder(shape: self))
         } catch is DecodingError where type is any RawRepresentable.Type || type is any CaseIterable.Type {
-            throw Self.untold(type)
+            throw Self.unsupported(type)
         }
-        if value is any RawRepresentable, Mirror(reflecting: value).displayStyle == .enum { throw Self.untold(type) }
+        if value is any RawRepresentable, Mirror(reflecting: value).displayStyle == .enum {
+            throw Self.unsupported(type)
+        }
         if let map = type as? any Map.Type {
             form = .map(of: PlainType(map.values))
         } else if case .unknown = form {
-            form = .object([])  // it asked for no properties
+            form = .object([])  // it has no properties
         }
         return value
     }
 
-    private static func untold(_ type: Any.Type) -> SdkError {
-        let wanted = "an enum has to be CaseIterable, with texts or whole numbers as its raw values"
-        return .InvalidFunction(reason: "\(type) is no type that a model can be told: \(wanted)")
+    private static func unsupported(_ type: Any.Type) -> SdkError {
+        let wanted = "an enum must be CaseIterable, with strings or integers as its raw values"
+        return .InvalidFunction(reason: "\(type) is not supported: \(wanted)")
     }
 
     func add(_ key: any CodingKey, isOptional: Bool) -> Shape {
@@ -103,7 +107,7 @@ final class Shape {
     }
 }
 
-/// A dictionary whose keys are texts, which asks for no names.
+/// A dictionary with string keys, which decodes no particular names.
 private protocol Map {
     static var values: Any.Type { get }
 }

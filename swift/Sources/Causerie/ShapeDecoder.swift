@@ -1,4 +1,4 @@
-/// Lets a type decode from nothing, and notes what it asks for.
+/// Lets a type decode sample values, and records the names and types that it requests.
 struct ShapeDecoder: Decoder {
     let shape: Shape
     var codingPath: [any CodingKey] { [] }
@@ -34,7 +34,7 @@ private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try shape.add(key, isOptional: true).record(type)
     }
 
-    // Those of Swift's own types, which are not asked for by the ones above.
+    // For basic types, `Decodable` calls these overloads, not the generic ones above.
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try optional(type, key) }
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? { try optional(type, key) }
     func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? { try optional(type, key) }
@@ -68,7 +68,7 @@ private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { ShapeDecoder(shape: shape.add(key, isOptional: false)) }
 }
 
-/// A list that seems to have one item.
+/// An array that appears to have one element.
 private struct Items: UnkeyedDecodingContainer {
     let shape: Shape
     var currentIndex = 0

@@ -1,19 +1,19 @@
 extension Shape.Member {
-    /// The parameter of a function that this is.
+    /// The member as a parameter of a function.
     func parameter() throws -> SdkFunctionParameter {
         var parameter = SdkFunctionParameter(
             name: name, type: try shape.parameterType(described: nil),
             parameterDescription: description ?? shape.description, optional: isOptional)
         if shape.hasKeywords {
-            parameter.schema = SdkJsonObject(json: shape.withKeywords(parameter.told).text)
+            parameter.schema = SdkJsonObject(json: shape.withKeywords(parameter.jsonSchema).text)
         }
         return parameter
     }
 }
 
 extension SdkFunctionParameter {
-    /// The JSON Schema that a model is told.
-    var told: JsonValue {
+    /// The JSON Schema of the parameter, as the model reads it.
+    var jsonSchema: JsonValue {
         let function = SdkFunction(name: "f", functionDescription: "", parameters: [self])
         let schema = try? JsonReader.value(from: functionSchema(function: function))
         return schema?["parameters"]?["properties"]?[name] ?? .object([])
@@ -21,7 +21,7 @@ extension SdkFunctionParameter {
 }
 
 extension Shape {
-    /// Whether a JSON Schema says more of it than a type of a parameter can.
+    /// Whether its JSON Schema has keywords that parameter types cannot express.
     fileprivate var hasKeywords: Bool {
         switch form {
         case .unknown, .map: false
@@ -31,7 +31,7 @@ extension Shape {
         }
     }
 
-    /// Its schema, with what no type of a parameter says.
+    /// Returns its schema with the keywords that parameter types cannot express.
     fileprivate func withKeywords(_ schema: JsonValue) -> JsonValue {
         switch form {
         case .unknown, .map: return schema
@@ -46,7 +46,7 @@ extension Shape {
         }
     }
 
-    /// What is wrong with a value that fits its schema, and yet is none of its type.
+    /// The error for a value that fits the schema, but not the Swift type.
     func fault(in value: JsonValue, at place: String) -> SdkError? {
         switch (form, value) {
         case (.plain(let plain), _): return plain.fault(in: value, at: place)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a model is told of a type beyond what Swift says of it; each part has a default.
+/// Descriptions of a type for the model. All requirements have default implementations.
 ///
 /// ```swift
 /// struct GetWeather: Codable, SdkDescribed {
@@ -14,11 +14,11 @@ import Foundation
 /// let function = try SdkFunction(of: GetWeather.self)  // get_weather
 /// ```
 public protocol SdkDescribed {
-    /// The function's name. Default: that of the type, in snake case.
+    /// The name of the function. Default: the name of the type in snake case.
     static var sdkName: String { get }
-    /// The purpose of the function, or the meaning of the value. Default: none.
+    /// The description of the function or value. Default: empty.
     static var sdkDescription: String { get }
-    /// What the properties mean, by their names as they are encoded. Default: none.
+    /// The descriptions of the properties, by their coding keys. Default: empty.
     static var sdkDescriptions: [String: String] { get }
 }
 
@@ -29,20 +29,20 @@ extension SdkDescribed {
 }
 
 extension SdkFunction {
-    /// The function that takes the properties of a type as its arguments.
+    /// Creates a function whose parameters are the properties of a type.
     ///
-    /// Optional properties may be left out, and no others: a default value is not seen from here. Enums of texts or whole
-    /// numbers that are `CaseIterable` are the values allowed. A `Date`, a `URL`, a `UUID` and base64 `Data` are texts.
-    /// ``SdkDescribed`` says the rest.
+    /// Optional properties may be omitted, all others are required: default values cannot be detected. Enums that are
+    /// `CaseIterable`, with strings or integers as raw values, list the allowed values. `Date`, `URL`, `UUID` and
+    /// base64 `Data` are strings. ``SdkDescribed`` adds descriptions.
     ///
-    /// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that a model cannot be told.
+    /// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that is not supported.
     public init<Arguments: Decodable>(of type: Arguments.Type) throws {
         try self.init(of: type, shape: Shape(of: type))
     }
 
     fileprivate init(of type: Any.Type, shape: Shape) throws {
         guard case .object(let members) = shape.form else {
-            throw SdkError.InvalidFunction(reason: "\(type) has no properties that could be arguments")
+            throw SdkError.InvalidFunction(reason: "\(type) must have properties, which become the arguments")
         }
         let described = type as? any SdkDescribed.Type
         self.init(
@@ -53,10 +53,10 @@ extension SdkFunction {
 }
 
 extension SdkFunctionCall {
-    /// The arguments as a value of a type, once they fit the function that it is.
+    /// Decodes the arguments as a value of a type, after validating them against the function of that type.
     ///
-    /// A `Date` is read as ISO 8601 has it, with or without a time, fractions of seconds, and how far it is from UTC; where
-    /// that is not said, it is in the time zone of the device.
+    /// A `Date` is read in ISO 8601, with or without a time, fractions of seconds and an offset from UTC. Without an
+    /// offset, the time zone is that of the device.
     ///
     /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the argument.
     public func decoded<Arguments: Decodable>(as type: Arguments.Type) throws -> Arguments {
@@ -66,7 +66,7 @@ extension SdkFunctionCall {
         return try decode(type, from: arguments)
     }
 
-    /// The arguments, made to fit a function.
+    /// Returns the arguments, converted to the types of a function.
     fileprivate func fitting(_ function: SdkFunction) throws -> JsonValue {
         var call = self
         call.name = function.name
@@ -78,21 +78,21 @@ extension SdkFunctionCall {
     }
 }
 
-/// The JSON Schema of a type as JSON text, for ``GenerationOptions/jsonSchemaConstraint``.
+/// Returns the JSON Schema of a type as JSON text, for ``GenerationOptions/jsonSchemaConstraint``.
 ///
-/// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that a model cannot be told.
+/// - Throws: ``SdkError/InvalidFunction(reason:)`` for a type that is not supported.
 public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String {
-    try replyMember(of: type).parameter().told.text
+    try replyMember(of: type).parameter().jsonSchema.text
 }
 
-/// The value that the text of a reply is. An optional type takes `null`.
+/// Decodes the text of a reply. An optional type accepts `null`.
 ///
-/// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the place.
+/// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the path.
 public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) throws -> Value {
     guard let value = try? JsonReader.value(from: text),
         let json = try? SdkJsonObject(text: JsonValue.object([(replyName, value)]).text)
     else { throw SdkError.InvalidArgument(reason: "\(replyName) must be valid JSON", argument: replyName) }
-    // A reply is checked as the one argument of a function.
+    // The reply is checked like the only argument of a function.
     let member = try replyMember(of: type)
     let function = SdkFunction(name: replyName, functionDescription: "", parameters: [try member.parameter()])
     let call = SdkFunctionCall(name: replyName, argumentsObject: json)
@@ -107,7 +107,7 @@ private struct Reply<Value: Decodable>: Decodable {
     var reply: Value
 }
 
-/// What is left where `null` was left out.
+/// Returns `nil` for an optional type, because `null` was dropped from the arguments.
 private func nothing<Value>(of type: Value.Type) throws -> Value {
     if let type = type as? any ExpressibleByNilLiteral.Type, let nothing = type.init(nilLiteral: ()) as? Value {
         return nothing
@@ -129,7 +129,7 @@ private func decode<Value: Decodable>(_ type: Value.Type, from json: JsonValue) 
 }
 
 extension SdkError {
-    /// What a decoder says, with its place as validation writes it.
+    /// Converts an error of a decoder, with the path in the notation of validation.
     fileprivate init(_ error: DecodingError) {
         let (path, reason): ([any CodingKey], String) =
             switch error {
@@ -139,7 +139,7 @@ extension SdkError {
             @unknown default: ([], error.localizedDescription)
             }
         let place = path.place(in: "")
-        // Foundation does not say where a number stands that its type cannot hold.
+        // Foundation does not report the path of a number that its type cannot represent.
         let subject = place.isEmpty ? "an argument does not fit its type:" : place
         self = .InvalidArgument(reason: "\(subject) \(reason)", argument: place)
     }

@@ -1,1 +1,1 @@
-// A target of C needs a source file; all there is to CauserieFFI is its header.
+// A C target needs a source file, although CauserieFFI consists of a header only.

@@ -13,20 +13,20 @@ let weather = SdkFunction(
             optional: false)
     ])
 
-/// What a test needed and did not see.
+/// Something that a test needs is missing.
 struct Missing: Error {}
 
-/// A conversation with a model that gives these replies, each the JSON text of its steps.
+/// Returns a conversation with a model that gives these replies, each the JSON text of its steps.
 func scripted(_ replies: String...) throws -> Conversation {
     try loadScriptedModel(script: #"{"replies": [\#(replies.joined(separator: ", "))]}"#).createConversation()
 }
 
-/// A reply of the text of calls.
+/// Returns a reply that consists of these calls.
 func calling(_ calls: String) -> String {
     #"[{"control": "<|tool_call_start|>"}, "\#(calls)", {"control": "<|tool_call_end|>"}]"#
 }
 
-/// Reads a reply to its end, and gives its text.
+/// Reads a reply to its end, and returns its text.
 func text(of reply: ResponseStream) async throws -> String {
     var text = ""
     for try await event in reply {
@@ -43,7 +43,7 @@ func completion(of reply: ResponseStream) async throws -> Completion {
     throw Missing()
 }
 
-/// Reads a reply with its functions to its end, and gives what came of these.
+/// Reads a reply with functions to its end, and returns their results.
 func results(of conversation: Conversation, with handlers: FunctionHandlers) async throws -> [FunctionResult] {
     var results: [FunctionResult] = []
     for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Causerie
 
-/// Figures, for who asks for them; no claim is tested.
+/// Measurements, on request; nothing is tested.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["CAUSERIE_MEASURE"] != nil, "CAUSERIE_MEASURE is not set"))
 struct Costs {
-    /// What an event costs beside its computation: a scripted model computes nothing.
+    /// Measures the overhead of an event: a scripted model computes nothing.
     @Test func ofAnEvent() async throws {
         let tokens = (0..<20_000).map { "\"\($0) \"" }.joined(separator: ", ")
         let stream = try scripted("[\(tokens)]").generateResponse(message: hi)
@@ -21,6 +21,6 @@ struct Costs {
         }
         costs.sort()
         print(
-            "\(costs.count) events: median \(costs[costs.count / 2]), nine in ten below \(costs[costs.count * 9 / 10])")
+            "\(costs.count) events: median \(costs[costs.count / 2]), 90th percentile \(costs[costs.count * 9 / 10])")
     }
 }

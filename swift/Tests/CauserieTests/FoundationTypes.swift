@@ -4,11 +4,11 @@ import Testing
 @testable import Causerie
 
 private enum Small: UInt8, Codable, CaseIterable { case low = 1, high }
-private enum Untold: String, Codable { case a, b }
+private enum NotIterable: String, Codable { case a, b }
 private enum Unnumbered: Int, Codable { case none }
 private enum Bare: Codable, CaseIterable { case one, two }
 
-/// Typed functions whose types are Foundation's, or no more than a number.
+/// Typed functions with types of Foundation, and with numbers.
 @Suite struct FoundationTypes {
     private struct Event: Codable, SdkDescribed, Equatable {
         var at: Date
@@ -23,7 +23,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
         static let sdkDescriptions = ["at": "When."]
     }
 
-    @Test func areToldAsTextsWithTheirFormats() throws {
+    @Test func areDescribedAsStringsWithFormats() throws {
         let function = try SdkFunction(of: Event.self)
         let properties = try JsonReader.value(from: functionSchema(function: function))["parameters"]?["properties"]
         #expect(properties?["at"]?.text == #"{"type": "string", "description": "When.", "format": "date-time"}"#)
@@ -46,16 +46,20 @@ private enum Bare: Codable, CaseIterable { case one, two }
         let place = Event.Place(id: try #require(UUID(uuidString: id)), photo: Data("hi".utf8))
         let links = try [#require(URL(string: "https://a.b/c"))]
         #expect(event == Event(at: Date(timeIntervalSince1970: 1_769_860_800), links: links, place: place))
-        check(#"{"at": "noon"}"#, as: Event.self, "at is not a date and time such as 2026-01-31T12:00:00Z")
-        check(#"{"at": 1769860800}"#, as: Event.self, "at is not a date and time such as 2026-01-31T12:00:00Z")
+        check(
+            #"{"at": "noon"}"#, as: Event.self,
+            #"at must be a date and time such as 2026-01-31T12:00:00Z, found "noon""#)
+        check(
+            #"{"at": 1769860800}"#, as: Event.self,
+            #"at must be a date and time such as 2026-01-31T12:00:00Z, found "1769860800""#)
         check(
             #"{"at": "2026-01-31", "links": ["a:b", "a"]}"#, as: Event.self,
-            "links[1] is not a URL such as https://example.org")
-        check(#"{"at": "2026-01-31", "place": {"id": "1"}}"#, as: Event.self, "place.id is not a UUID")
+            #"links[1] must be a URL such as https://example.org, found "a""#)
+        check(#"{"at": "2026-01-31", "place": {"id": "1"}}"#, as: Event.self, #"place.id must be a UUID, found "1""#)
         check(
             #"{"at": "2026-01-31", "place": {"id": "\#(id)", "photo": "a"}}"#, as: Event.self,
-            "place.photo is not base64 text")
-        #expect(throws: SdkError.InvalidArgument(reason: "reply is not a UUID", argument: "reply")) {
+            #"place.photo must be a base64 string, found "a""#)
+        #expect(throws: SdkError.InvalidArgument(reason: #"reply must be a UUID, found "x""#, argument: "reply")) {
             try decodedReply(#""x""#, as: UUID.self)
         }
     }
@@ -84,7 +88,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
         "1769860800",
         "2026-01-31T12:00:00Z\n", " 2026-01-31", "2026-01-31T12:00:00+99:00", "٢٠٢٦-01-31",
     ])
-    func readNoOtherTextAsADate(_ text: String) {
+    func readNoOtherStringAsADate(_ text: String) {
         #expect(Date(iso8601: text) == nil)
     }
 
@@ -92,15 +96,15 @@ private enum Bare: Codable, CaseIterable { case one, two }
         let at = Date(timeIntervalSince1970: 0)
         let id = UUID()
         let event = Event(at: at, links: [URL(fileURLWithPath: "/a")], place: Event.Place(id: id))
-        #expect(try await told { at } == "1970-01-01T00:00:00Z")
+        #expect(try await result { at } == "1970-01-01T00:00:00Z")
         #expect(
-            try await told { ["at": at, "days": [at]] as [String: Any] }
+            try await result { ["at": at, "days": [at]] as [String: Any] }
                 == #"{"at": "1970-01-01T00:00:00Z", "days": ["1970-01-01T00:00:00Z"]}"#)
         #expect(
-            try await told { ["event": event] as [String: Any] }
+            try await result { ["event": event] as [String: Any] }
                 == #"{"event": {"at": "1970-01-01T00:00:00Z", "links": ["file:///a"], "place": {"id": "\#(id)"}}}"#)
-        let ratio = try await told { ["a": [Ratio(value: .nan)]] as [String: Any] }
-        #expect(ratio?.hasPrefix(#"{"error": "the result.a[0].value has no JSON: "#) == true)
+        let ratio = try await result { ["a": [Ratio(value: .nan)]] as [String: Any] }
+        #expect(ratio?.hasPrefix(#"{"error": "the result.a[0].value must be representable as JSON: "#) == true)
     }
 
     private struct Ratio: Codable {
@@ -127,11 +131,11 @@ private enum Bare: Codable, CaseIterable { case one, two }
                 == Numbers(
                     price: Decimal(string: "1.1"), level: .high, small: .min, size: .max, half: nil,
                     counts: ["a": 127]))
-        check(#"{"small": 300}"#, as: Numbers.self, "small is not a whole number from -128 to 127")
-        check(#"{"size": -1}"#, as: Numbers.self, "size is not a whole number from 0 to 18446744073709551615")
-        check(#"{"half": 1e300}"#, as: Numbers.self, "half is not a number that Float can hold")
-        check(#"{"counts": {"a": 300}}"#, as: Numbers.self, "counts.a is not a whole number from -128 to 127")
-        check(#"{"level": 3}"#, as: Numbers.self, "level is none of 1, 2")
+        check(#"{"small": 300}"#, as: Numbers.self, "small must be an integer from -128 to 127, found 300")
+        check(#"{"size": -1}"#, as: Numbers.self, "size must be an integer from 0 to 18446744073709551615, found -1")
+        check(#"{"half": 1e300}"#, as: Numbers.self, "half must be a number within the range of Float, found 1e+300")
+        check(#"{"counts": {"a": 300}}"#, as: Numbers.self, "counts.a must be an integer from -128 to 127, found 300")
+        check(#"{"level": 3}"#, as: Numbers.self, "level must be one of 1, 2, found 3")
     }
 
     private struct Now: Codable {}
@@ -147,13 +151,13 @@ private enum Bare: Codable, CaseIterable { case one, two }
         var held: Held
     }
 
-    @Test func areRefusedWhereAnEnumCannotBeTold() {
+    @Test func areRefusedIfAnEnumIsNotSupported() {
         func check<Held: Codable>(_ type: Held.Type) {
-            let wanted = "an enum has to be CaseIterable, with texts or whole numbers as its raw values"
-            let reason = "\(type) is no type that a model can be told: \(wanted)"
+            let wanted = "an enum must be CaseIterable, with strings or integers as its raw values"
+            let reason = "\(type) is not supported: \(wanted)"
             #expect(throws: SdkError.InvalidFunction(reason: reason)) { try SdkFunction(of: Holder<Held>.self) }
         }
-        check(Untold.self)
+        check(NotIterable.self)
         check(Unnumbered.self)
         check(Bare.self)
     }
@@ -169,8 +173,8 @@ private enum Bare: Codable, CaseIterable { case one, two }
         }
     }
 
-    /// What a model reads of what a function returns.
-    private func told(_ returned: @escaping @Sendable () -> Any?) async throws -> String? {
+    /// Returns the text that a model reads for the result of a function.
+    private func result(_ returned: @escaping @Sendable () -> Any?) async throws -> String? {
         let conversation = try scripted(calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
         handlers.on("f") { _ in returned() }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Causerie
 
-/// What runs functions, and what a model is told of it.
+/// Function handlers, and the results that the model reads.
 @Suite struct Handlers {
-    /// As the documentation of `FunctionHandlers` has it, without a warning.
+    /// The example in the documentation of `FunctionHandlers` compiles without a warning.
     @Test func mayReturnDictionaries() async throws {
         let conversation = try scripted(
             calling("[check_weather(city='Oslo'), check_weather(city=1)]"), #"["Done."]"#)
@@ -25,8 +25,8 @@ import Testing
         #expect(results.map(\.text) == ["null"])
     }
 
-    /// A function that ends for nothing is not waited for.
-    @Test func areGivenUp() async throws {
+    /// A function that never ends is not awaited after the time limit.
+    @Test func areAbandonedAfterTheTimeLimit() async throws {
         let conversation = try scripted(
             calling("[f()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
@@ -40,9 +40,9 @@ import Testing
         #expect(results.map(\.isError) == [true])
     }
 
-    /// Functions that block, more of them than Swift's pool has threads, are not waited for either.
+    /// Functions that block, more of them than Swift's thread pool has threads, are not awaited either.
     @available(macOS 15, iOS 18, *)
-    @Test func areGivenUpWhereTheyBlock() async throws {
+    @Test func areAbandonedWhenTheyBlock() async throws {
         let n = ProcessInfo.processInfo.activeProcessorCount + 1
         let calls = (0..<n).map { _ in "f()" }.joined(separator: ", ")
         let conversation = try scripted(calling("[\(calls)]"), #"["Done."]"#)
@@ -66,8 +66,8 @@ import Testing
         #expect(results.map(\.text) == [#"{"error": "f gave no result within 0 seconds"}"#])
     }
 
-    /// An error that is written for no reader is told with its case and values.
-    @Test func failWithWhatTheirErrorSays() async throws {
+    /// An error without a description is reported with its case and values.
+    @Test func failWithTheMessageOfTheirError() async throws {
         let conversation = try scripted(calling("[f(), g()]"), #"["Done."]"#)
         var handlers = FunctionHandlers()
         handlers.on("f") { _ in throw ShopError.soldOut(item: "ink") }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Causerie
 
-/// Arguments as Swift's own types.
+/// Conversion between JSON and Swift types.
 @Suite struct Json {
     @Test func givesEveryValueOneType() throws {
         let text = #"{"t": true, "one": 1, "point": 1.0, "s": "1", "n": null, "l": [1, null]}"#
@@ -59,13 +59,13 @@ import Testing
             try SdkJsonObject(["n": NSNumber(value: 1), "b": NSNumber(value: true)]).json == #"{"b": true, "n": 1}"#)
     }
 
-    @Test func namesWhatItCannotHold() {
+    @Test func namesValuesThatItCannotRepresent() {
         func check(_ value: Any?, _ reason: String) {
             #expect(throws: SdkError.Serialization(reason: reason)) { try SdkJsonObject(["a": ["b": [value]]]) }
         }
-        check(Double.nan, "a.b[0] is nan, which JSON has not")
-        check(-Float.infinity, "a.b[0] is -inf, which JSON has not")
-        check(Missing(), "a.b[0] is of the type Missing, which JSON has not")
+        check(Double.nan, "a.b[0] must be a finite number, found nan")
+        check(-Float.infinity, "a.b[0] must be a finite number, found -inf")
+        check(Missing(), "a.b[0] must be a JSON value, found the type Missing")
     }
 
     @Test(arguments: [
@@ -73,7 +73,7 @@ import Testing
         #"{"a": -}"#, #"{"a": 1e}"#, #"{"a": 1e999}"#, #"{"a": tru}"#, #"{"a": "\x"}"#, #"{"a": "\ud83d"}"#,
         #"{"a": "\u12"}"#, #"{"a": "\u+123"}"#, #"{"a": 1, "a": 2}"#, "{\"a\": \"\n\"}", #"{"a": "b"#, #"{"a": NaN}"#,
     ])
-    func refusesWhatIsNoJson(_ text: String) {
+    func refusesInvalidJson(_ text: String) {
         #expect { try SdkJsonObject(text: text) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
     }
 
@@ -83,7 +83,7 @@ import Testing
         func read(_ bytes: some Collection<UInt8>) throws {
             guard let object = try? SdkJsonObject(text: String(decoding: bytes, as: UTF8.self)) else { return }
             #expect(try SdkJsonObject(text: object.json).json == object.json)
-            // The engine takes what we take: a function that does not throw would end the app here.
+            // The engine must accept what this parser accepts: a failure in a function that does not throw is fatal.
             let call = SdkFunctionCall(name: "f", argumentsObject: object)
             #expect(validate(call: call, functions: []).argumentsObject == object)
         }
@@ -103,12 +103,12 @@ import Testing
         #expect(object.dictionary["a"] as? String == "\"\\/\u{8}\u{c}\n\r\té👩")
     }
 
-    @Test func crossesTheBorderAtTheDeepest() throws {
+    @Test func reachesTheEngineAtTheNestingLimit() throws {
         func nested(_ levels: Int) -> String {
             String(repeating: #"{"a": "#, count: levels) + "1" + String(repeating: "}", count: levels)
         }
         let deepest = try SdkJsonObject(text: nested(128))
-        // A function that does not throw: what the engine could not read would end the app here.
+        // This function does not throw, so if the engine could not read the object, the app would end.
         let call = SdkFunctionCall(name: "f", argumentsObject: deepest)
         #expect(validate(call: call, functions: []).argumentsObject == deepest)
         #expect { try SdkJsonObject(text: nested(129)) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
@@ -117,7 +117,7 @@ import Testing
         #expect { try SdkJsonObject(["b": native]) } throws: { ($0 as? SdkError)?.kind == "Serialization" }
     }
 
-    @Test func comparesMapsByWhatTheyHold() throws {
+    @Test func comparesObjectsByTheirEntries() throws {
         let one = try SdkJsonObject(text: #"{"a": 1, "b": {"c": 2, "d": 3}}"#)
         let other = try SdkJsonObject(text: #"{"b":{"d":3,"c":2},"a":1}"#)
         #expect(one == other)
@@ -127,14 +127,14 @@ import Testing
         #expect(other.json == #"{"b": {"d": 3, "c": 2}, "a": 1}"#)
     }
 
-    @Test func keepsNamesApartThatOnlySwiftTakesForTheSame() throws {
+    @Test func keepsNamesThatAreEqualOnlyInSwift() throws {
         let object = try SdkJsonObject(text: "{\"\u{e9}\": 1, \"e\u{301}\": 2}")
         #expect(object.dictionary.count == 1)
         #expect(object.dictionary["é"] as? Int == 1)
         #expect(object.json == "{\"\u{e9}\": 1, \"e\u{301}\": 2}")
     }
 
-    @Test func knowsDigitsFromOtherText() {
+    @Test func readsOnlyDigitsAsIntegers() {
         #expect(SdkBigInteger("+0012")?.description == "12")
         #expect(SdkBigInteger("-0")?.description == "0")
         for text in ["", "-", "1.5", "1e3", "٣", " 1", "--1"] { #expect(SdkBigInteger(text) == nil) }

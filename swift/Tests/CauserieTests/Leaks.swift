@@ -4,13 +4,13 @@ import Testing
 
 @testable import Causerie
 
-/// Generations that are left, cancelled and read to their end at random must leave nothing behind. It counts the threads of
-/// the process, so it must run alone.
+/// Generations that are abandoned, cancelled or read to their end at random must not leak. The test counts the threads
+/// of the process, so it must run alone.
 @Suite struct Leaks {
-    @Test func nothingIsLeftBehind() async throws {
+    @Test func nothingLeaks() async throws {
         let count = ProcessInfo.processInfo.environment["CAUSERIE_LEAK_GENERATIONS"].flatMap(Int.init) ?? 300
         #expect(engineThreads() == 0)
-        try await generate(100)  // what is allocated once
+        try await generate(100)  // one-time allocations
         var random = Random(state: 7)
         let (before, files) = (residentBytes(), openFiles())
         var runners = 0
@@ -19,7 +19,7 @@ import Testing
             #expect(streams.allSatisfy { $0.stream == nil })
             runners += 1
         }
-        // A runner's thread ends when nothing holds the runner any more, on either side of the border.
+        // A runner's thread ends when neither Swift nor the engine references the runner any more.
         for _ in 0..<100_000 where engineThreads() > 0 { sched_yield() }
         #expect(engineThreads() == 0)
         #expect(openFiles() <= files)
@@ -33,7 +33,7 @@ import Testing
         _ = try await generate(count, &random)
     }
 
-    /// Generates with a model of its own; gives what holds the streams without keeping them.
+    /// Generates with a separate model; returns weak references to the streams.
     private func generate(_ count: Int, _ random: inout Random) async throws -> [Weak] {
         let steps = (0..<20).map { #""\#($0) ""# }.joined(separator: ", ")
         let replies = Array(repeating: "[\(steps)]", count: count).joined(separator: ", ")
@@ -92,7 +92,7 @@ private struct Weak {
     weak var stream: ResponseStream?
 }
 
-/// The same numbers in every run.
+/// A generator with the same sequence in every run.
 private struct Random: RandomNumberGenerator {
     var state: UInt64
 

@@ -6,19 +6,19 @@ import Testing
 @Suite struct Loading {
     private let demo = repository.appendingPathComponent("models/demo.gguf")
 
-    @Test func tellsHowFarItIs() async throws {
-        let told = Told()
+    @Test func reportsProgress() async throws {
+        let reported = Reported()
         let runner = try await loadModel(url: demo, options: LoadOptions().with(\.contextSize, 512)) { fraction in
-            told.add(fraction)
+            reported.add(fraction)
             return true
         }
-        #expect(told.fractions == told.fractions.sorted())
-        #expect(told.fractions.last == 1)
+        #expect(reported.fractions == reported.fractions.sorted())
+        #expect(reported.fractions.last == 1)
         #expect(runner.contextSize() == 512)
         #expect(runner.info().architecture == "lfm2")
     }
 
-    @Test func tellsWhatAModelIsWithoutLoadingIt() async throws {
+    @Test func readsModelInformationWithoutLoading() async throws {
         let info = try readModelInfo(path: demo.path)
         #expect(try await loadModel(url: demo).info() == info)
         let small = try readModelInfo(path: demo.path, contextSize: 64)
@@ -26,7 +26,7 @@ import Testing
         #expect { try readModelInfo(path: "no/such.gguf") } throws: { ($0 as? SdkError)?.kind == "ModelNotFound" }
     }
 
-    @Test func takesThreadsAndTheTypeOfTheCache() async throws {
+    @Test func acceptsThreadsAndACacheType() async throws {
         let options = LoadOptions().with(\.threads, 1)
         for cacheType in [CacheType.f16, .f32, .q80] {
             _ = try await loadModel(url: demo, options: options.with(\.cacheType, cacheType))
@@ -58,7 +58,7 @@ import Testing
         let task = Task {
             try await loadModel(url: demo) { _ in
                 report.yield()
-                // Holds the thread that loads until the task is cancelled.
+                // Blocks the loading thread until the task is cancelled.
                 gate.wait()
                 gate.signal()
                 return true
@@ -75,7 +75,8 @@ import Testing
             ($0 as? SdkError)?.kind == "ModelNotFound" && $0.localizedDescription.contains("/nowhere/model.gguf")
         }
         let address = try #require(URL(string: "https://example.org/demo.gguf"))
-        await #expect(throws: SdkError.ModelNotFound(reason: "https://example.org/demo.gguf is no file URL")) {
+        let refusal = SdkError.ModelNotFound(reason: "url must be a file URL, found \(address.absoluteString)")
+        await #expect(throws: refusal) {
             try await loadModel(url: address)
         }
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).gguf")
@@ -90,7 +91,7 @@ private final class Thrower: LoadProgress {
     func proceed(fraction: Float) throws -> Bool { throw Missing() }
 }
 
-private final class Told: @unchecked Sendable {
+private final class Reported: @unchecked Sendable {
     private let lock = NSLock()
     private var all: [Float] = []
 

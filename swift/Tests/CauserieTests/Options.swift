@@ -3,7 +3,7 @@ import Testing
 
 @testable import Causerie
 
-/// What options are refused, and what stands where they are left out.
+/// Options that are refused, and default values.
 @Suite struct Options {
     private let demo = repository.appendingPathComponent("models/demo.gguf")
 
@@ -35,13 +35,13 @@ import Testing
         }
         await check("max_tokens", "1 or more", GenerationOptions().with(\.maxTokens, -1))
         await check("top_k", "0 or more", GenerationOptions().with(\.topK, -1))
-        await check("logprobs", "0 to 20", GenerationOptions().with(\.logprobs, -1))
-        await check("logit_bias", "ids of tokens", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
+        await check("logprobs", "between 0 and 20", GenerationOptions().with(\.logprobs, -1))
+        await check("logit_bias", "token ids", GenerationOptions().with(\.logitBias, [3: 1, -1: 1]))
         #expect(conversation.history.isEmpty && !conversation.isGenerating)
         #expect(try await text(of: conversation.generateResponse("Hi")) == "a")
     }
 
-    @Test func areRefusedBelowZeroWhereFunctionsAreRun() async throws {
+    @Test func areRefusedBelowZeroForFunctions() async throws {
         let conversation = try scripted(#"["a"]"#)
         var handlers = FunctionHandlers()
         handlers.maxRounds = -1
@@ -51,12 +51,12 @@ import Testing
         #expect(!conversation.isGenerating)
     }
 
-    @Test func areRefusedBelowZeroWhereAModelIsLoaded() async throws {
+    @Test func areRefusedBelowZeroForLoading() async throws {
         func check(_ option: String, _ expected: String, _ options: LoadOptions) async {
             await #expect(throws: Self.refusal(option, expected)) { try await loadModel(url: demo, options: options) }
         }
         await check("context_size", "1 or more", LoadOptions().with(\.contextSize, -1))
-        await check("threads", "1 to 1024", LoadOptions().with(\.threads, -1))
+        await check("threads", "between 1 and 1024", LoadOptions().with(\.threads, -1))
         await check("cache_entries", "0 or more", LoadOptions().with(\.cacheEntries, -1))
         await check("top_k", "0 or more", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
         #expect(throws: Self.refusal("context_size", "1 or more")) {
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func keepAsManyMessagesAsThereAre() async throws {
+    @Test func truncateToAtMostTheExistingMessages() async throws {
         let conversation = try scripted(#"["a"]"#)
         _ = try await text(of: conversation.generateResponse("Hi"))
         #expect(throws: Self.refusal("message_count")) { try conversation.truncate(messageCount: -1) }
@@ -74,7 +74,7 @@ import Testing
         #expect(conversation.history.map(\.text) == ["Hi"])
     }
 
-    @Test func mayBeLeftOut() async throws {
+    @Test func mayBeOmitted() async throws {
         let conversation = try scripted(#"["a"]"#, #"["b"]"#, #"["c"]"#)
         let modelRunner = conversation.modelRunner
         #expect(try await text(of: conversation.generateResponse("Hi")) == "a")
@@ -96,6 +96,6 @@ import Testing
     }
 
     private static func refusal(_ option: String, _ expected: String = "0 or more") -> SdkError {
-        .InvalidOption(reason: "\(option) is -1, expected \(expected)", option: option)
+        .InvalidOption(reason: "\(option) must be \(expected), found -1", option: option)
     }
 }

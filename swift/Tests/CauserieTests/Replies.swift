@@ -2,9 +2,9 @@ import Testing
 
 @testable import Causerie
 
-/// How a reply is read, left and cancelled.
+/// Replies that are read, abandoned and cancelled.
 @Suite struct Replies {
-    @Test func areCold() async throws {
+    @Test func areNotStartedBeforeTheyAreRead() async throws {
         let conversation = try scripted(#"["a"]"#)
         let stream = conversation.generateResponse(message: hi)
         #expect(!conversation.isGenerating)
@@ -13,12 +13,12 @@ import Testing
         #expect(conversation.history.map(\.text) == ["Hi", "a"])
     }
 
-    @Test func areWrittenNoFasterThanTheyAreRead() async throws {
+    @Test func areGeneratedNoFasterThanTheyAreRead() async throws {
         let long = (1...5_000).map { _ in #""a""# }.joined(separator: ", ")
         let conversation = try scripted("[\(long)]", #"["b"]"#)
         let stream = conversation.generateResponse(message: hi)
         #expect(try await stream.next() == .chunk("a"))
-        // The engine gives both replies their steps in turn, so this one would end after the first if nothing held that.
+        // The engine alternates between the replies, so the first would end before this one if nothing held it back.
         let other = conversation.modelRunner.createConversation()
         #expect(try await text(of: other.generateResponse(message: hi)) == "b")
         #expect(conversation.isGenerating)
@@ -27,11 +27,11 @@ import Testing
         #expect(written < 100)
     }
 
-    @Test func areWrittenEighteenEventsAheadAtMost() async throws {
+    @Test func areGeneratedAtMostEighteenEventsAhead() async throws {
         let long = (1...5_000).map { _ in #""a""# }.joined(separator: ", ")
         let conversation = try scripted("[\(long)]", #"["b"]"#)
         for try await _ in conversation.generateResponse(message: hi) { break }
-        // It waits its turn behind the reply that was left.
+        // It waits in the request queue after the abandoned reply.
         let options = GenerationOptions().with(\.onBusy, .queue)
         #expect(try await text(of: conversation.generateResponse(message: hi, generationOptions: options)) == "b")
         #expect(1...19 ~= conversation.history[1].text.count)
@@ -54,7 +54,7 @@ import Testing
         let conversation = try scripted(#"["a", {"stall": true}]"#, #"["b"]"#)
         let stream = conversation.generateResponse(message: hi)
         for try await _ in stream { break }
-        // It would be refused if the first reply still went on; the stream itself is still held.
+        // It would be refused if the first reply were still generating; the stream itself is still referenced.
         #expect(try await text(of: conversation.generateResponse(message: hi)) == "b")
         #expect(conversation.history[1].incomplete)
         stream.cancel()
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func areRefusedWhileAnotherGoesOn() async throws {
+    @Test func areRefusedWhileAnotherIsGenerated() async throws {
         let conversation = try scripted(#"["a", {"stall": true}]"#)
         let stream = conversation.generateResponse(message: hi)
         #expect(try await stream.next() == .chunk("a"))
@@ -144,7 +144,7 @@ import Testing
         stream.cancel()
     }
 
-    @Test func waitInLineWhenTheyAreTold() async throws {
+    @Test func waitInTheRequestQueueOnRequest() async throws {
         let conversation = try scripted(#"["a", "b"]"#, #"["c"]"#)
         let first = conversation.generateResponse(message: hi)
         #expect(try await first.next() != nil)

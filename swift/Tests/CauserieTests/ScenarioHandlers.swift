@@ -3,7 +3,7 @@ import Testing
 
 @testable import Causerie
 
-/// What cancels a reply, once it is there.
+/// Cancels a reply, once it is set.
 final class Cancel: @unchecked Sendable {
     private let lock = NSLock()
     private var cancel: (@Sendable () -> Void)?
@@ -27,33 +27,33 @@ extension FunctionHandlers {
                 case ("max_rounds", .integer(let count)): maxRounds = count
                 case ("time_limit", .double(let seconds)): timeLimit = seconds
                 case ("in_parallel", .boolean(let flag)): inParallel = flag
-                default: Issue.record("no option \(name)")
+                default: Issue.record("unknown option \(name)")
                 }
             }
         }
         guard case .object(let scripts)? = step["handlers"] else { return }
         for (name, script) in scripts {
-            let acts = Acts(script.items?.map(\.text) ?? [])
-            on(name) { call in try await acts.run(call, cancel: cancel) }
+            let actions = Actions(script.items?.map(\.text) ?? [])
+            on(name) { call in try await actions.run(call, cancel: cancel) }
         }
     }
 }
 
-/// What a handler does, call by call.
-private final class Acts: @unchecked Sendable {
+/// The actions of a handler, one for each call.
+private final class Actions: @unchecked Sendable {
     private let lock = NSLock()
-    private var acts: [String]
+    private var actions: [String]
 
-    init(_ acts: [String]) {
-        self.acts = acts
+    init(_ actions: [String]) {
+        self.actions = actions
     }
 
     func run(_ call: SdkFunctionCall, cancel: Cancel) async throws -> Any? {
-        let act = lock.withLock { acts.removeFirst() }
-        guard case .object(let entries) = try JsonReader.value(from: act), let (what, value) = entries.first else {
+        let text = lock.withLock { actions.removeFirst() }
+        guard case .object(let entries) = try JsonReader.value(from: text), let (action, value) = entries.first else {
             throw Missing()
         }
-        switch what {
+        switch action {
         case "returns": return value.native
         case "fails": throw SdkError.Internal(reason: value.string ?? "")
         case "echoes": return call.arguments
@@ -61,7 +61,7 @@ private final class Acts: @unchecked Sendable {
             cancel()
             return nil
         default:
-            #expect(what == "hangs")
+            #expect(action == "hangs")
             try await Task.sleep(nanoseconds: .max / 2)
             return nil
         }

@@ -3,7 +3,7 @@ import Testing
 @testable import Causerie
 
 extension GenerationOptions {
-    /// These options, with those of a scenario on top.
+    /// Returns these options, changed by those of a scenario.
     func changed(by entries: JsonValue?) throws -> Self {
         guard case .object(let entries)? = entries else { return self }
         var options = self
@@ -43,7 +43,7 @@ extension GenerationOptions {
                     "error": .error, "slide": .slide(shrinkToolResults: false),
                     "shrink": .slide(shrinkToolResults: true),
                 ])
-            default: Issue.record("no option \(name)")
+            default: Issue.record("unknown option \(name)")
             }
         }
         return options
@@ -53,31 +53,31 @@ extension GenerationOptions {
 extension JsonValue {
     fileprivate var float: Float {
         get throws {
-            guard case .double(let number) = self else { throw Unfit(value: text) }
+            guard case .double(let number) = self else { throw UnexpectedValue(value: text) }
             return Float(number)
         }
     }
 
     fileprivate var count: Int {
         get throws {
-            guard case .integer(let number) = self else { throw Unfit(value: text) }
+            guard case .integer(let number) = self else { throw UnexpectedValue(value: text) }
             return number
         }
     }
 
     fileprivate var flag: Bool {
         get throws {
-            guard case .boolean(let flag) = self else { throw Unfit(value: text) }
+            guard case .boolean(let flag) = self else { throw UnexpectedValue(value: text) }
             return flag
         }
     }
 
     fileprivate func choice<Value>(_ choices: [String?: Value]) throws -> Value {
-        guard let value = choices[string] else { throw Unfit(value: text) }
+        guard let value = choices[string] else { throw UnexpectedValue(value: text) }
         return value
     }
 }
 
-private struct Unfit: Error {
+private struct UnexpectedValue: Error {
     var value: String
 }

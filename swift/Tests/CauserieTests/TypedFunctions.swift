@@ -59,20 +59,20 @@ struct Recipe: Codable, SdkDescribed {
     static let sdkDescriptions = ["minutes": "How long it takes."]
 }
 
-/// The cases of `tests/fixtures/typed`, with Swift's own types.
+/// The cases of `tests/fixtures/typed`, with Swift types.
 @Suite struct TypedFunctions {
     static let shared = try! JsonReader.value(
         from: String(
             contentsOf: repository.appendingPathComponent("tests/fixtures/typed/functions.json"), encoding: .utf8))
 
-    @Test func giveWhatAllLanguagesGive() throws {
+    @Test func giveTheSameFunctionsAsAllLanguages() throws {
         let functions = try [SdkFunction(of: GetWeather.self), SdkFunction(of: BookTable.self)]
-        let told = try JsonReader.value(from: functionsToJson(functions: functions))
-        #expect(told.text == Self.shared["functions"]?.text)
+        let found = try JsonReader.value(from: functionsToJson(functions: functions))
+        #expect(found.text == Self.shared["functions"]?.text)
         #expect(try replySchema(of: Recipe.self) == Self.shared["reply_schema"]?.text)
     }
 
-    @Test func decodeCallsOrNameThePlace() throws {
+    @Test func decodeCallsOrNameThePath() throws {
         for entry in try #require(Self.shared["calls"]?.items) {
             let arguments = try SdkJsonObject(text: try #require(entry["arguments"]).text)
             let call = SdkFunctionCall(name: "book_table", argumentsObject: arguments)
@@ -84,13 +84,13 @@ struct Recipe: Codable, SdkDescribed {
     }
 
     @Test(arguments: [#"[], "x": [1]"#, "[], 5", "[]]", "", "nil", #"{"a": 1, "a": 2}"#])
-    func refuseRepliesThatAreNoJson(_ text: String) {
+    func refuseRepliesThatAreInvalidJson(_ text: String) {
         #expect(throws: SdkError.InvalidArgument(reason: "reply must be valid JSON", argument: "reply")) {
             try decodedReply(text, as: [Int].self)
         }
     }
 
-    @Test func takeNullWhereAReplyIsOptional() throws {
+    @Test func acceptNullForAnOptionalReply() throws {
         #expect(try decodedReply(" null ", as: Int?.self) == nil)
         #expect(try decodedReply("5", as: Int?.self) == 5)
         #expect(try decodedReply("null", as: Recipe?.self)?.title == nil)
@@ -113,7 +113,7 @@ struct Recipe: Codable, SdkDescribed {
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)
     }
 
-    @Test func areRefusedWhereAModelCannotBeTold() {
+    @Test func areRefusedForUnsupportedTypes() {
         #expect { try SdkFunction(of: String.self) } throws: { ($0 as? SdkError)?.kind == "InvalidFunction" }
     }
 

@@ -1,5 +1,5 @@
-// Ends in the midst of replies: of one that nobody reads on, one whose next event a task waits for, and one whose events
-// are read as fast as they come. scripts/test-swift runs it, and looks at how it ended.
+// Ends during three replies: one that is not read any further, one whose next event a task waits for, and one whose
+// events are read as fast as they arrive. scripts/test-swift runs it, and checks its exit status.
 
 import Causerie
 import Foundation

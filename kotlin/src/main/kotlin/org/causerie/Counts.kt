@@ -1,8 +1,8 @@
 package org.causerie
 
 /*
- * Counts cross the border without their sign: a negative one would become a very large one, which is no limit. So options
- * refuse them when they are made; seeds may be negative.
+ * The engine takes unsigned counts: a negative one would become a very large one, and so no limit at all. Therefore
+ * options refuse negative counts when they are created. Seeds may be negative.
  */
 
 internal fun checkCounts(options: GenerationOptions): Unit = refuseNegative(
@@ -26,7 +26,7 @@ internal fun checkCounts(options: RoundOptions): Unit = refuseNegative("max_roun
 private fun refuseNegative(vararg counts: Pair<String, Number?>) {
     for ((name, count) in counts) {
         if (count != null && count.toLong() < 0) {
-            throw SdkException.InvalidOption("$name is $count, expected 0 or more", name)
+            throw SdkException.InvalidOption("$name must be 0 or more, found $count", name)
         }
     }
 }

@@ -3,41 +3,41 @@ package org.causerie
 import java.math.BigInteger
 
 /*
- * JSON objects as maps. They cross the border as text: it is written here and read in Rust, and the other way round.
- * Whole numbers are Long, or BigInteger beyond; numbers with a point or an exponent are Double.
+ * JSON objects as maps. They are passed to and from the engine as JSON text, which is written and parsed here. Integers
+ * are Long, or BigInteger if they are larger; numbers with a decimal point or an exponent are Double.
  */
 
-/** Deeper values are not written; Rust reads fewer levels. */
+/** The nesting limit for writing. The limit of the engine is lower. */
 private const val DEEPEST = 128
 
-/** Reads the text of an object that Rust has written. */
+/** Parses the text of an object from the engine. */
 internal fun decodeJsonObject(text: String): Map<String, Any?> = JsonReader(text).readObject()
 
 /**
- * Writes an object: null, Boolean, numbers, texts, values of serializable classes, and maps and lists of them.
+ * Writes an object of null, Boolean, numbers, strings, values of serializable classes, and maps and lists of these.
  *
- * @throws SdkException.Serialization for anything else, naming its place
+ * @throws SdkException.Serialization with the path of any other value
  */
 internal fun encodeJsonObject(entries: Map<String, Any?>): String =
     StringBuilder().also { writeValue(it, entries, "arguments", 0) }.toString()
 
-/** Writes any value that JSON can hold; see [encodeJsonObject]. */
+/** Writes any value that JSON can represent; see [encodeJsonObject]. */
 internal fun encodeJson(value: Any?): String =
     StringBuilder().also { writeValue(it, value, "the result", 0) }.toString()
 
 private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: Int) {
-    if (DEEPEST < depth) throw SdkException.Serialization("$path is nested too deeply")
+    if (DEEPEST < depth) throw SdkException.Serialization("$path must not be nested deeper than $DEEPEST levels")
     when (value) {
         null, is Boolean, is Byte, is Short, is Int, is Long, is BigInteger -> text.append(value)
         is Float -> writeFloat(text, value.toString().toDouble(), path)
         is Double -> writeFloat(text, value, path)
-        is CharSequence -> writeText(text, value)
-        is Char -> writeText(text, value.toString())
+        is CharSequence -> writeString(text, value)
+        is Char -> writeString(text, value.toString())
         is Map<*, *> -> {
             text.append('{')
             value.entries.forEachIndexed { index, (name, item) ->
                 if (0 < index) text.append(',')
-                writeText(text, name.toString())
+                writeString(text, name.toString())
                 text.append(':')
                 writeValue(text, item, "$path.$name", depth + 1)
             }
@@ -54,7 +54,7 @@ private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: In
         is Array<*> -> writeValue(text, value.asList(), path, depth)
         else -> text.append(
             serialized(value)
-                ?: throw SdkException.Serialization("$path is no JSON value, but of ${value.javaClass.name}")
+                ?: throw SdkException.Serialization("$path must be a JSON value, found ${value.javaClass.name}")
         )
     }
 }
@@ -62,16 +62,16 @@ private fun writeValue(text: StringBuilder, value: Any?, path: String, depth: In
 private fun serialized(value: Any): String? = try {
     encodeSerializable(value)
 } catch (_: NoClassDefFoundError) {
-    // An app that does not bring kotlinx-serialization-json.
+    // The app has no dependency on kotlinx-serialization-json.
     null
 }
 
 private fun writeFloat(text: StringBuilder, number: Double, path: String) {
-    if (!number.isFinite()) throw SdkException.Serialization("$path is $number, which JSON has no form for")
+    if (!number.isFinite()) throw SdkException.Serialization("$path must be a finite number, found $number")
     text.append(number)
 }
 
-private fun writeText(text: StringBuilder, value: CharSequence) {
+private fun writeString(text: StringBuilder, value: CharSequence) {
     text.append('"')
     for (character in value) {
         when {
@@ -83,14 +83,14 @@ private fun writeText(text: StringBuilder, value: CharSequence) {
     text.append('"')
 }
 
-/** Reads JSON that is known to be well formed. */
+/** Parses JSON that is known to be valid. */
 private class JsonReader(private val text: String) {
     private var at = 0
 
     fun readObject(): Map<String, Any?> {
         val entries = LinkedHashMap<String, Any?>()
         readItems('}') {
-            val name = readText()
+            val name = readString()
             next() // the colon
             entries[name] = readValue()
         }
@@ -103,7 +103,7 @@ private class JsonReader(private val text: String) {
         return items
     }
 
-    /** What stands between brackets, separated by commas. */
+    /** Parses elements between brackets, separated by commas. */
     private inline fun readItems(end: Char, readItem: () -> Unit) {
         next()
         while (peek() != end) {
@@ -116,7 +116,7 @@ private class JsonReader(private val text: String) {
     private fun readValue(): Any? = when (peek()) {
         '{' -> readObject()
         '[' -> readList()
-        '"' -> readText()
+        '"' -> readString()
         else -> readWord()
     }
 
@@ -131,7 +131,7 @@ private class JsonReader(private val text: String) {
         }
     }
 
-    private fun readText(): String {
+    private fun readString(): String {
         next() // the quotation mark
         val read = StringBuilder()
         while (true) {
@@ -153,7 +153,7 @@ private class JsonReader(private val text: String) {
         else -> character
     }
 
-    /** The next character that is no blank. */
+    /** The next character that is not whitespace. */
     private fun peek(): Char {
         while (text[at] in " \t\r\n") at++
         return text[at]

@@ -4,7 +4,7 @@
 package org.causerie
 
 /**
- * How a model is loaded.
+ * Options for loading a model.
  *
  * ```
  * val runner = ModelRunner.load(path, loadOptions { contextSize = 4096 })
@@ -13,45 +13,42 @@ package org.causerie
 @JvmSynthetic
 public fun loadOptions(block: LoadOptionsBuilder.() -> Unit): LoadOptions = LoadOptionsBuilder().apply(block).build()
 
-/** How a model is loaded, to be set. What stays null takes its default. */
+/** A builder of options for loading a model. Options that stay null take their defaults. */
 public class LoadOptionsBuilder {
-    /** Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192. */
+    /** Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192. */
     public var contextSize: Int? = null
 
-    /** What computes. Default: the CPU. */
+    /** The device that computes. Default: the CPU. */
     public var device: Device? = null
 
-    /**
-     * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-     * many as there are fast cores.
-     */
+    /** Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores. */
     public var threads: Int? = null
 
-    /** What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16. */
+    /** The storage format of keys and values. Default: F16. */
     public var cacheType: CacheType? = null
 
-    /** A chat template in place of the model's own. */
+    /** A chat template that replaces the model's own. */
     public var chatTemplate: String? = null
 
-    /** The form in which the chat template is handed functions. Default: what its family is used to. */
+    /** The form in which the chat template gets functions. Default: that of the model's family. */
     public var toolListForm: ToolListForm? = null
 
-    /** Which names the functions that the model is offered may have. Default: letters, `_` and digits. */
+    /** The rule for names of functions. Default: letters, `_` and digits. */
     public var functionNames: FunctionNames? = null
 
-    /** Sampling values in place of those that the model's files recommend. */
+    /** Sampling values that replace those that the model's files recommend. */
     public var generationDefaults: SamplingDefaults? = null
 
-    /** From which the seeds of replies follow that have none of their own. */
+    /** The seed from which replies without a seed of their own derive theirs. */
     public var randomSeed: Long? = null
 
-    /** Bytes that the beginnings of prompts which were read before may take. Default 512 MiB. */
+    /** Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB. */
     public var cacheBytes: Long? = null
 
-    /** How many of them are kept; 0 keeps none. Default 256. */
+    /** Maximum number of entries in the prefix cache; 0 switches it off. Default 256. */
     public var cacheEntries: Int? = null
 
-    /** The options as they are set now. */
+    /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
         contextSize = contextSize,
         device = device,

@@ -7,12 +7,12 @@ package org.causerie
 public val ChatMessage.Companion.Role: ChatMessageRoles
     @JvmSynthetic get() = ChatMessageRoles
 
-/** What [ChatMessage.Companion.Role] holds. */
+/** The values of [ChatMessage.Companion.Role]. */
 public object ChatMessageRoles {
-    /** Sets the frame of the conversation; first or absent. */
+    /** Instructions for the conversation; the first message or absent. */
     public val SYSTEM: ChatMessageRole = ChatMessageRole.SYSTEM
 
-    /** The person. */
+    /** The user. */
     public val USER: ChatMessageRole = ChatMessageRole.USER
 
     /** The model. */
@@ -22,11 +22,11 @@ public object ChatMessageRoles {
     public val TOOL: ChatMessageRole = ChatMessageRole.TOOL
 }
 
-/** A message of one text. */
+/** Creates a message of one text part. */
 @JvmName("chatMessage")
 public fun ChatMessage(role: ChatMessageRole, textContent: String): ChatMessage =
     ChatMessage(role, listOf(ChatMessageContent.Text(textContent)))
 
-/** The message's texts, one after the other. */
+/** The text of all parts, joined. */
 public val ChatMessage.text: String
     get() = content.filterIsInstance<ChatMessageContent.Text>().joinToString("") { it.text }

@@ -6,17 +6,17 @@ package org.causerie
 import kotlinx.coroutines.runBlocking
 
 /**
- * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a
- * thread of its own, and cancelling the coroutine ends it soon.
+ * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a
+ * separate thread. Cancelling the coroutine cancels it.
  *
  * ```
  * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
  * ```
  *
- * @param progress told how far loading is, from 0 to 1, on the thread that loads. What it throws ends loading, and is
- *   thrown here.
- * @throws SdkException.ModelNotFound when there is none at the path
- * @throws SdkException.ModelLoad when its files cannot be used
+ * @param progress called on the loading thread with the progress from 0 to 1. Its exceptions end loading and are
+ *   rethrown.
+ * @throws SdkException.ModelNotFound if there is no model at the path
+ * @throws SdkException.ModelLoad if its files cannot be used
  */
 @JvmSynthetic
 public suspend fun ModelRunner.Companion.load(
@@ -24,16 +24,16 @@ public suspend fun ModelRunner.Companion.load(
     options: LoadOptions = LoadOptions(),
     progress: ((Float) -> Unit)? = null
 ): ModelRunner {
-    val proceed = progress?.let { tell ->
+    val proceed = progress?.let { report ->
         { fraction: Float ->
-            tell(fraction)
+            report(fraction)
             true
         }
     }
     return loadWatched(path, options, proceed)
 }
 
-/** The same for callers that wait on a thread of their own; [progress] answers whether to go on. */
+/** Loads a model and blocks the thread. [progress] returns whether to continue. See [load]. */
 @JvmOverloads
 @Throws(SdkException::class, InterruptedException::class)
 public fun loadModelBlocking(
@@ -42,7 +42,7 @@ public fun loadModelBlocking(
     progress: LoadProgress? = null
 ): ModelRunner = runBlocking { loadWatched(path, options, progress?.let { it::proceed }) }
 
-/** The same as `unload` for callers that wait on a thread of their own. */
+/** Unloads the model and blocks the thread. See `unload`. */
 @Throws(SdkException::class, InterruptedException::class)
 public fun ModelRunner.unloadBlocking(): Unit = runBlocking { unload() }
 
@@ -55,7 +55,7 @@ private suspend fun loadWatched(path: String, options: LoadOptions, proceed: ((F
     }
 }
 
-/** Keeps what a listener throws, which would cross the border as text. */
+/** Stores the exception of a listener, of which the engine would only return the message. */
 private class Watcher(private val listener: (Float) -> Boolean) : LoadProgress {
     @Volatile
     var thrown: Throwable? = null
@@ -69,37 +69,37 @@ private class Watcher(private val listener: (Float) -> Boolean) : LoadProgress {
     }
 }
 
-/** A conversation that begins with a system prompt; with none, or an empty one, without. */
+/** Creates a conversation with a system prompt; without one if it is null or empty. */
 @JvmSynthetic
 public fun ModelRunner.createConversation(systemPrompt: String? = null): Conversation =
     createConversation(systemPrompt.orEmpty())
 
-/** What the model is. */
+/** Information about the model. */
 public val ModelRunner.info: ModelInfo
     @JvmSynthetic get() = info()
 
-/** Tokens that a prompt and its reply can have together. */
+/** The context size in tokens, for a prompt and its reply together. */
 public val ModelRunner.contextSize: Int
     @JvmSynthetic get() = contextSize()
 
-/** Whether the model's chat template can offer functions. */
+/** Whether the model's chat template supports functions. */
 public val ModelRunner.supportsFunctionCalling: Boolean
     @JvmSynthetic get() = supportsFunctionCalling()
 
-/** Completes a prompt as it stands, with options as by default. */
+/** Completes a prompt as it is, with default options. */
 @JvmSynthetic
 public fun ModelRunner.complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
 
-/** Completes a prompt given as token ids, with options as by default. */
+/** Completes a prompt of token ids, with default options. */
 @JvmSynthetic
 public fun ModelRunner.completeTokens(prompt: List<UInt>): ResponseStream = completeTokens(prompt, GenerationOptions())
 
-/** The prompt that the model would read for these messages, up to where its own begins. */
+/** Returns the prompt for these messages, up to the start of the model's reply. */
 @JvmSynthetic
 public fun ModelRunner.renderPrompt(messages: List<ChatMessage>): String =
     renderPrompt(messages, addGenerationPrompt = true)
 
-/** The token ids of the prompt that the model would read for these messages, up to where its own begins. */
+/** Returns the token ids of the prompt for these messages, up to the start of the model's reply. */
 @JvmSynthetic
 public fun ModelRunner.promptTokens(messages: List<ChatMessage>): List<UInt> =
     promptTokens(messages, addGenerationPrompt = true)

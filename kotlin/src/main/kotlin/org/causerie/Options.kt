@@ -3,12 +3,12 @@
 
 package org.causerie
 
-/** Options with everything at its default. */
+/** Default options. */
 @JvmSynthetic
 public fun GenerationOptions(): GenerationOptions = GenerationOptionsBuilder().build()
 
 /**
- * Options of one reply.
+ * Options for generating a reply.
  *
  * ```
  * val options = generationOptions {
@@ -26,113 +26,119 @@ public fun generationOptions(block: GenerationOptionsBuilder.() -> Unit): Genera
 public fun GenerationOptions.Companion.build(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions =
     generationOptions(block)
 
-/** Finds Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`. */
+/** The parser for Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`. */
 @JvmSynthetic
 public fun DefaultFunctionCallParser(): FunctionCallParser = FunctionCallParser.DEFAULT
 
-/** Finds calls that are JSON objects between `<tool_call>` and `</tool_call>`. */
+/** The parser for calls that are JSON objects between `<tool_call>` and `</tool_call>`. */
 @JvmSynthetic
 public fun JsonStyleFunctionCallParser(): FunctionCallParser = FunctionCallParser.JSON_STYLE
 
 /**
- * Options of one reply, to be set. What stays null takes the model's own default, else that of the specification. A
- * value out of its range is told by [SdkException.InvalidOption] when the reply is read, a negative count by [build].
+ * A builder of options for generating a reply. Options that stay null take the model's default, or else the default
+ * given here. For a value out of range, [SdkException.InvalidOption] is thrown when the reply is read; for a negative
+ * count, by [build].
  */
 public class GenerationOptionsBuilder {
-    /** How calls are found in the reply; null switches parsing off, and call text arrives as chunks. */
+    /** The parser that finds calls in the reply. Null switches parsing off, and call text arrives as chunks. */
     public var functionCallParser: FunctionCallParser? = FunctionCallParser.DEFAULT
 
-    /** What becomes of calls that had to be mended to be read. Default: they are delivered. */
+    /** Whether calls that needed repairs are delivered or rejected. Default: delivered. */
     public var parserStrictness: Strictness? = null
 
-    /** What becomes of arguments that the model wrote without their names. Default: their call is rejected. */
+    /** How positional arguments are treated. Default: their call is rejected. */
     public var positionalArguments: PositionalArguments? = null
 
-    /** Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered. */
+    /** Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered. */
     public var bareCalls: Boolean = false
 
-    /** What becomes of the text of rejected calls. Default: it is text where no call was delivered. */
+    /** Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered. */
     public var rejectedCallText: RejectedCallText? = null
 
-    /** Randomness: 0 always picks the most probable token. Default 1.0. */
+    /** Randomness; 0 always takes the most probable token. Default 1.0. */
     public var temperature: Float? = null
 
-    /** Keeps the most probable tokens up to this probability in sum. Default 1.0. */
+    /** Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0. */
     public var topP: Float? = null
 
     /** Keeps the k most probable tokens; 0 keeps all. Default 50. */
     public var topK: Int? = null
 
-    /** Keeps tokens of at least this share of the best one's probability. Default 0. */
+    /** Keeps tokens with at least this fraction of the highest probability. Default 0. */
     public var minP: Float? = null
 
-    /** Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0. */
+    /** Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0. */
     public var repetitionPenalty: Float? = null
 
-    /** Taken off the logit of a token once the reply has it, from -2 to 2. Default 0. */
+    /** Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0. */
     public var presencePenalty: Float? = null
 
-    /** Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0. */
+    /** Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0. */
     public var frequencyPenalty: Float? = null
 
-    /** Added to the logits of tokens, by id, from -100 to 100. Default: nothing. */
+    /** Added to the logits of tokens, by token id, from -100 to 100. Default: none. */
     public var logitBias: Map<Int, Float>? = null
 
-    /** Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told. */
+    /**
+     * Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
+     */
     public var logprobs: Int? = null
 
-    /** Fixes the draws; a negative seed is one like any other. Default: drawn anew, and reported with the reply. */
+    /** The seed of sampling, which may be negative. Default: a random one, which is reported with the reply. */
     public var rngSeed: Long? = null
 
-    /** Tokens of reply at most. Default: until the model ends or the context is full. */
+    /** Maximum number of tokens in the reply. Default: until the model ends or the context is full. */
     public var maxTokens: Int? = null
 
-    /** Texts that end the reply; they are not part of it. */
+    /** Strings that end the reply. They are not part of it. */
     public var stopSequences: List<String> = listOf()
 
-    /** Whether functions are called. Default: as the model likes. */
+    /** Whether functions are called. Default: the model decides. */
     public var toolChoice: ToolChoice? = null
 
-    /** Whether a reply may make several calls. Further ones are not written where calls are constrained, else flagged. */
+    /**
+     * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
+     * diagnostic.
+     */
     public var parallelToolCalls: Boolean = true
 
-    /** Names of the functions that may be called, of those that the prompt offers. Default: all. */
+    /** Names of the offered functions that may be called. Default: all. */
     public var allowedTools: List<String>? = null
 
-    /** Whether calls are held to the declared functions while they are written. Default: off. */
+    /** Whether calls are constrained to the declared functions. Default: off. */
     public var toolCallConstraint: ToolCallConstraint? = null
 
-    /** A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same. */
+    /** A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called. */
     public var jsonSchemaConstraint: String? = null
 
-    /** Tells the model of that schema, in the prompt alone. */
+    /** Adds that schema to the prompt. It does not join the history. */
     public var injectSchemaIntoPrompt: Boolean = true
 
-    /** Delivers reasoning as reasoning chunks; else it is only kept with the message. */
+    /** Delivers reasoning as reasoning chunks. If false, it is only kept in the message. */
     public var enableThinking: Boolean = false
 
     /** Delivers reasoning within the text, between `<think>` and `</think>`. */
     public var inlineThinkingTags: Boolean = false
 
-    /** Variables for the chat template besides those that all of them know, for what a newer one takes. */
+    /** Additional variables for the chat template. */
     public var templateVariables: Map<String, Any?>? = null
 
-    /** Ends the reply behind its first block of calls. */
+    /** Ends the reply after its first block of calls. */
     public var stopAfterToolCalls: Boolean = false
 
-    /** What stays of a cancelled reply. Default: what was written. */
+    /** What remains of a cancelled reply in the history. Default: the text so far. */
     public var onCancel: OnCancel? = null
 
-    /** What happens while another reply of the conversation is being written. Default: an error. */
+    /** What a request does while another reply of the conversation is being generated. Default: it fails. */
     public var onBusy: OnBusy? = null
 
-    /** What happens to a history that does not fit the context. Default: an error. */
+    /** How a history that does not fit the context is treated. Default: an error. */
     public var contextPolicy: ContextPolicy? = null
 
     /** Milliseconds after which the reply is cancelled. Default: never. */
     public var timeoutMilliseconds: Long? = null
 
-    /** The options as they are set now. */
+    /** Returns the current options. */
     public fun build(): GenerationOptions = GenerationOptions(
         functionCallParser = functionCallParser,
         parserStrictness = parserStrictness,

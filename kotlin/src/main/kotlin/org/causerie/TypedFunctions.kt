@@ -23,17 +23,17 @@ import kotlinx.serialization.serializer
 import kotlinx.serialization.serializerOrNull
 
 /*
- * Functions and replies whose types are Kotlin's own: serializable classes. Who uses them brings
- * kotlinx-serialization-json, which this library does not.
+ * Functions and replies with Kotlin types: serializable classes. Apps that use them must depend on
+ * kotlinx-serialization-json, which is an optional dependency of this library.
  */
 
-/** What a class or a property means, written for the model. */
+/** The description of a class or a property for the model. */
 @SerialInfo
 @Target(AnnotationTarget.CLASS, AnnotationTarget.PROPERTY)
 public annotation class Description(val text: String)
 
 /**
- * The function that takes the properties of a serializable class as its arguments.
+ * Returns a function whose parameters are the properties of a serializable class.
  *
  * ```
  * @Serializable
@@ -43,17 +43,17 @@ public annotation class Description(val text: String)
  * conversation.registerFunction(sdkFunction<GetWeather>()) // get_weather
  * ```
  *
- * Its name is that of the class in snake case, or its `SerialName`. Properties that have defaults or can be null may be
- * left out.
+ * Its name is the name of the class in snake case, or its `SerialName`. Properties with defaults and nullable properties
+ * are optional.
  *
- * @throws SdkException.InvalidFunction for a type that a model cannot be told
+ * @throws SdkException.InvalidFunction for a type that is not supported
  */
 public inline fun <reified T> sdkFunction(): SdkFunction = sdkFunction(serializer<T>().descriptor)
 
-/** The function that takes the properties of a serializable class as its arguments. */
+/** Returns a function whose parameters are the properties of a serializable class. */
 public fun sdkFunction(descriptor: SerialDescriptor): SdkFunction {
     if (descriptor.kind != StructureKind.CLASS && descriptor.kind != StructureKind.OBJECT) {
-        throw SdkException.InvalidFunction("${descriptor.serialName} has no properties that could be arguments")
+        throw SdkException.InvalidFunction("${descriptor.serialName} must have properties, which become the arguments")
     }
     val parameters = (0 until descriptor.elementsCount).map { index ->
         val type = typeOf(descriptor.getElementDescriptor(index), null, 1)
@@ -70,26 +70,26 @@ public fun sdkFunction(descriptor: SerialDescriptor): SdkFunction {
 }
 
 /**
- * The arguments of a call as a value of a serializable class, once they fit the function that it is.
+ * Decodes the arguments of a call as a value of a serializable class, after validating them against its function.
  *
  * @throws SdkException.InvalidArgument which names the argument
  */
 public inline fun <reified T> SdkFunctionCall.decode(): T = decode(serializer<T>())
 
-/** The arguments of a call as a value of a serializable class. */
+/** Decodes the arguments of a call as a value of a serializable class. */
 public fun <T> SdkFunctionCall.decode(deserializer: DeserializationStrategy<T>): T {
     val arguments = fitting(this, sdkFunction(deserializer.descriptor))
     return decoded(deserializer, encodeJsonObject(arguments), "")
 }
 
 /**
- * The JSON Schema of a serializable type as JSON text, for `jsonSchemaConstraint`.
+ * Returns the JSON Schema of a serializable type as JSON text, for `jsonSchemaConstraint`.
  *
- * @throws SdkException.InvalidFunction for a type that a model cannot be told
+ * @throws SdkException.InvalidFunction for a type that is not supported
  */
 public inline fun <reified T> replySchema(): String = replySchema(serializer<T>().descriptor)
 
-/** The JSON Schema of a serializable type. */
+/** Returns the JSON Schema of a serializable type. */
 public fun replySchema(descriptor: SerialDescriptor): String {
     var schema: Any? = decodeJsonObject(functionSchema(replyFunction(descriptor)))
     for (key in listOf("parameters", "properties", REPLY)) schema = (schema as Map<*, *>)[key]
@@ -97,13 +97,13 @@ public fun replySchema(descriptor: SerialDescriptor): String {
 }
 
 /**
- * The value that the text of a reply is.
+ * Decodes the text of a reply.
  *
- * @throws SdkException.InvalidArgument which names the place
+ * @throws SdkException.InvalidArgument which names the path
  */
 public inline fun <reified T> decodeReply(text: String): T = decodeReply(serializer<T>(), text)
 
-/** The value that the text of a reply is. */
+/** Decodes the text of a reply. */
 public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: String): T {
     val reply = try {
         Json.parseToJsonElement(text).takeIf(::isJson)
@@ -116,17 +116,17 @@ public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: Strin
 }
 
 /**
- * Runs the calls of a function whose arguments are a serializable class; it is among [FunctionHandlers.functions]. A
- * result reaches the model as that of any other handler does.
+ * Sets the handler of a function whose parameters are the properties of a serializable class. The function is added to
+ * [FunctionHandlers.functions]. The result is treated like that of any other handler.
  */
 public inline fun <reified T, reified R> FunctionHandlers.on(noinline handler: suspend (T) -> R) {
     val (arguments, results) = serializer<T>() to serializerOrNull(typeOf<R>())
-    on(sdkFunction(arguments.descriptor)) { call -> told(results, handler(call.decode(arguments))) }
+    on(sdkFunction(arguments.descriptor)) { call -> converted(results, handler(call.decode(arguments))) }
 }
 
-/** A result as its declared type writes it; as it is, where that cannot: `Map<String, Any>` says too little. */
+/** Converts a result with the serializer of its declared type. Returns it unchanged if there is none, as for `Any`. */
 @PublishedApi
-internal fun <R> told(serializer: KSerializer<R>?, result: R): Any? {
+internal fun <R> converted(serializer: KSerializer<R>?, result: R): Any? {
     if (serializer == null || result is String || result is Unit) return result
     return try {
         decodeJsonObject("""{"": ${json.encodeToString(serializer, result)}}""")[""]
@@ -135,7 +135,7 @@ internal fun <R> told(serializer: KSerializer<R>?, result: R): Any? {
     }
 }
 
-/** The JSON text of a value whose class is serializable; null for any other. */
+/** Returns the JSON text of a value whose class is serializable, and null for any other. */
 @JvmSynthetic
 internal fun encodeSerializable(value: Any): String? = try {
     when (value) {
@@ -149,16 +149,16 @@ internal fun encodeSerializable(value: Any): String? = try {
 private const val REPLY = "reply"
 private const val DEEPEST_TYPE = 32
 
-/** What may be null may be left out, and a result is told whole, also where it is as by default. */
+/** Nullable properties may be omitted in arguments; results include properties with default values. */
 private val json = Json {
     ignoreUnknownKeys = true
     explicitNulls = false
     encodeDefaults = true
 }
 private val NUMBER_OR_WORD = Regex("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null")
-private val whole = setOf(PrimitiveKind.BYTE, PrimitiveKind.SHORT, PrimitiveKind.INT, PrimitiveKind.LONG)
+private val integers = setOf(PrimitiveKind.BYTE, PrimitiveKind.SHORT, PrimitiveKind.INT, PrimitiveKind.LONG)
 
-/** A reply is checked as the one argument of a function. */
+/** Returns a function with the reply as its only parameter, so that replies are checked like arguments. */
 private fun replyFunction(descriptor: SerialDescriptor): SdkFunction {
     val type = typeOf(descriptor, null, 1)
     val reply = SdkFunctionParameter(REPLY, type, descriptionOf(type).orEmpty(), descriptor.isNullable)
@@ -178,21 +178,21 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
 } catch (err: IllegalArgumentException) {
     val path = err.message.orEmpty().substringAfter("at path: $", "").substringBefore('\n').trim()
     val argument = (place + path).removePrefix(".")
-    // What the whole call is refused for, such as a check in the class's `init`, has no place in it.
+    // Errors of the whole object, such as a check in the class's `init`, have no path.
     val reason = if (argument.isEmpty()) firstLine(err) else "$argument: ${firstLine(err)}"
     throw SdkException.InvalidArgument(reason, argument)
 }
 
 private fun firstLine(err: Exception): String = err.message.orEmpty().substringBefore('\n')
 
-/** Whether words without quotation marks, which the parser takes as they are, are numbers and the like. */
+/** Whether all literals without quotation marks are valid; the parser accepts any word. */
 private fun isJson(element: JsonElement): Boolean = when (element) {
     is JsonPrimitive -> element.isString || NUMBER_OR_WORD.matches(element.content) && isFinite(element.content)
     is JsonArray -> element.all(::isJson)
     is JsonObject -> element.values.all(::isJson)
 }
 
-/** Whether a double can hold a number that has a point or an exponent; whole numbers and words are fine at any length. */
+/** Whether a number with a decimal point or exponent is within the range of a double. Other literals always are. */
 private fun isFinite(content: String): Boolean =
     content.none { it in ".eE" } || content.toDoubleOrNull()?.isFinite() ?: true
 
@@ -203,11 +203,14 @@ private fun description(annotations: List<Annotation>): String? =
     annotations.filterIsInstance<Description>().firstOrNull()?.text
 
 private fun typeOf(descriptor: SerialDescriptor, outer: String?, depth: Int): SdkFunctionParameterType {
-    if (DEEPEST_TYPE < depth) throw SdkException.InvalidFunction("${descriptor.serialName} is nested too deeply")
+    if (DEEPEST_TYPE < depth) {
+        val rule = "must not be nested deeper than $DEEPEST_TYPE levels"
+        throw SdkException.InvalidFunction("${descriptor.serialName} $rule")
+    }
     val description = outer ?: description(descriptor.annotations)
     return when (val kind = descriptor.kind) {
         PrimitiveKind.STRING, PrimitiveKind.CHAR -> SdkStr(null, description)
-        in whole -> SdkInt(null, description)
+        in integers -> SdkInt(null, description)
         PrimitiveKind.FLOAT, PrimitiveKind.DOUBLE -> SdkFunctionParameterType.SdkNum(null, description)
         PrimitiveKind.BOOLEAN -> SdkBool(description)
         SerialKind.ENUM -> SdkStr(descriptor.elementNames.toList(), description)
@@ -219,7 +222,7 @@ private fun typeOf(descriptor: SerialDescriptor, outer: String?, depth: Int): Sd
             } else {
                 objectOf(descriptor, description, depth)
             }
-        else -> throw SdkException.InvalidFunction("${descriptor.serialName} is $kind, which a model cannot be told")
+        else -> throw SdkException.InvalidFunction("${descriptor.serialName} is not supported: its kind is $kind")
     }
 }
 

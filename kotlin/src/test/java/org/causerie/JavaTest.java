@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What an app in Java writes. */
+/** The API as used by apps in Java. */
 class JavaTest {
     private static final String SCRIPT =
             "{\"replies\": [[{\"control\": \"<|tool_call_start|>\"}, \"[get_weather(city='Oslo', days=3)]\","
@@ -95,7 +95,7 @@ class JavaTest {
     }
 
     @Test
-    void aModelIsUnloadedWhoeverHoldsIt() throws SdkException, InterruptedException {
+    void aModelIsUnloadedAlthoughItIsReferenced() throws SdkException, InterruptedException {
         try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
                 Conversation conversation = runner.createConversation("")) {
             Causerie.unloadBlocking(runner);
@@ -104,7 +104,7 @@ class JavaTest {
     }
 
     @Test
-    void whatAListenerOfLoadingThrowsIsThrown() {
+    void theExceptionOfALoadingListenerIsRethrown() {
         String demo = System.getProperty("causerie.repository") + "/models/demo.gguf";
         IllegalStateException thrown = new IllegalStateException("no paper");
         LoadProgress progress = fraction -> {

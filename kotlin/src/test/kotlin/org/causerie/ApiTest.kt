@@ -5,12 +5,12 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Test
 
 /**
- * The public API, as `api.txt` holds it: whoever changes it sees the change in a review. With `UPDATE_API=1` in the
- * environment the file is written anew.
+ * The public API must be that of `api.txt`, so that reviews see every change. `UPDATE_API=1` in the environment updates
+ * the file.
  */
 class ApiTest {
     @Test
-    fun `the public API is the one that was agreed on`() {
+    fun `the public API is that of the golden file`() {
         val golden = repository.resolve("kotlin/api.txt")
         val api = classes().sortedBy { it.name }.joinToString("\n") { describe(it) }
         if (System.getenv("UPDATE_API") == "1") golden.writeText(api)
@@ -30,12 +30,12 @@ class ApiTest {
         val parents =
             (listOfNotNull(type.genericSuperclass) + type.genericInterfaces).map { it.typeName } - "java.lang.Object"
         val members =
-            type.declaredFields.filter { isPublic(it.modifiers) && isAgreedOn(it.name) }.map { it.toGenericString() } +
+            type.declaredFields.filter { isPublic(it.modifiers) && isPartOfApi(it.name) }.map { it.toGenericString() } +
                 type.declaredConstructors
                     .filter { isPublic(it.modifiers) && !it.isSynthetic }
                     .map { it.toGenericString() } +
                 type.declaredMethods
-                    .filter { isPublic(it.modifiers) && isAgreedOn(it.name) && !it.isBridge }
+                    .filter { isPublic(it.modifiers) && isPartOfApi(it.name) && !it.isBridge }
                     .map { it.toGenericString() }
         val lines = members.map {
             it.replace("${type.name}.", "").replace("org.causerie.", "").replace("java.lang.", "")
@@ -46,13 +46,13 @@ class ApiTest {
 
     private fun isPublic(modifiers: Int): Boolean = java.lang.reflect.Modifier.isPublic(modifiers)
 
-    /** What a data class gets by itself, the generator's own, and what the compiler makes are left out. */
-    private fun isAgreedOn(name: String): Boolean = '$' !in name &&
+    /** Excludes generated members of data classes, and members made by the bindings generator or the compiler. */
+    private fun isPartOfApi(name: String): Boolean = '$' !in name &&
         !name.contains("uniffi", ignoreCase = true) &&
         !name.matches(Regex("component\\d+|copy|equals|hashCode|toString|IDX_.*"))
 
     private companion object {
-        /** Public in the class files, but not for apps. */
+        /** Classes that are public in the class files, but not meant for apps. */
         val INTERNAL =
             setOf("RustBuffer", "ForeignBytes", "NoHandle", "IntegrityCheckingUniffiLib", "JsonKt", "CountsKt")
     }

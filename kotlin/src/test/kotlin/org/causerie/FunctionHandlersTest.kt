@@ -25,7 +25,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `without a limit they run on the thread that reads`() {
+    fun `without a limit functions run on the reading thread`() {
         val seen = mutableListOf<Thread>()
         val handlers = functionHandlers {
             onBlocking("f") {
@@ -38,7 +38,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `interrupting one that runs on the thread that reads ends the reading`() {
+    fun `interrupting a function on the reading thread ends the reading`() {
         val entered = CountDownLatch(1)
         val handlers = functionHandlers {
             onBlocking("f") {
@@ -56,7 +56,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `a limit ends the wait for one and interrupts it`() {
+    fun `after the limit a function is interrupted and not awaited`() {
         val interrupted = CountDownLatch(1)
         val handlers = functionHandlers {
             timeLimit = 0.05
@@ -73,7 +73,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `a limit ends the wait for one that suspends and never resumes`() {
+    fun `after the limit a function that never resumes is not awaited`() {
         val handlers = functionHandlers {
             timeLimit = 0.05
             on("f") { suspendCoroutine<Unit> {} }
@@ -82,7 +82,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `a cancel does not wait for one that suspends and never resumes`() = runBlocking {
+    fun `a cancel does not wait for a function that never resumes`() = runBlocking {
         val entered = CompletableDeferred<Unit>()
         val handlers = functionHandlers {
             on("f") {
@@ -98,7 +98,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `in parallel they run at once`() {
+    fun `in parallel functions run at the same time`() {
         val both = CyclicBarrier(2)
         val handlers = functionHandlers {
             inParallel = true
@@ -111,7 +111,7 @@ class FunctionHandlersTest {
     }
 
     @Test
-    fun `a cancel does not wait for those on other threads`() {
+    fun `a cancel does not wait for functions on other threads`() {
         val entered = CountDownLatch(1)
         val left = CountDownLatch(1)
         val handlers = functionHandlers {
@@ -124,7 +124,7 @@ class FunctionHandlersTest {
                         left.await()
                         isOver = true
                     } catch (_: InterruptedException) {
-                        // One that does not heed it.
+                        // This function ignores interruption.
                     }
                 }
             }

@@ -25,7 +25,7 @@ class JsonTest {
     }
 
     @Test
-    fun `texts come back whatever they hold`() {
+    fun `strings survive a round trip`() {
         check("\"\"", "")
         check("\"日本 🦀 \\\"\\\\ \u007f\"", "日本 🦀 \"\\ \u007f")
         check("\"\\u0000\\u001f\"", "\u0000\u001f")
@@ -33,7 +33,7 @@ class JsonTest {
     }
 
     @Test
-    fun `maps and lists nest and keep their order`() {
+    fun `objects and arrays nest and keep their order`() {
         check(
             """{"z":[],"a":{},"m":[1,[null,true,false],{"k":"v"}]}""",
             mapOf(
@@ -47,18 +47,18 @@ class JsonTest {
     }
 
     @Test
-    fun `what is no JSON is refused by its place`() {
+    fun `values that JSON cannot represent are refused with their path`() {
         fun reason(value: Any?) = assertThrows(SdkException.Serialization::class.java) {
             encodeJsonObject(mapOf("a" to listOf(0, value)))
         }.reason
-        assertEquals("arguments.a[1] is NaN, which JSON has no form for", reason(Double.NaN))
-        assertEquals("arguments.a[1] is no JSON value, but of java.lang.Object", reason(Object()))
+        assertEquals("arguments.a[1] must be a finite number, found NaN", reason(Double.NaN))
+        assertEquals("arguments.a[1] must be a JSON value, found java.lang.Object", reason(Object()))
         val endless = ArrayList<Any?>().apply { add(this) }
-        assert(reason(endless).endsWith("is nested too deeply"))
+        assert(reason(endless).endsWith("must not be nested deeper than 128 levels"))
     }
 
     @Test
-    fun `arguments cross the border as they are`() {
+    fun `arguments survive a round trip through the engine`() {
         val arguments = mapOf(
             "long" to Long.MAX_VALUE,
             "big" to BigInteger.TEN.pow(40),

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertSame
 import org.junit.jupiter.api.Test
 
-/** Replies that are left and cancelled at random leave nothing behind. */
+/** Replies that are abandoned or cancelled at random do not leak. */
 class LeakTest {
     @Test
     fun `threads and calls return to the start`() {
@@ -24,7 +24,7 @@ class LeakTest {
     }
 
     @Test
-    fun `closing all that was made frees the model, without the garbage collector`() {
+    fun `closing all objects frees the model without the garbage collector`() {
         val before = engines()
         scripted(listOf("a")).use { runner ->
             runner.createConversation("").use { conversation ->
@@ -36,7 +36,7 @@ class LeakTest {
     }
 
     @Test
-    fun `flows that nobody reads hold no model`() {
+    fun `flows that are never read keep no model loaded`() {
         val before = engines()
         scripted(listOf("a")).use { runner ->
             repeat(100) { runner.createConversation("").use { it.generateResponse("Hi") } }
@@ -45,12 +45,12 @@ class LeakTest {
     }
 }
 
-/** The threads of engines, by their ids; none where there is no /proc. */
+/** The ids of the engines' threads; empty without /proc. */
 internal fun engines(): Set<String> = File("/proc/self/task").listFiles().orEmpty().filter { task ->
     runCatching { File(task, "comm").readText().startsWith("causerie") }.getOrDefault(false)
 }.map { it.name }.toSet()
 
-/** Lets a model answer, and leaves each reply, which would never end: after some words, or by cancelling the coroutine. */
+/** Generates replies that never end, and abandons each: after some words, or by cancelling the coroutine. */
 internal fun generateAtRandom(generations: Int, replies: Int) {
     val random = Random(11)
     repeat(generations / replies) {

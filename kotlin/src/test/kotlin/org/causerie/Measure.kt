@@ -5,13 +5,13 @@ import kotlinx.coroutines.flow.collect
 import kotlinx.coroutines.runBlocking
 
 /**
- * Figures that are no tests: what an event costs, and what 10,000 replies that are cancelled at random leave behind.
+ * Measurements: the overhead of an event, and the resources left after 10,000 replies that are cancelled at random.
  * `MAVEN_OPTS=-Xmx100m mvn -q -f kotlin test-compile exec:java -Dexec.mainClass=org.causerie.MeasureKt`
  */
 fun main() {
     val tokens = 5_000
     scripted(*Array(6) { List(tokens) { "x" } }).use { runner ->
-        // The first rounds warm the machine up.
+        // The first rounds warm up the JVM.
         repeat(3) { events("next()") { read -> runBlocking { runner.pull { while (next() != null) read() } } } }
         events("a flow") { read ->
             runBlocking { runner.createConversation("").generateResponse("Hi").collect { read() } }
@@ -33,7 +33,7 @@ fun main() {
 private inline fun ModelRunner.pull(read: ResponseStream.() -> Unit) =
     createConversation("").startResponse(user(), GenerationOptions()).use { it.read() }
 
-/** The times from event to event. */
+/** Measures the times between events. */
 private fun events(what: String, readAll: (() -> Unit) -> Unit) {
     val times = ArrayList<Long>()
     var before = System.nanoTime()

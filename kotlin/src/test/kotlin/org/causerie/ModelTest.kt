@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test
 /** Loading, unloading, and the demo model. */
 class ModelTest {
     @Test
-    fun `progress grows to its end`() = runBlocking {
+    fun `progress increases to 1`() = runBlocking {
         val fractions = mutableListOf<Float>()
         ModelRunner.load(demo) { fractions += it }.use { runner ->
             assertEquals(fractions.sorted(), fractions)
@@ -29,7 +29,7 @@ class ModelTest {
     }
 
     @Test
-    fun `what a model is can be read without loading it`() = runBlocking {
+    fun `information about a model is read without loading it`() = runBlocking {
         val info = readModelInfo(demo)
         ModelRunner.load(demo).use { runner -> assertEquals(runner.info, info) }
         assertTrue(readModelInfo(demo, 64).memoryEstimate < info.memoryEstimate && info.problems.isEmpty())
@@ -38,7 +38,7 @@ class ModelTest {
     }
 
     @Test
-    fun `keys and values are kept as asked`() = runBlocking {
+    fun `every cache type can be chosen`() = runBlocking {
         for (cacheType in CacheType.entries) {
             ModelRunner.load(demo, loadOptions { this.cacheType = cacheType }).use { runner ->
                 val options = generationOptions { maxTokens = 1 }
@@ -66,7 +66,7 @@ class ModelTest {
     }
 
     @Test
-    fun `loading is cancelled by its listener and by its coroutine`() {
+    fun `loading is cancelled by its listener or its coroutine`() {
         assertThrows(SdkException.LoadCancelled::class.java) {
             loadModelBlocking(
                 demo,
@@ -84,7 +84,7 @@ class ModelTest {
     }
 
     @Test
-    fun `what cannot be loaded is told apart`() {
+    fun `models that cannot be loaded are errors of different kinds`() {
         val err = assertThrows(SdkException.ModelNotFound::class.java) { loadModelBlocking("no/such.gguf") }
         assertTrue("no/such.gguf" in err.message, err.message)
         val cut = File.createTempFile("causerie", ".gguf").apply { writeBytes(File(demo).readBytes().copyOf(100_000)) }
@@ -108,7 +108,7 @@ class ModelTest {
     }
 
     @Test
-    fun `the demo model talks, and the same way twice`() {
+    fun `the demo model replies the same with the same seed`() {
         loadModelBlocking(demo).use { runner ->
             val replies = List(2) {
                 val options = generationOptions {
@@ -127,7 +127,7 @@ class ModelTest {
     }
 
     @Test
-    fun `what is left out is as in the other languages`() = runBlocking {
+    fun `omitted arguments have the same defaults as in the other languages`() = runBlocking {
         loadModelBlocking(demo).use { runner ->
             val messages = listOf(user("Hello!"))
             assertEquals(runner.renderPrompt(messages, true), runner.renderPrompt(messages))

@@ -11,14 +11,14 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
-/** The jar and the AAR, as apps get them. */
+/** The packaged jar and AAR. */
 class PackageIT {
     private val jar = File(System.getProperty("causerie.jar"))
     private val classpath = File(System.getProperty("causerie.classpath")).readText().trim()
 
     private fun run(folder: File, vararg command: String): String {
         val builder = ProcessBuilder(*command).directory(folder).redirectErrorStream(true)
-        // Nothing that would help to find the library.
+        // Without variables that would help to find the library.
         builder.environment().keys.removeAll { it.startsWith("CAUSERIE") || it == "LD_LIBRARY_PATH" }
         val process = builder.start()
         val output = process.inputStream.bufferedReader().readText()
@@ -42,12 +42,12 @@ class PackageIT {
         val source = File(elsewhere, "Odd.java").apply { writeText(ODD_RESULT) }
         val java = File(System.getProperty("java.home"), "bin/java").path
         val output = run(elsewhere, java, "-cp", "$jar${File.pathSeparator}$classpath", source.path)
-        assertTrue("the result is no JSON value, but of java.lang.Object" in output, output)
+        assertTrue("the result must be a JSON value, found java.lang.Object" in output, output)
         elsewhere.deleteRecursively()
     }
 
     @Test
-    fun `the jar depends on three libraries and holds the native one`() {
+    fun `the jar depends on three libraries and contains the native one`() {
         val names = classpath.split(File.pathSeparator).map { File(it).name.substringBeforeLast('-') }.toSet()
         assertEquals(
             setOf("annotations", "jna", "kotlin-stdlib", "kotlinx-coroutines-core", "kotlinx-coroutines-core-jvm"),
@@ -66,7 +66,7 @@ class PackageIT {
     }
 
     @Test
-    fun `the AAR has its parts, the same bytes each time`() {
+    fun `the AAR has its parts and is reproducible`() {
         val script = repository.resolve("scripts/aar").path
         val aar = repository.resolve("kotlin/target/causerie-android-${version("kotlin/pom.xml")}.aar")
         val (first, second) = List(2) {
@@ -103,7 +103,7 @@ class PackageIT {
     }
 
     @Test
-    fun `the AAR takes what the jar takes, JNA as an AAR`() {
+    fun `the AAR has the dependencies of the jar, with JNA as an AAR`() {
         fun dependencies(pom: String) =
             Regex("<artifactId>([^<]*)</artifactId>\\s*<version>([^<]*)</version>(?:\\s*<type>([^<]*)</type>)?")
                 .findAll(
@@ -123,7 +123,7 @@ class PackageIT {
     }
 
     @Test
-    fun `Android libraries are made for pages of 16 KB and checked for it`() {
+    fun `Android libraries are linked for pages of 16 KB and checked for it`() {
         val script = repository.resolve("scripts/aar").readText()
         assertTrue("-z,max-page-size=16384" in script && "0x4000" in script)
         assertTrue("arm64-v8a" in script && "x86_64" in script)

@@ -12,33 +12,33 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.EnumSource
 
-/** A process ends as others do, in whatever midst: the engine's threads do not call into a JVM that is going. */
+/** A process ends normally at any time: the engine's threads do not call into a JVM that is shutting down. */
 class ProcessTest {
     @ParameterizedTest
     @EnumSource(Ending::class)
-    internal fun `a process ends in the midst of`(ending: Ending) {
+    internal fun `a process ends during`(ending: Ending) {
         val java = File(System.getProperty("java.home"), "bin/java").path
         val classpath = System.getProperty("surefire.test.class.path") ?: System.getProperty("java.class.path")
-        // What may go wrong here depends on who is first.
+        // Failures would depend on the order of threads.
         repeat(3) {
             val command = listOf(java, "-cp", classpath, "org.causerie.ProcessTestKt", ending.name)
             val process = ProcessBuilder(command).redirectErrorStream(true).start()
-            val said = process.inputStream.bufferedReader().readText()
-            assertEquals(0, process.waitFor(), said)
-            assertEquals(emptyList<String>(), said.lines().filter { "Exception" in it })
+            val output = process.inputStream.bufferedReader().readText()
+            assertEquals(0, process.waitFor(), output)
+            assertEquals(emptyList<String>(), output.lines().filter { "Exception" in it })
         }
     }
 }
 
-/** How the process ends. */
+/** The state in which the process ends. */
 internal enum class Ending {
-    /** A stream that nobody reads on. */
+    /** A stream that is not read any further. */
     STREAM,
 
     /** A coroutine that waits for an event that never comes. */
     WAITING,
 
-    /** A coroutine that is handed one event after the other. */
+    /** A coroutine that receives events continuously. */
     READING,
 
     /** A thread that waits for an event, while another ends the process. */
@@ -47,7 +47,7 @@ internal enum class Ending {
     /** A model that is being loaded. */
     LOADING,
 
-    /** Nothing: the reply was left, and all is closed. */
+    /** The reply was abandoned, and everything is closed. */
     CLOSED
 }
 

@@ -6,12 +6,12 @@ import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.fail
 
-/** The checkout. */
+/** The root of the repository. */
 internal val repository: File = File(System.getProperty("causerie.repository") ?: "..").canonicalFile
 
 internal val demo: String = repository.resolve("models/demo.gguf").path
 
-/** A model that says these replies; a step is a text, or JSON such as `{"stall": true}`. */
+/** Returns a model that gives these replies; a step is a string, or JSON such as `{"stall": true}`. */
 internal fun scripted(vararg replies: List<String>): ModelRunner {
     val steps = { reply: List<String> ->
         reply.joinToString { if (it.startsWith("{\"")) it else encodeJsonObject(mapOf("" to it)).drop(4).dropLast(1) }
@@ -35,7 +35,7 @@ internal fun List<MessageResponse>.text(): String = filterIsInstance<MessageResp
 internal fun List<MessageResponse>.complete(): MessageResponse.Complete =
     last() as? MessageResponse.Complete ?: fail("the last event is ${last()}")
 
-/** Lets other threads go on until something holds. A test that waits for ever says what for. */
+/** Yields to other threads until a condition holds. A test that waits too long fails and names the condition. */
 internal fun await(what: String, holds: () -> Boolean) {
     repeat(50_000_000) {
         if (holds()) return
@@ -44,5 +44,5 @@ internal fun await(what: String, holds: () -> Boolean) {
     fail<Unit>("still not: $what")
 }
 
-/** JSON text of any value, read. */
+/** Parses the JSON text of any value. */
 internal fun json(text: String): Any? = decodeJsonObject("""{"value": $text}""")["value"]

@@ -74,19 +74,19 @@ data class Positive(val n: Int) {
     }
 }
 
-/** The cases of `tests/fixtures/typed`, with Kotlin's own types. */
+/** The cases of `tests/fixtures/typed`, with Kotlin types. */
 class TypedFunctionsTest {
     private val shared = decodeJsonObject(repository.resolve("tests/fixtures/typed/functions.json").readText())
 
     @Test
-    fun `types give the functions that all languages give`() {
+    fun `types give the same functions as in all languages`() {
         val functions = functionsToJson(listOf(sdkFunction<GetWeather>(), sdkFunction<BookTable>()))
         assertEquals(shared["functions"].toString(), json(functions).toString())
         assertEquals(shared["reply_schema"].toString(), json(replySchema<Recipe>()).toString())
     }
 
     @Test
-    fun `what the model wrote comes back as the type or as an error with its place`() {
+    fun `calls and replies are decoded or are errors with a path`() {
         for (case in cases("calls")) {
             @Suppress("UNCHECKED_CAST")
             val call = SdkFunctionCall("book_table", case["arguments"] as Map<String, Any?>)
@@ -96,7 +96,7 @@ class TypedFunctionsTest {
     }
 
     @Test
-    fun `a number that no double holds is no reply`() {
+    fun `numbers beyond the range of a double are refused`() {
         for (text in listOf("1e400", "-1e999", "1".repeat(400))) {
             assertThrows(SdkException.InvalidArgument::class.java) { decodeReply<Double>(text) }
         }
@@ -118,18 +118,19 @@ class TypedFunctionsTest {
     }
 
     @Test
-    fun `what may be null may be left out`() {
+    fun `nullable properties may be omitted`() {
         assertEquals(Offer("tea", null), decodeReply<Offer>("""{"item": "tea"}"""))
         assertEquals(Offer("tea", null), decodeReply<Offer>("""{"item": "tea", "price": null}"""))
     }
 
     @Test
-    fun `a result is told whole`() {
-        assertEquals(mapOf("item" to "tea", "price" to 2.5, "inStock" to true), told(serializer(), Offer("tea", 2.5)))
+    fun `a result includes properties with default values`() {
+        val expected = mapOf("item" to "tea", "price" to 2.5, "inStock" to true)
+        assertEquals(expected, converted(serializer(), Offer("tea", 2.5)))
     }
 
     @Test
-    fun `a result of a type that says too little is told by its values`() {
+    fun `a result of a vague type is converted by its values`() {
         val seen = mapOf("sky" to "sunny", "people" to listOf(Guest("Ada"), 3))
         assertEquals(
             """{"sky": "sunny", "people": [{"name": "Ada"}, 3]}""",
@@ -142,14 +143,14 @@ class TypedFunctionsTest {
 
     @Test
     fun `a handler by name returns what is serializable`() {
-        fun told(value: Any?) = result(functionHandlers { on("look_out") { value } })
-        assertEquals("""{"item": "tea", "price": 2.5, "inStock": true}""", told(Offer("tea", 2.5)))
-        assertEquals("""{"seat": "at_the_bar"}""", told(mapOf("seat" to Seat.AT_THE_BAR)))
-        assertEquals("""{"a": [null, 1, "x"]}""", told(Json.parseToJsonElement("""{"a": [null, 1, "x"]}""")))
-        assertEquals("x", told(JsonPrimitive("x")))
-        assertEquals("[1, 2]", told(intArrayOf(1, 2)))
-        assertEquals("""{"error": "the result is no JSON value, but of java.lang.Object"}""", told(Object()))
-        assertTrue("NaN" in told(Offer("tea", Double.NaN)))
+        fun textOf(value: Any?) = result(functionHandlers { on("look_out") { value } })
+        assertEquals("""{"item": "tea", "price": 2.5, "inStock": true}""", textOf(Offer("tea", 2.5)))
+        assertEquals("""{"seat": "at_the_bar"}""", textOf(mapOf("seat" to Seat.AT_THE_BAR)))
+        assertEquals("""{"a": [null, 1, "x"]}""", textOf(Json.parseToJsonElement("""{"a": [null, 1, "x"]}""")))
+        assertEquals("x", textOf(JsonPrimitive("x")))
+        assertEquals("[1, 2]", textOf(intArrayOf(1, 2)))
+        assertEquals("""{"error": "the result must be a JSON value, found java.lang.Object"}""", textOf(Object()))
+        assertTrue("NaN" in textOf(Offer("tea", Double.NaN)))
     }
 
     private fun result(handlers: FunctionHandlers): String {
@@ -159,7 +160,7 @@ class TypedFunctionsTest {
     }
 
     @Test
-    fun `what a class refuses is told with its place, if it has one`() {
+    fun `errors of a class have a path if there is one`() {
         fun reason(decode: () -> Any) =
             assertThrows(SdkException.InvalidArgument::class.java) { decode() }.let { it.argument to it.message }
         assertEquals("" to "n must be positive", reason { SdkFunctionCall("f", mapOf("n" to 0)).decode<Positive>() })
@@ -167,7 +168,7 @@ class TypedFunctionsTest {
     }
 
     @Test
-    fun `a type that a model cannot be told is refused`() {
+    fun `unsupported types are refused`() {
         assertThrows(SdkException.InvalidFunction::class.java) { sdkFunction<String>() }
     }
 

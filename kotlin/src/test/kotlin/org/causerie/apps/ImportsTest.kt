@@ -5,10 +5,10 @@ import org.causerie.*
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Test
 
-/** What an app imports beside causerie. */
+/** Imports of an app that uses other libraries as well. */
 class ImportsTest {
     @Test
-    fun `all of causerie stands beside all of kotlinx serialization`() {
+    fun `wildcard imports of causerie and kotlinx serialization do not conflict`() {
         val arguments = JsonObject(mapOf("city" to JsonPrimitive("Oslo")))
         assertEquals(Json.parseToJsonElement("""{"city": "Oslo"}"""), arguments)
         assertEquals("Oslo", SdkFunctionCall("f", mapOf("city" to "Oslo")).arguments["city"])
