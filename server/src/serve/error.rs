@@ -146,7 +146,7 @@ impl HttpError {
     pub(super) fn json(&self, dialect: Dialect, request_id: Option<&str>) -> Json {
         let param = self.param.as_ref().map(|param| match param {
             Param::Field(name) => name.as_str(),
-            Param::EngineOption(option) => dialect.field(*option),
+            Param::EngineOption(option) => dialect.field(option),
         });
         match dialect.error_form() {
             ErrorForm::OpenAi => self.openai_json(&self.message_in(dialect), param),
