@@ -9,7 +9,7 @@ use crate::function::SdkFunction;
 use crate::message::ChatMessage;
 use crate::number::{SdkCount, count, counts};
 use crate::options::GenerationOptions;
-use crate::rounds::{FunctionRounds, RoundOptions};
+use crate::rounds::RoundOptions;
 use crate::runner::ModelRunner;
 use crate::stream::ResponseStream;
 
@@ -25,33 +25,33 @@ impl Conversation {
     }
 }
 
-/// What a prompt leaves out of a history; messages are named by their place in it.
+/// What a prompt leaves out of a history. Messages are given by their index.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ContextPlan {
     /// Tokens of the whole history.
     pub tokens_before: SdkCount,
-    /// Tokens of what the model would read.
+    /// Tokens of the prompt.
     pub tokens_after: SdkCount,
     /// Messages left out.
     pub dropped_messages: Vec<SdkCount>,
-    /// Results of functions cut short.
+    /// Function results that are cut short.
     pub shrunk_messages: Vec<SdkCount>,
 }
 
 #[uniffi::export]
 impl Conversation {
-    /// The runner that made this conversation.
+    /// The runner that created this conversation.
     pub fn model_runner(&self) -> Arc<ModelRunner> {
         Arc::new(ModelRunner { runner: self.conversation.model_runner().clone() })
     }
 
-    /// All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+    /// A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
     /// functions.
     pub fn history(&self) -> Vec<ChatMessage> {
         self.conversation.history().into_iter().map(Into::into).collect()
     }
 
-    /// The functions registered.
+    /// The registered functions.
     pub fn functions(&self) -> Vec<SdkFunction> {
         self.conversation.functions().into_iter().map(Into::into).collect()
     }
@@ -61,7 +61,7 @@ impl Conversation {
         self.conversation.is_generating()
     }
 
-    /// Offers a function to the model. One of the same name is replaced where it stands.
+    /// Offers a function to the model. It replaces a function of the same name in place.
     pub fn register_function(&self, function: SdkFunction) -> Result<()> {
         Ok(self.conversation.register_function(function.into())?)
     }
@@ -71,7 +71,7 @@ impl Conversation {
         Ok(self.conversation.register_functions(functions.into_iter().map(Into::into).collect())?)
     }
 
-    /// Offers a function no longer; false when there is none of this name.
+    /// Stops offering a function. Returns false if none has this name.
     pub fn unregister_function(&self, name: String) -> Result<bool> {
         Ok(self.conversation.unregister_function(&name)?)
     }
@@ -81,22 +81,22 @@ impl Conversation {
         Ok(self.conversation.append_to_history(message.into())?)
     }
 
-    /// Takes the last message back; none when there is none.
+    /// Removes and returns the last message; none if there is none.
     pub fn remove_last_message(&self) -> Result<Option<ChatMessage>> {
         Ok(self.conversation.remove_last_message()?.map(Into::into))
     }
 
-    /// Keeps the first messages of the history.
+    /// Keeps only the first messages of the history.
     pub fn truncate(&self, message_count: SdkCount) -> Result<()> {
         Ok(self.conversation.truncate(message_count.size())?)
     }
 
-    /// An independent conversation with the same history.
+    /// Creates an independent conversation with the same history.
     pub fn fork(&self) -> Arc<Self> {
         Self::new(self.conversation.fork())
     }
 
-    /// Tokens that the model would read for the history as it stands, functions included.
+    /// Number of prompt tokens for the history as it stands, including functions.
     pub fn prompt_token_count(&self) -> Result<SdkCount> {
         Ok(count(self.conversation.prompt_token_count()?))
     }
@@ -112,30 +112,35 @@ impl Conversation {
         })
     }
 
-    /// Saves the conversation to a file, with or without what the model has read of it.
+    /// Saves the conversation to a file, with or without the model's cache of it.
     pub fn save_session(&self, path: String, include_cache: bool) -> Result<()> {
         Ok(self.conversation.save_session(path, include_cache)?)
     }
 
-    /// The stream of the reply to a message; each language wraps it in one of its own.
+    /// Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
     pub fn start_response(&self, message: ChatMessage, options: GenerationOptions) -> Arc<ResponseStream> {
         ResponseStream::new(self.conversation.generate_response(message.into(), options.into()))
     }
 
-    /// The stream of a reply to the history as it stands.
+    /// Starts the stream of a reply to the history as it stands.
     pub fn start_continuation(&self, options: GenerationOptions) -> Arc<ResponseStream> {
         ResponseStream::new(self.conversation.continue_response(options.into()))
     }
 
-    /// The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
-    pub fn start_rounds(
+    /// Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+    /// stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+    pub fn start_response_with_functions(
         &self,
         message: Option<ChatMessage>,
-        handled: Vec<String>,
+        functions: Vec<String>,
         rounds: RoundOptions,
         options: GenerationOptions,
-    ) -> Arc<FunctionRounds> {
-        let message = message.map(Into::into);
-        FunctionRounds::new(self.conversation.function_rounds(message, handled, rounds.into(), options.into()))
+    ) -> Arc<ResponseStream> {
+        let handlers = core::FunctionHandlers::new().run_by_reader(functions).with(rounds.into());
+        let options = options.into();
+        ResponseStream::new(match message {
+            Some(message) => self.conversation.respond_with_functions(message.into(), &handlers, options),
+            None => self.conversation.continue_with_functions(&handlers, options),
+        })
     }
 }

@@ -7,57 +7,57 @@ use crate::number::{SdkCount, count};
 /// What can go wrong. `reason` is one readable line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, uniffi::Error)]
 #[uniffi::export(Display)]
-#[expect(missing_docs, reason = "the kinds are told in the core")]
+#[expect(missing_docs, reason = "the kinds are documented in the core")]
 pub enum SdkError {
-    /// No file, or no model, at the place given.
+    /// There is no model at the given path.
     #[error("{reason}")]
     ModelNotFound { reason: String },
-    /// The model's files are unreadable, broken, incomplete or of a kind that is not known.
+    /// The model's files are unreadable, damaged, incomplete or of an unknown kind.
     #[error("{reason}")]
     ModelLoad { reason: String },
     /// The app cancelled loading.
     #[error("{reason}")]
     LoadCancelled { reason: String },
-    /// The model was unloaded: its conversations can be read, but not go on.
+    /// The model was unloaded. Its conversations can be read, but not continued.
     #[error("{reason}")]
     ModelUnloaded { reason: String },
-    /// The conversation is generating: wait for its end or cancel it.
+    /// The conversation is generating a reply: wait for its end or cancel it.
     #[error("{reason}")]
     Busy { reason: String },
-    /// The stream of a reply was read before.
+    /// The stream was already read.
     #[error("{reason}")]
     StreamAlreadyConsumed { reason: String },
-    /// The prompt leaves no room in the context for one token of reply.
+    /// The prompt does not fit the context with at least one token of reply.
     #[error("{reason}")]
     PromptExceedsContext { reason: String, needed: SdkCount, available: SdkCount },
-    /// An option is out of its range; the option is named.
+    /// An option is out of its range. `option` is its name.
     #[error("{reason}")]
     InvalidOption { reason: String, option: String },
-    /// A message cannot stand where it was given.
+    /// A message is not valid at its position.
     #[error("{reason}")]
     InvalidMessage { reason: String },
     /// The definition of a function breaks a rule.
     #[error("{reason}")]
     InvalidFunction { reason: String },
-    /// An argument, or a reply, is not what its type says; its place is named.
+    /// An argument or a reply does not fit its type. `argument` is its path.
     #[error("{reason}")]
     InvalidArgument { reason: String, argument: String },
-    /// Functions are registered, but the model's chat template cannot offer them.
+    /// Functions are registered, but the model's chat template does not support them.
     #[error("{reason}")]
     FunctionCallingUnsupported { reason: String },
-    /// The model cannot take a content part of this kind.
+    /// The model does not support content parts of this kind.
     #[error("{reason}")]
     UnsupportedContent { reason: String },
     /// The computation failed.
     #[error("{reason}")]
     Generation { reason: String },
-    /// Text that should hold data of a known form does not.
+    /// Text does not have the expected data format.
     #[error("{reason}")]
     Serialization { reason: String },
-    /// A saved session cannot be restored: `file`, `version`, `model` or `corrupt`.
+    /// A saved session cannot be restored. `fault` is `file`, `version`, `model` or `corrupt`.
     #[error("{reason}")]
     Session { reason: String, fault: String },
-    /// A fault of causerie itself, caught before it reached the app.
+    /// A fault in causerie itself, which was caught.
     #[error("{reason}")]
     Internal { reason: String },
 }
@@ -88,7 +88,7 @@ impl From<causerie::SdkError> for SdkError {
     }
 }
 
-/// For what an app's own code throws where causerie calls it.
+/// An error that the app's own code throws when causerie calls it.
 impl From<uniffi::UnexpectedUniFFICallbackError> for SdkError {
     fn from(err: uniffi::UnexpectedUniFFICallbackError) -> Self {
         Self::Internal { reason: err.reason }
@@ -104,5 +104,5 @@ fn fault_name(fault: SessionFault) -> &'static str {
     }
 }
 
-/// The result of every call that can fail.
+/// The result of a call that can fail.
 pub(crate) type Result<T> = std::result::Result<T, SdkError>;

@@ -1,4 +1,4 @@
-//! Functions, their schemas, and calls of them.
+//! Functions, their schemas, and function calls.
 
 use std::collections::HashMap;
 
@@ -15,37 +15,37 @@ pub struct SdkFunction {
     pub name: String,
     /// The purpose of the function, written for the model.
     pub description: String,
-    /// In the order in which the model sees them.
+    /// The parameters, in the order in which the model sees them.
     pub parameters: Vec<SdkFunctionParameter>,
 }
 
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct SdkFunctionParameter {
-    /// The name under which the argument arrives.
+    /// The name of the argument in calls.
     pub name: String,
-    /// What values it takes. The type's own description is overridden by the parameter's.
+    /// The type of its values. The parameter's description replaces that of the type.
     #[uniffi(name = "type")]
     pub parameter_type: SdkFunctionParameterType,
-    /// What the parameter means, written for the model.
+    /// The meaning of the parameter, written for the model.
     pub description: String,
-    /// Whether a call may leave it out.
+    /// Whether a call may omit it.
     #[uniffi(default = false)]
     pub optional: bool,
-    /// The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+    /// The JSON Schema of an imported parameter that no type can express. It replaces the type.
     #[uniffi(default)]
     pub schema: Option<JsonObject>,
 }
 
-/// The type of a parameter, translated to JSON Schema for the model. A description counts only where the type is nested.
+/// The type of a parameter, translated to JSON Schema for the model. Its description is used only where the type is nested.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
 pub enum SdkFunctionParameterType {
-    /// Text.
+    /// A string.
     SdkStr {
-        /// The allowed values; any text when absent.
+        /// The allowed values; any string when absent.
         #[uniffi(default)]
         enum_values: Option<Vec<String>>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         #[uniffi(default)]
         description: Option<String>,
     },
@@ -54,42 +54,42 @@ pub enum SdkFunctionParameterType {
         /// The allowed values; any finite number when absent.
         #[uniffi(default)]
         enum_values: Option<Vec<f64>>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         #[uniffi(default)]
         description: Option<String>,
     },
-    /// A whole number.
+    /// An integer.
     SdkInt {
-        /// The allowed values; any whole number when absent.
+        /// The allowed values; any integer when absent.
         #[uniffi(default)]
         enum_values: Option<Vec<i64>>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         #[uniffi(default)]
         description: Option<String>,
     },
-    /// True or false.
+    /// A boolean.
     SdkBool {
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         #[uniffi(default)]
         description: Option<String>,
     },
-    /// A list.
+    /// An array.
     SdkArr {
-        /// The type of every item.
+        /// The type of the items.
         item_type: Box<SdkFunctionParameterType>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         #[uniffi(default)]
         description: Option<String>,
     },
-    /// A map of named values.
+    /// An object.
     SdkObj {
-        /// Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
-        /// others sorted by name.
+        /// The properties by name. The model sees and writes the required ones first, in their order, then the others
+        /// sorted by name.
         properties: HashMap<String, SdkFunctionParameterType>,
         /// Names of the properties that must be present.
         #[uniffi(default)]
         required: Vec<String>,
-        /// Meaning of a nested value.
+        /// The meaning of a nested value.
         #[uniffi(default)]
         description: Option<String>,
     },
@@ -97,46 +97,46 @@ pub enum SdkFunctionParameterType {
     SdkNull,
 }
 
-/// A call that the model wants made. Validate the arguments before running anything.
+/// A function call that the model made. Validate the arguments before running the function.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct SdkFunctionCall {
-    /// The function wanted. It need not be a registered one.
+    /// The name of the function, which need not be registered.
     pub name: String,
-    /// Exactly what the model wrote; arguments may be missing or of the wrong type.
+    /// The arguments exactly as the model wrote them. Some may be missing or of the wrong type.
     pub arguments: JsonObject,
-    /// Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+    /// Distinguishes the calls of a message: `call_0`, `call_1`, … in order.
     #[uniffi(default = "")]
     pub call_id: String,
     /// The text of this call as the model wrote it.
     #[uniffi(default = "")]
     pub raw_text: String,
-    /// What was mended to read it, by code; empty for clean calls.
+    /// Codes of the repairs that were needed to parse the call; empty for valid calls.
     #[uniffi(default)]
     pub repairs: Vec<String>,
-    /// How it compares with the functions registered; empty when it fits.
+    /// Differences from the registered functions; empty if the call fits.
     #[uniffi(default)]
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One remark about a call, or about one of its arguments.
+/// A finding about a call or one of its arguments.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct Diagnostic {
-    /// What was found: `missing_required`, `wrong_type`, …
+    /// The code of the finding: `missing_required`, `wrong_type`, …
     pub code: String,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// Where: `config.items[2].id`; empty for the call as a whole.
+    /// The path, such as `config.items[2].id`; empty for the call as a whole.
     pub path: String,
-    /// One readable line, fit to be sent back to the model.
+    /// One readable line, which may be sent back to the model.
     pub text: String,
 }
 
-/// How much a diagnostic matters.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Severity {
-    /// The value was changed, and fits.
+    /// The value was converted and now fits.
     Coerced,
-    /// Nothing to compare with; the app decides.
+    /// There is nothing to compare with; the app decides.
     Warning,
     /// The value does not fit.
     Error,
@@ -145,15 +145,15 @@ pub enum Severity {
 /// Call text that could not be delivered as a call.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct RejectedCall {
-    /// Why, by code: `incomplete_block`, `positional_argument`, …
+    /// The code of the reason: `incomplete_block`, `positional_argument`, …
     pub reason: String,
-    /// The function's name, where it could be read.
+    /// The function's name, if it could be parsed.
     pub name: Option<String>,
-    /// The refused text.
+    /// The rejected text.
     pub raw_text: String,
-    /// Where it starts in its block, in bytes.
+    /// The offset in its block, in bytes.
     pub byte_offset: SdkLong,
-    /// The call as it could be read nevertheless; an app may accept it deliberately.
+    /// The call as far as it could be parsed. An app may accept it deliberately.
     pub candidate: Option<SdkFunctionCall>,
     /// One readable line.
     pub explanation: String,
@@ -162,13 +162,13 @@ pub struct RejectedCall {
 /// A call compared with its function.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct Validation {
-    /// The arguments, with what obviously fits made to fit.
+    /// The arguments, converted to the function's types where that is safe.
     pub arguments: JsonObject,
-    /// What was found.
+    /// The findings.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether the function can be run with these arguments.
+    /// Whether the function can run with these arguments.
     pub is_ok: bool,
-    /// What is wrong, as a result to be sent back to the model.
+    /// The errors, as a function result to be sent back to the model.
     pub errors_as_tool_text: String,
 }
 
@@ -191,7 +191,7 @@ pub fn function_schema(function: SdkFunction) -> String {
     core::function_schema(&function.into()).to_string()
 }
 
-/// Functions as JSON text: chat-completions `tools`.
+/// Writes functions as JSON text: chat-completions `tools`.
 #[uniffi::export]
 pub fn functions_to_json(functions: Vec<SdkFunction>) -> String {
     let functions: Vec<core::SdkFunction> = functions.into_iter().map(Into::into).collect();
@@ -233,11 +233,11 @@ impl From<core::SdkFunction> for SdkFunction {
     }
 }
 
-/// Levels of a type that are converted: one more than a function may have, so that its check refuses what is deeper, and
-/// no conversion takes more stack than that. What reads a type at the border recurses before this, in UniFFI's own code.
+/// Maximum nesting of a type that is converted. It is one level more than a function may have, so that the function's check
+/// refuses deeper types, and it limits the stack that a conversion takes. UniFFI's own code has no such limit.
 const LEVELS: usize = 33;
 
-/// Both enums have the same variants, so one text turns either into the other.
+/// Converts between the two enums, which have the same variants.
 macro_rules! convert_types {
     ($from:ty => $to:ident, $convert:ident) => {
         impl From<$from> for $to {
@@ -288,7 +288,7 @@ impl From<SdkFunctionCall> for core::SdkFunctionCall {
     }
 }
 
-/// `None` for a code that this version does not know.
+/// `None` for a code that is unknown to this version.
 fn core_diagnostic(diagnostic: Diagnostic) -> Option<core::Diagnostic> {
     let code = core::DiagnosticCode::ALL.into_iter().find(|code| code.code() == diagnostic.code)?;
     Some(core::Diagnostic { code, path: diagnostic.path, message: diagnostic.text })
@@ -332,7 +332,7 @@ impl From<core::RejectedCall> for RejectedCall {
 }
 
 impl RejectedCall {
-    /// `None` for a reason that this version does not know.
+    /// `None` for a reason that is unknown to this version.
     pub(crate) fn into_core(self) -> Option<core::RejectedCall> {
         Some(core::RejectedCall {
             reason: core::RejectionReason::ALL.into_iter().find(|reason| reason.code() == self.reason)?,

@@ -1,8 +1,8 @@
-//! causerie for Swift, Kotlin and Python: the types and calls of the core, in forms that cross the border.
+//! causerie for Swift, Kotlin and Python: the types and calls of the core, in forms that UniFFI can pass on.
 //!
-//! Nothing is decided here. Every type is a twin of the core's with the same names, and every call passes on. Calls that
-//! reach the engine return a [`SdkError`], also for a panic, so that nothing can abort the app that holds it. Each
-//! language has a thin layer of its own on top, in which streams, maps and options feel at home.
+//! This crate has no behaviour of its own. Every type is a twin of the core's with the same names, and every call is
+//! forwarded. Calls that reach the engine return a [`SdkError`], also for a panic, so that nothing can abort the app. Each
+//! language adds a thin layer with its own streams, maps and options.
 
 mod conversation;
 mod error;
@@ -35,7 +35,7 @@ pub use options::{
 pub use response::{
     FinishReason, GenerationStats, MessageResponse, PromptReport, ReplySection, Sampling, ScoredToken, TokenLogprob,
 };
-pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
+pub use rounds::{FunctionOutcome, RoundOptions};
 pub use runner::{LoadProgress, ModelInfo, ModelRunner, load_model, load_scripted_model, read_model_info};
 pub use stream::ResponseStream;
 

@@ -6,12 +6,12 @@ use crate::error::Result;
 use crate::function::{RejectedCall, SdkFunction, SdkFunctionCall};
 use crate::json::JsonObject;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ChatMessageRole {
-    /// Sets the frame of the conversation; first or absent.
+    /// Instructions for the conversation; the first message, or absent.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -42,11 +42,11 @@ pub enum ChatMessageContent {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct ChatMessage {
-    /// Who speaks.
+    /// The author.
     pub role: ChatMessageRole,
     /// The parts, in order. Empty for a reply that holds only calls.
     pub content: Vec<ChatMessageContent>,
-    /// What the model thought before and while it answered.
+    /// The model's reasoning.
     #[uniffi(default)]
     pub reasoning_content: Option<String>,
     /// On an assistant message, the calls it made, in order.
@@ -55,19 +55,19 @@ pub struct ChatMessage {
     /// On an assistant message, call text that could not be delivered.
     #[uniffi(default)]
     pub rejected_calls: Vec<RejectedCall>,
-    /// On the system message, the functions registered: so a history carries its functions with it.
+    /// On the system message, the registered functions, so that a history carries its functions with it.
     #[uniffi(default)]
     pub functions: Vec<SdkFunction>,
-    /// Whether the reply was cut short by a cancel.
+    /// Whether a cancel cut the reply short.
     #[uniffi(default = false)]
     pub incomplete: bool,
     /// On a tool message, the call that it answers.
     #[uniffi(default)]
     pub tool_call_id: Option<String>,
-    /// The name of who speaks, or of the function that was called.
+    /// The name of the author, or of the function that was called.
     #[uniffi(default)]
     pub name: Option<String>,
-    /// Fields of an imported message that are not known, as JSON text of an object; they are exported again.
+    /// Unknown fields of an imported message, as the text of a JSON object. They are exported again.
     #[uniffi(default = "{}")]
     pub extra: String,
 }
@@ -126,7 +126,7 @@ impl From<core::ChatMessage> for ChatMessage {
             core::ChatMessageContent::Image(data) => ChatMessageContent::Image { data },
             core::ChatMessageContent::Audio(data) => ChatMessageContent::Audio { data },
             core::ChatMessageContent::Text(text) => ChatMessageContent::Text { text },
-            _ => ChatMessageContent::Text { text: String::new() }, // the core knows no other part
+            _ => ChatMessageContent::Text { text: String::new() }, // the core has no other part
         };
         Self {
             role: match message.role {

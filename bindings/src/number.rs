@@ -1,20 +1,20 @@
-//! Whole numbers that are never negative. They have names of their own, so that a language whose apps count with signed
-//! numbers can take them as those (`uniffi.toml`).
+//! Unsigned integers. They have types of their own, so that a language whose apps count with signed integers can map them to
+//! those (`uniffi.toml`).
 
-/// How many there are: tokens, messages, layers.
+/// A count of tokens, messages or layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SdkCount(pub u32);
 
 uniffi::custom_newtype!(SdkCount, u32);
 
-/// A number of 64 bits: bytes, weights, milliseconds, seeds.
+/// An integer of 64 bits: bytes, weights, milliseconds, seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SdkLong(pub u64);
 
 uniffi::custom_newtype!(SdkLong, u64);
 
 impl SdkCount {
-    /// A size of 32 bits, which every device can hold.
+    /// The count as a `usize`, which has at least 32 bits on every device.
     pub(crate) fn size(self) -> usize {
         self.0 as usize
     }

@@ -1,4 +1,4 @@
-//! Options of loading and of one generation.
+//! Options for loading a model and for generating a reply.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,97 +8,97 @@ use causerie as core;
 use crate::json::JsonObject;
 use crate::number::{SdkCount, SdkLong};
 
-/// How one reply is generated. What is absent takes the model's own default, else that of the specification.
+/// Options for generating a reply. An absent option takes the model's default, or else the default given here.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct GenerationOptions {
-    /// How calls are found in the reply; absent switches parsing off, and call text arrives as chunks.
+    /// The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks.
     pub function_call_parser: Option<FunctionCallParser>,
-    /// What becomes of calls that had to be mended to be read. Default: they are delivered.
+    /// Whether calls that needed repairs are delivered or rejected. Default: delivered.
     #[uniffi(default)]
     pub parser_strictness: Option<Strictness>,
-    /// What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+    /// How positional arguments are treated. Default: their call is rejected.
     #[uniffi(default)]
     pub positional_arguments: Option<PositionalArguments>,
-    /// Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+    /// Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
     #[uniffi(default = false)]
     pub bare_calls: bool,
-    /// What becomes of the text of rejected calls. Default: it is text where no call was delivered.
+    /// Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
     #[uniffi(default)]
     pub rejected_call_text: Option<RejectedCallText>,
-    /// Randomness: 0 always picks the most probable token. Default 1.0.
+    /// Randomness; 0 always takes the most probable token. Default 1.0.
     #[uniffi(default)]
     pub temperature: Option<f32>,
-    /// Keeps the most probable tokens up to this probability in sum. Default 1.0.
+    /// Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0.
     #[uniffi(default)]
     pub top_p: Option<f32>,
     /// Keeps the k most probable tokens; 0 keeps all. Default 50.
     #[uniffi(default)]
     pub top_k: Option<SdkCount>,
-    /// Keeps tokens of at least this share of the best one's probability. Default 0.
+    /// Keeps tokens with at least this fraction of the highest probability. Default 0.
     #[uniffi(default)]
     pub min_p: Option<f32>,
-    /// Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+    /// Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0.
     #[uniffi(default)]
     pub repetition_penalty: Option<f32>,
-    /// Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+    /// Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0.
     #[uniffi(default)]
     pub presence_penalty: Option<f32>,
-    /// Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+    /// Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0.
     #[uniffi(default)]
     pub frequency_penalty: Option<f32>,
-    /// Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+    /// Added to the logits of tokens, by token id, from -100 to 100. Default: none.
     #[uniffi(default)]
     pub logit_bias: Option<HashMap<SdkCount, f32>>,
-    /// Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+    /// Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
     #[uniffi(default)]
     pub logprobs: Option<SdkCount>,
-    /// Fixes the draws. Default: drawn anew, and reported with the reply.
+    /// The seed of sampling. Default: a random one, which is reported with the reply.
     #[uniffi(default)]
     pub rng_seed: Option<SdkLong>,
-    /// Tokens of reply at most. Default: until the model ends or the context is full.
+    /// Maximum number of tokens in the reply. Default: until the model ends or the context is full.
     #[uniffi(default)]
     pub max_tokens: Option<SdkCount>,
-    /// Texts that end the reply; they are not part of it.
+    /// Strings that end the reply. They are not part of it.
     #[uniffi(default)]
     pub stop_sequences: Vec<String>,
-    /// Whether functions are called. Default: as the model likes.
+    /// Whether functions are called. Default: the model decides.
     #[uniffi(default)]
     pub tool_choice: Option<ToolChoice>,
-    /// Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
-    /// flagged.
+    /// Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
+    /// diagnostic.
     #[uniffi(default = true)]
     pub parallel_tool_calls: bool,
-    /// Names of the functions that may be called, of those that the prompt offers. Default: all.
+    /// Names of the offered functions that may be called. Default: all.
     #[uniffi(default)]
     pub allowed_tools: Option<Vec<String>>,
-    /// Whether calls are held to the declared functions while they are written. Default: off.
+    /// Whether calls are constrained to the declared functions. Default: off.
     #[uniffi(default)]
     pub tool_call_constraint: Option<ToolCallConstraint>,
-    /// A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+    /// A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called.
     #[uniffi(default)]
     pub json_schema_constraint: Option<String>,
-    /// Tells the model of that schema, in the prompt alone.
+    /// Adds that schema to the prompt. It does not join the history.
     #[uniffi(default = true)]
     pub inject_schema_into_prompt: bool,
-    /// Delivers reasoning as reasoning chunks; else it is only kept with the message.
+    /// Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
     #[uniffi(default = false)]
     pub enable_thinking: bool,
     /// Delivers reasoning within the text, between `<think>` and `</think>`.
     #[uniffi(default = false)]
     pub inline_thinking_tags: bool,
-    /// Variables for the chat template besides those that all of them know, for what a newer one takes.
+    /// Additional variables for the chat template.
     #[uniffi(default)]
     pub template_variables: Option<JsonObject>,
-    /// Ends the reply behind its first block of calls.
+    /// Ends the reply after its first block of calls.
     #[uniffi(default = false)]
     pub stop_after_tool_calls: bool,
-    /// What stays of a cancelled reply. Default: what was written.
+    /// What remains of a cancelled reply in the history. Default: the text so far.
     #[uniffi(default)]
     pub on_cancel: Option<OnCancel>,
-    /// What happens while another reply of the conversation is being written. Default: an error.
+    /// What a request does while another reply of the conversation is being generated. Default: it fails.
     #[uniffi(default)]
     pub on_busy: Option<OnBusy>,
-    /// What happens to a history that does not fit the context. Default: an error.
+    /// How a history that does not fit the context is treated. Default: an error.
     #[uniffi(default)]
     pub context_policy: Option<ContextPolicy>,
     /// Milliseconds after which the reply is cancelled. Default: never.
@@ -106,7 +106,7 @@ pub struct GenerationOptions {
     pub timeout_milliseconds: Option<SdkLong>,
 }
 
-/// How a model family writes its function calls.
+/// The notation of function calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum FunctionCallParser {
     /// Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
@@ -133,114 +133,114 @@ impl From<core::FunctionCallParser> for FunctionCallParser {
     }
 }
 
-/// What becomes of calls that had to be mended to be read.
+/// Treatment of calls that needed repairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Strictness {
-    /// They are delivered, with their repairs named.
+    /// They are delivered, with the codes of the repairs.
     Recover,
-    /// They are rejected, with the mended call as candidate.
+    /// They are rejected, with the repaired call as candidate.
     Strict,
 }
 
-/// What becomes of Python arguments without names.
+/// Treatment of Python-style arguments without names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum PositionalArguments {
     /// Their call is rejected.
     Reject,
-    /// They take the names of the function's parameters, in their order.
+    /// They get the names of the function's parameters, in order.
     MapByOrder,
 }
 
-/// What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+/// Whether the text of rejected calls is also delivered as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum RejectedCallText {
-    /// It is text, in its place, when no call of its block was delivered.
+    /// As text, at its position, if no call of its block was delivered.
     WhenNoCall,
-    /// It stands in the rejection alone.
+    /// Only in the rejection.
     Never,
-    /// It is text in any case, behind the calls of its block.
+    /// Always as text, after the calls of its block.
     Always,
 }
 
 /// Whether functions are called.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ToolChoice {
-    /// As the model likes.
+    /// The model decides.
     Auto,
     /// No function is called; the prompt still offers them.
     None,
     /// The reply begins with a call.
     Required,
-    /// The reply begins with a call of this function, and calls no other.
+    /// The reply begins with a call of this function and calls no other.
     Function {
         /// Its name.
         name: String,
     },
 }
 
-/// Whether calls are held to the declared functions while they are written.
+/// Whether calls are constrained to the declared functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ToolCallConstraint {
-    /// The model writes what it likes; calls are validated afterwards.
+    /// Calls are not constrained, only validated afterwards.
     Off,
-    /// Once the model begins a call, it writes nothing but calls of declared functions that fit.
+    /// Once the model begins a call, only valid calls of declared functions are allowed.
     Typed,
 }
 
-/// What stays in the history of a reply that is cancelled.
+/// What remains of a cancelled reply in the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum OnCancel {
-    /// What was written, marked as incomplete.
+    /// The reply so far, marked as incomplete.
     KeepPartial,
-    /// Nothing of the reply; the message it answers stays.
+    /// Only the message that it answers.
     DropPartial,
-    /// Neither the reply nor the message it answers.
+    /// Neither the reply nor the message that it answers.
     DropTurn,
 }
 
-/// What a conversation does with a request while another reply of it is being written.
+/// What a request does while another reply of the conversation is being generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum OnBusy {
-    /// Refuses it.
+    /// It fails with `Busy`.
     Error,
-    /// Answers it when those before it have ended.
+    /// It waits until the requests before it have ended.
     Queue,
 }
 
-/// What happens to a history that does not fit the context.
+/// Treatment of a history that does not fit the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ContextPolicy {
-    /// An error.
+    /// The reply fails.
     Error,
-    /// The prompt leaves out whole turns, the oldest first.
+    /// The prompt omits whole turns, the oldest first.
     Slide {
-        /// Cuts the results of functions in older turns short first.
+        /// Whether function results in older turns are cut short first.
         shrink_tool_results: bool,
     },
 }
 
-/// What a model computes on.
+/// The device that computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     Cpu,
     /// The GPU of an Apple device.
     Metal,
 }
 
-/// What keys and values are kept as.
+/// The storage format of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum CacheType {
-    /// Half the memory and traffic of F32; what other engines take too.
+    /// Half the memory and traffic of F32; the usual choice of other engines.
     F16,
-    /// For comparing with references to the last digits.
+    /// For exact comparisons with reference results.
     F32,
-    /// Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
-    /// model loses by it is for its user to measure.
+    /// 8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
+    /// less exact; measure the effect on your model.
     Q8_0,
 }
 
-/// The form of the entries in the tool list that a model reads.
+/// The form of the entries in the tool list that the chat template gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ToolListForm {
     /// `{"name", "description", "parameters"}`.
@@ -249,7 +249,7 @@ pub enum ToolListForm {
     Wrapped,
 }
 
-/// Which names functions may have.
+/// The rule for names of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum FunctionNames {
     /// Letters, `_` and digits, not starting with a digit.
@@ -258,7 +258,7 @@ pub enum FunctionNames {
     Dotted,
 }
 
-/// Sampling values in place of those that a model's files recommend.
+/// Sampling values that replace those that a model's files recommend.
 #[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
 #[expect(missing_docs, reason = "as in GenerationOptions")]
 pub struct SamplingDefaults {
@@ -274,41 +274,40 @@ pub struct SamplingDefaults {
     pub repetition_penalty: Option<f32>,
 }
 
-/// How a model is loaded.
+/// Options for loading a model.
 #[derive(Clone, Debug, Default, PartialEq, uniffi::Record)]
 pub struct LoadOptions {
-    /// Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
+    /// Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192.
     #[uniffi(default)]
     pub context_size: Option<SdkCount>,
-    /// What computes. Default: the CPU.
+    /// The device that computes. Default: the CPU.
     #[uniffi(default)]
     pub device: Option<Device>,
-    /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-    /// many as there are fast cores.
+    /// Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
     #[uniffi(default)]
     pub threads: Option<SdkCount>,
-    /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
+    /// The storage format of keys and values. Default: F16.
     #[uniffi(default)]
     pub cache_type: Option<CacheType>,
-    /// A chat template in place of the model's own.
+    /// A chat template that replaces the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
-    /// The form in which the chat template is handed functions. Default: what its family is used to.
+    /// The form in which the chat template gets functions. Default: that of the model's family.
     #[uniffi(default)]
     pub tool_list_form: Option<ToolListForm>,
-    /// Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+    /// The rule for names of functions. Default: letters, `_` and digits.
     #[uniffi(default)]
     pub function_names: Option<FunctionNames>,
-    /// Sampling values in place of those that the model's files recommend.
+    /// Sampling values that replace those that the model's files recommend.
     #[uniffi(default)]
     pub generation_defaults: Option<SamplingDefaults>,
-    /// From which the seeds of replies follow that have none of their own.
+    /// The seed from which replies without a seed of their own derive theirs.
     #[uniffi(default)]
     pub random_seed: Option<SdkLong>,
-    /// Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+    /// Size of the prefix cache in bytes. Default 512 MiB.
     #[uniffi(default)]
     pub cache_bytes: Option<SdkLong>,
-    /// How many of them are kept; 0 keeps none. Default 256.
+    /// Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
     #[uniffi(default)]
     pub cache_entries: Option<SdkCount>,
 }

@@ -1,4 +1,4 @@
-//! What a generation yields.
+//! The events of a reply, and what they carry.
 
 use causerie as core;
 
@@ -6,7 +6,7 @@ use crate::function::{RejectedCall, SdkFunctionCall};
 use crate::message::ChatMessage;
 use crate::number::{SdkCount, SdkLong, count, counts};
 
-/// One event of a reply. After `Complete`, or after one error, nothing follows.
+/// One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
 #[expect(clippy::large_enum_variant, reason = "it crosses the border field by field")]
 pub enum MessageResponse {
@@ -20,41 +20,62 @@ pub enum MessageResponse {
         /// The text.
         reasoning: String,
     },
-    /// Sound.
+    /// Audio.
     AudioSample {
         /// Mono samples in -1.0..=1.0.
         samples: Vec<f32>,
         /// Samples per second.
         sample_rate: SdkCount,
     },
-    /// Calls that the model wants made: one event for each block that it wrote.
+    /// Calls that the model made: one event for each block of calls that it wrote.
     FunctionCalls {
         /// The calls, in order.
         function_calls: Vec<SdkFunctionCall>,
     },
     /// Call text that could not be delivered as calls.
     FunctionCallsRejected {
-        /// What was refused, in order.
+        /// The rejected calls, in order.
         rejected_calls: Vec<RejectedCall>,
     },
-    /// Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
-    /// became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+    /// Log-probabilities of tokens, if requested. Each token comes once, in order, no later than the event with its text. The
+    /// token that ends the reply and tokens that a stop sequence cuts off are left out.
     Logprobs {
         /// The tokens.
         tokens: Vec<TokenLogprob>,
     },
-    /// What came of a call, where functions are run along with the reply.
+    /// Calls that the reader of the stream is to run, at once if there are several, and to answer. Their arguments fit the
+    /// functions' parameters. Only in a stream that was started with functions.
+    RunFunctions {
+        /// The calls, in order.
+        function_calls: Vec<SdkFunctionCall>,
+    },
+    /// The result of a call, where functions run along with the reply.
     FunctionResult {
-        /// The call's id; none for a call that was rejected.
+        /// The call's id; none for a rejected call.
         call_id: Option<String>,
-        /// The function; none for a rejected call whose name could not be read.
+        /// The function's name; none for a rejected call whose name could not be read.
         name: Option<String>,
         /// The text of the message with the tool role that was added to the history.
         text: String,
-        /// Whether the text tells an error: of the function, or of the call.
+        /// Whether the text describes an error of the function or of the call.
         is_error: bool,
     },
-    /// The end.
+    /// The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
+    RoundComplete {
+        /// The assembled reply, as it stands in the history.
+        full_message: ChatMessage,
+        /// Why it ended.
+        finish_reason: FinishReason,
+        /// The stop sequence that was met, if one was.
+        stop_sequence: Option<String>,
+        /// Counts and times.
+        stats: GenerationStats,
+        /// What the prompt left out of the history, and whether the results in it match the calls.
+        prompt: PromptReport,
+        /// Why calls were not constrained, or only up to some token, although that was requested.
+        unconstrained: Option<String>,
+    },
+    /// The end of the stream.
     Complete {
         /// The assembled reply, as it stands in the history.
         full_message: ChatMessage,
@@ -64,47 +85,47 @@ pub enum MessageResponse {
         stop_sequence: Option<String>,
         /// Counts and times.
         stats: GenerationStats,
-        /// Those of the replies before it whose calls were run along the way, in order; else empty.
+        /// Counts and times of the earlier replies of the same stream, in order; empty unless functions ran along with it.
         earlier_rounds: Vec<GenerationStats>,
         /// What the prompt left out of the history, and whether the results in it match the calls.
         prompt: PromptReport,
-        /// Why calls were not constrained, or from some token on no longer, where that was asked for.
+        /// Why calls were not constrained, or only up to some token, although that was requested.
         unconstrained: Option<String>,
     },
 }
 
-/// A token of a reply, and how likely it was.
+/// A token of a reply with its log-probability.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct TokenLogprob {
     /// The token that was written.
     pub token: ScoredToken,
-    /// What it belongs to. Markers around reasoning and calls belong to those.
+    /// The section that it belongs to. Markers of reasoning and of calls belong to those sections.
     pub place: ReplySection,
-    /// The most probable tokens in its place, the best first, as many as were asked for.
+    /// The most probable tokens at its position, the best first, as many as were requested.
     pub alternatives: Vec<ScoredToken>,
 }
 
-/// A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+/// A token with the natural logarithm of its probability, before temperature, penalties, biases and constraints.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct ScoredToken {
     /// Its id.
     pub id: SdkCount,
     /// Its bytes as text; for a control token, its spelling.
     pub text: String,
-    /// What it adds to the reply; empty for a control token.
+    /// The bytes that it adds to the reply; empty for a control token.
     pub bytes: Vec<u8>,
     /// The natural logarithm of its probability.
     pub logprob: f64,
 }
 
-/// Where in a reply something stands.
+/// A section of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ReplySection {
-    /// In text.
+    /// Text.
     Text,
-    /// In reasoning.
+    /// Reasoning.
     Reasoning,
-    /// In a block of calls.
+    /// A block of calls.
     Calls,
 }
 
@@ -115,24 +136,24 @@ pub enum FinishReason {
     Stop,
     /// The model ended its turn, and at least one call was delivered.
     ToolCalls,
-    /// The maximum of tokens was written.
+    /// The maximum number of tokens was written.
     MaxTokens,
     /// The context is full.
     ExceedContext,
     /// Cancelled, or out of time.
     Interrupted,
-    /// The reply could not go on as its options demand.
+    /// The reply could not continue under its constraint.
     Constraint,
 }
 
-/// How a history became a prompt; messages are named by their place in the history.
+/// What a prompt left out of the history. Messages are given by their index.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct PromptReport {
-    /// Messages left out for want of room.
+    /// Messages left out so that the prompt fits the context.
     pub dropped_messages: Vec<SdkCount>,
-    /// Results of functions that were cut short for want of room.
+    /// Function results that were cut short so that the prompt fits the context.
     pub shrunk_messages: Vec<SdkCount>,
-    /// Assistant messages that are followed by more or fewer results than they made calls.
+    /// Assistant messages whose number of following results differs from their number of calls.
     pub miscounted_results: Vec<SdkCount>,
 }
 
@@ -154,32 +175,31 @@ pub struct Sampling {
 pub struct GenerationStats {
     /// Tokens of the prompt.
     pub prompt_tokens: SdkCount,
-    /// Those of them that did not have to be read, because a sequence before had read them.
+    /// Prompt tokens taken from the prefix cache instead of being prefilled.
     pub cached_prompt_tokens: SdkCount,
-    /// Tokens that the model wrote, those of calls and reasoning included.
+    /// Tokens that the model wrote, including calls and reasoning.
     pub completion_tokens: SdkCount,
-    /// Those of them that are reasoning.
+    /// Completion tokens in reasoning.
     pub reasoning_tokens: SdkCount,
-    /// Those of them that are blocks of calls.
+    /// Completion tokens in blocks of calls.
     pub call_tokens: SdkCount,
-    /// Those of them that were the only ones possible, so that the model was not asked for them.
+    /// Completion tokens that the constraint forced, so that no sampling was needed.
     pub forced_tokens: SdkCount,
-    /// Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
-    /// right.
+    /// Draft tokens that the model verified (speculative decoding).
     pub drafted_tokens: SdkCount,
-    /// Those of them that were right.
+    /// Draft tokens that were accepted.
     pub accepted_draft_tokens: SdkCount,
-    /// Spent finding out which tokens are possible; a part of the other times.
+    /// Time spent computing which tokens the constraint allows; a part of the other times.
     pub constraint_time: f64,
     /// Tokens of prompt and reply together.
     pub total_tokens: SdkCount,
-    /// From the request to its turn.
+    /// Time in the request queue.
     pub queue_time: f64,
-    /// From the request to the first token written.
+    /// Time from the request to the first token written.
     pub time_to_first_token: f64,
-    /// Spent reading the prompt.
+    /// Time spent prefilling the prompt.
     pub prefill_time: f64,
-    /// Spent writing.
+    /// Time spent decoding.
     pub decode_time: f64,
     /// Tokens written per second of decoding.
     pub tokens_per_second: f64,
@@ -189,7 +209,7 @@ pub struct GenerationStats {
     pub sampling: Sampling,
     /// Tokens that the context can hold.
     pub context_size: SdkCount,
-    /// Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+    /// Peak memory of the whole process so far, in bytes; absent where the system does not report it.
     pub peak_memory: Option<SdkLong>,
 }
 
@@ -213,26 +233,51 @@ impl From<core::MessageResponse> for MessageResponse {
             core::MessageResponse::FunctionResult(core::FunctionResult { call_id, name, text, is_error }) => {
                 Self::FunctionResult { call_id, name, text, is_error }
             }
+            core::MessageResponse::RunFunctions(calls) => {
+                Self::RunFunctions { function_calls: calls.into_iter().map(Into::into).collect() }
+            }
+            core::MessageResponse::RoundComplete(completion) => Self::RoundComplete {
+                full_message: completion.full_message.into(),
+                finish_reason: completion.finish_reason.into(),
+                stop_sequence: completion.stop_sequence,
+                stats: completion.stats.into(),
+                prompt: completion.prompt.into(),
+                unconstrained: completion.unconstrained,
+            },
             core::MessageResponse::Complete(completion) => Self::Complete {
                 full_message: completion.full_message.into(),
-                finish_reason: match completion.finish_reason {
-                    core::FinishReason::Stop => FinishReason::Stop,
-                    core::FinishReason::ToolCalls => FinishReason::ToolCalls,
-                    core::FinishReason::MaxTokens => FinishReason::MaxTokens,
-                    core::FinishReason::ExceedContext => FinishReason::ExceedContext,
-                    core::FinishReason::Constraint => FinishReason::Constraint,
-                    _ => FinishReason::Interrupted,
-                },
+                finish_reason: completion.finish_reason.into(),
                 stop_sequence: completion.stop_sequence,
                 stats: completion.stats.into(),
                 earlier_rounds: completion.earlier_rounds.into_iter().map(Into::into).collect(),
-                prompt: PromptReport {
-                    dropped_messages: counts(completion.prompt.dropped_messages),
-                    shrunk_messages: counts(completion.prompt.shrunk_messages),
-                    miscounted_results: counts(completion.prompt.miscounted_results),
-                },
+                prompt: completion.prompt.into(),
                 unconstrained: completion.unconstrained,
             },
+            // The core has no other event. One without text changes nothing for the reader.
+            _ => Self::Chunk { text: String::new() },
+        }
+    }
+}
+
+impl From<core::FinishReason> for FinishReason {
+    fn from(reason: core::FinishReason) -> Self {
+        match reason {
+            core::FinishReason::Stop => Self::Stop,
+            core::FinishReason::ToolCalls => Self::ToolCalls,
+            core::FinishReason::MaxTokens => Self::MaxTokens,
+            core::FinishReason::ExceedContext => Self::ExceedContext,
+            core::FinishReason::Constraint => Self::Constraint,
+            _ => Self::Interrupted,
+        }
+    }
+}
+
+impl From<core::PromptReport> for PromptReport {
+    fn from(report: core::PromptReport) -> Self {
+        Self {
+            dropped_messages: counts(report.dropped_messages),
+            shrunk_messages: counts(report.shrunk_messages),
+            miscounted_results: counts(report.miscounted_results),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Loading a model, and what is made of it.
+//! Loading a model, and the runner that it becomes.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,38 +14,39 @@ use crate::number::{SdkCount, SdkLong, count};
 use crate::options::{FunctionCallParser, GenerationOptions, LoadOptions};
 use crate::stream::ResponseStream;
 
-/// A loaded model, from which conversations are made.
+/// A loaded model, which creates conversations.
 #[derive(Debug, uniffi::Object)]
 pub struct ModelRunner {
     pub(crate) runner: core::ModelRunner,
 }
 
-/// What a model is.
+/// Facts about a model.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct ModelInfo {
-    /// What its makers call it, where the files say.
+    /// The name that its files give it.
     pub name: Option<String>,
-    /// The family, by the name that its files give it.
+    /// The family, by the name in its files.
     pub architecture: String,
-    /// Weights, each counted once.
+    /// Number of weights, each counted once.
     pub parameters: SdkLong,
-    /// Layers of either kind.
+    /// Number of layers of any kind.
     pub layers: SdkCount,
-    /// Tokens that the model was made to hold in view.
+    /// Context size that the model was trained for, in tokens.
     pub context_size: SdkCount,
-    /// Tokens of its vocabulary.
+    /// Number of tokens in its vocabulary.
     pub vocabulary_size: SdkCount,
-    /// Types of the weights, the one with the most bytes first.
+    /// Storage formats of the weights, the one with the most bytes first.
     pub quantisation: Vec<String>,
-    /// Whether the chat template offers functions.
+    /// Whether the chat template supports functions.
     pub supports_function_calling: bool,
-    /// Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+    /// The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
+    /// themselves.
     pub function_call_parser: FunctionCallParser,
-    /// Whether the chat template speaks of reasoning.
+    /// Whether the chat template supports reasoning.
     pub supports_reasoning: bool,
-    /// Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
+    /// Estimated memory in bytes, with the context size that it was or would be loaded with.
     pub memory_estimate: SdkLong,
-    /// Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+    /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
 }
 
@@ -68,9 +69,9 @@ impl ModelInfo {
     }
 }
 
-/// What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
-/// `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
-/// model's own, at most 8,192 tokens, or at most `context_size`.
+/// Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in
+/// the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
+/// most 8,192 tokens, or at most `context_size`.
 #[uniffi::export(default(context_size = None))]
 pub fn read_model_info(path: String, context_size: Option<SdkCount>) -> Result<ModelInfo> {
     let info = core::ModelInfo::read(&path)?;
@@ -81,12 +82,12 @@ pub fn read_model_info(path: String, context_size: Option<SdkCount>) -> Result<M
 /// Watches a model while it is loaded. It is called on the thread that loads.
 #[uniffi::export(rust, foreign)]
 pub trait LoadProgress: Send + Sync + std::fmt::Debug {
-    /// How far loading is, from 0 to 1. False cancels it, and so does an error.
+    /// Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
     fn proceed(&self, fraction: f32) -> Result<bool>;
 }
 
-/// Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
-/// its own, and ends soon after nobody waits for it any more.
+/// Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
+/// its own, and stops soon after the caller has stopped waiting.
 #[uniffi::export(default(progress = None))]
 pub async fn load_model(
     path: String,
@@ -96,7 +97,7 @@ pub async fn load_model(
     let (sender, receiver) = oneshot::channel();
     let load = move || {
         let loaded = load_watched(&path, options, progress, || sender.is_canceled());
-        drop(sender.send(loaded)); // who waits may have gone
+        drop(sender.send(loaded)); // fails if the caller has stopped waiting
     };
     thread::Builder::new()
         .name("causerie-load".to_owned())
@@ -110,12 +111,12 @@ fn load_watched(
     path: &str,
     options: LoadOptions,
     progress: Option<Arc<dyn LoadProgress>>,
-    is_forsaken: impl Fn() -> bool,
+    is_abandoned: impl Fn() -> bool,
 ) -> Result<core::ModelRunner> {
     let mut thrown = None;
     let loaded = core::ModelRunner::load_watched(path, options.into(), |fraction| {
-        // Asked first: who has gone may not be there to be called either.
-        if is_forsaken() {
+        // Checked first: a caller that has gone must not be called.
+        if is_abandoned() {
             return ControlFlow::Break(());
         }
         match progress.as_ref().map_or(Ok(true), |progress| progress.proceed(fraction)) {
@@ -133,7 +134,7 @@ fn load_watched(
     }
 }
 
-/// Starts a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
+/// Loads a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
 #[uniffi::export]
 pub fn load_scripted_model(script: String) -> Result<Arc<ModelRunner>> {
     let runner = core::testing::ScriptedModel::from_json(&script)?.load()?;
@@ -142,17 +143,17 @@ pub fn load_scripted_model(script: String) -> Result<Arc<ModelRunner>> {
 
 #[uniffi::export]
 impl ModelRunner {
-    /// A conversation that begins with a system prompt; with an empty one, without.
+    /// Creates a conversation that begins with a system prompt, or without one if it is empty.
     pub fn create_conversation(&self, system_prompt: String) -> Arc<Conversation> {
         Conversation::new(self.runner.create_conversation(&system_prompt))
     }
 
-    /// A conversation that goes on from a history. Functions come with it: its system message carries them.
+    /// Creates a conversation that continues a history. The system message carries the functions, so they come with it.
     pub fn create_conversation_from_history(&self, history: Vec<ChatMessage>) -> Arc<Conversation> {
         Conversation::new(self.runner.create_conversation_from_history(into_core(history)))
     }
 
-    /// A conversation that was saved to a file.
+    /// Restores a conversation from a file.
     pub fn restore_session(&self, path: String) -> Result<Arc<Conversation>> {
         Ok(Conversation::new(self.runner.restore_session(path)?))
     }
@@ -167,12 +168,12 @@ impl ModelRunner {
         ResponseStream::new(self.runner.complete(core::Prompt::Tokens(prompt), options.into()))
     }
 
-    /// The prompt that the model would read for these messages.
+    /// Renders the prompt for these messages.
     pub fn render_prompt(&self, messages: Vec<ChatMessage>, add_generation_prompt: bool) -> Result<String> {
         Ok(self.runner.render_prompt(&into_core(messages), add_generation_prompt)?)
     }
 
-    /// The token ids of the prompt that the model would read for these messages.
+    /// The token ids of the prompt for these messages.
     pub fn prompt_tokens(&self, messages: Vec<ChatMessage>, add_generation_prompt: bool) -> Result<Vec<u32>> {
         Ok(self.runner.prompt_tokens(&into_core(messages), add_generation_prompt)?)
     }
@@ -182,23 +183,22 @@ impl ModelRunner {
         Ok(self.runner.tokenize(&prompt)?)
     }
 
-    /// Tokens that a prompt and its reply can have together.
+    /// Context size in tokens, for a prompt and its reply together.
     pub fn context_size(&self) -> SdkCount {
         count(self.runner.context_size())
     }
 
-    /// Whether the model's chat template can offer functions.
+    /// Whether the model's chat template supports functions.
     pub fn supports_function_calling(&self) -> bool {
         self.runner.supports_function_calling()
     }
 
-    /// What the model is.
+    /// Facts about the model.
     pub fn info(&self) -> ModelInfo {
         ModelInfo::of(self.runner.info(), self.runner.context_size())
     }
 
-    /// Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-    /// again does nothing.
+    /// Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
     pub async fn unload(&self) -> Result<()> {
         self.runner.unload().await;
         Ok(())

@@ -1,27 +1,35 @@
-//! The stream of a reply, pulled from the other side of the border.
+//! The stream of a reply, pulled by the foreign language.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
-use causerie::CancelHandle;
+use causerie as core;
 use futures_util::lock::Mutex;
 
 use crate::error::{Result, SdkError};
 use crate::response::MessageResponse;
+use crate::rounds::FunctionOutcome;
 
-/// A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
-/// nothing more. Dropping it stops the reply.
+/// The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+/// stream stops the reply.
 #[derive(Debug, uniffi::Object)]
 pub struct ResponseStream {
-    stream: Mutex<causerie::ResponseStream>,
-    cancel: CancelHandle,
+    stream: Mutex<core::ResponseStream>,
+    /// Outcomes that the next pull hands over, so that answering never waits for the lock of the stream.
+    outcomes: std::sync::Mutex<Vec<core::FunctionOutcome>>,
+    cancel: core::CancelHandle,
     is_claimed: AtomicBool,
 }
 
 impl ResponseStream {
-    pub(crate) fn new(stream: causerie::ResponseStream) -> Arc<Self> {
+    pub(crate) fn new(stream: core::ResponseStream) -> Arc<Self> {
         let cancel = stream.cancel_handle();
-        Arc::new(Self { stream: Mutex::new(stream), cancel, is_claimed: AtomicBool::new(false) })
+        Arc::new(Self {
+            stream: Mutex::new(stream),
+            outcomes: std::sync::Mutex::default(),
+            cancel,
+            is_claimed: AtomicBool::new(false),
+        })
     }
 }
 
@@ -29,8 +37,12 @@ impl ResponseStream {
 impl ResponseStream {
     /// The next event; none after the last one.
     pub async fn next(&self) -> Result<Option<MessageResponse>> {
-        let event = self.stream.lock().await.next().await;
-        Ok(event.transpose()?.map(Into::into))
+        let mut stream = self.stream.lock().await;
+        let outcomes = std::mem::take(&mut *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner));
+        if !outcomes.is_empty() {
+            stream.answer(outcomes);
+        }
+        Ok(stream.next().await.transpose()?.map(Into::into))
     }
 
     /// The next event, for callers that wait on a thread of their own.
@@ -38,22 +50,23 @@ impl ResponseStream {
         pollster::block_on(self.next())
     }
 
-    /// Claims the stream for one reader.
-    pub fn claim(&self) -> Result<()> {
-        claim(&self.is_claimed)
+    /// Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+    pub fn answer(&self, outcomes: Vec<FunctionOutcome>) {
+        let outcomes = outcomes.into_iter().map(Into::into).collect();
+        *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner) = outcomes;
     }
 
-    /// Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-    /// again, or after the end, does nothing.
+    /// Claims the stream for one reader.
+    pub fn claim(&self) -> Result<()> {
+        if self.is_claimed.swap(true, Ordering::Relaxed) {
+            return Err(SdkError::StreamAlreadyConsumed { reason: "the stream was already read".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+    /// finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
-}
-
-/// Refuses a second reader.
-pub(crate) fn claim(is_claimed: &AtomicBool) -> Result<()> {
-    if is_claimed.swap(true, Ordering::Relaxed) {
-        return Err(SdkError::StreamAlreadyConsumed { reason: "the stream was read before".to_owned() });
-    }
-    Ok(())
 }

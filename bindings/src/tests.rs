@@ -1,4 +1,4 @@
-//! The border itself: what crosses it comes back as it was, and no fault passes it as anything but an error.
+//! Conversions lose nothing, and every fault becomes an error.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn read(stream: &ResponseStream) -> Result<Vec<MessageResponse>, SdkError> {
 }
 
 #[test]
-fn a_history_crosses_the_border_without_loss() {
+fn a_history_is_converted_without_loss() {
     let text = r#"[{"role": "system", "content": "Be brief.", "tools": [{"type": "function", "function": {"name": "f",
         "description": "d", "parameters": {"type": "object", "properties": {
             "a": {"type": "array", "description": "", "items": {"type": "object", "description": "inner", "properties": {
@@ -77,16 +77,16 @@ fn a_history_crosses_the_border_without_loss() {
             "rejected_calls": [{"reason": "too_large", "raw_text": "g(", "byte_offset": 3, "message": "m"}]},
         {"role": "tool", "content": "{}", "tool_call_id": "c"}]"#;
     let history = core::messages_from_json(text).unwrap();
-    let crossed: Vec<ChatMessage> = history.iter().cloned().map(Into::into).collect();
-    let back: Vec<core::ChatMessage> = crossed.iter().cloned().map(Into::into).collect();
+    let converted: Vec<ChatMessage> = history.iter().cloned().map(Into::into).collect();
+    let back: Vec<core::ChatMessage> = converted.iter().cloned().map(Into::into).collect();
     assert_eq!(back, history);
-    assert_eq!(messages_from_json(messages_to_json(crossed.clone())).unwrap(), crossed);
-    let functions = crossed[0].functions.clone();
+    assert_eq!(messages_from_json(messages_to_json(converted.clone())).unwrap(), converted);
+    let functions = converted[0].functions.clone();
     assert_eq!(functions_from_json(functions_to_json(functions.clone())).unwrap(), functions);
 }
 
 #[test]
-fn a_call_crosses_and_is_validated() {
+fn a_call_is_converted_and_validated() {
     let conversation = scripted(
         r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f(a='3')]", {"control": "<|tool_call_end|>"}], ["Done."]]}"#,
     );
@@ -113,11 +113,11 @@ fn a_call_crosses_and_is_validated() {
     let result = core::ChatMessage::tool("{}").into();
     let events = read(&conversation.start_response(result, options())).unwrap();
     assert!(matches!(&events[0], MessageResponse::Chunk { text } if text == "Done."));
-    assert_eq!(conversation.history().len(), 5, "the functions' message, and two turns");
+    assert_eq!(conversation.history().len(), 5, "the message with the functions, and two messages with their replies");
 }
 
 #[test]
-fn calls_are_taken_as_the_options_say() {
+fn calls_are_parsed_according_to_the_options() {
     let text = r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f('3')]", {"control": "<|tool_call_end|>"}]]}"#;
     let conversation = scripted(text);
     let schema = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]"#;
@@ -131,7 +131,7 @@ fn calls_are_taken_as_the_options_say() {
 }
 
 #[test]
-fn faults_are_errors_and_leave_the_rest_alone() {
+fn faults_become_errors_and_do_not_affect_other_replies() {
     let script = r#"{"replies": [[{"panic": true}], [{"fail": "no memory"}], ["fine"], [{"stall": true}]]}"#;
     let conversation = scripted(script);
     let ask = || conversation.start_response(user("Hi"), options());
@@ -174,7 +174,7 @@ fn load_options_reach_the_core() {
 }
 
 #[test]
-fn a_disabled_parser_gives_the_text_as_it_is() {
+fn without_a_parser_the_text_is_unchanged() {
     let conversation = scripted(r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f()]"]]}"#);
     let events = read(&conversation.start_response(user("Hi"), plain())).unwrap();
     let text: String = events
@@ -188,7 +188,7 @@ fn a_disabled_parser_gives_the_text_as_it_is() {
 }
 
 #[test]
-fn types_that_nest_too_deep_are_refused_whatever_their_depth() {
+fn types_that_are_nested_too_deeply_are_refused() {
     let conversation = scripted(r#"{"replies": []}"#);
     for depth in [33, 2_000] {
         let mut parameter_type = SdkFunctionParameterType::SdkNull;
@@ -206,7 +206,7 @@ fn types_that_nest_too_deep_are_refused_whatever_their_depth() {
 }
 
 #[test]
-fn a_call_can_be_required_and_held_to_its_function() {
+fn a_call_can_be_required_and_constrained() {
     let script = r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[g()]"], ["Hi."]]}"#;
     for options in [
         GenerationOptions { tool_call_constraint: Some(ToolCallConstraint::Typed), ..options() },
@@ -219,4 +219,30 @@ fn a_call_can_be_required_and_held_to_its_function() {
         let Some(MessageResponse::Complete { finish_reason, unconstrained, .. }) = events.last() else { panic!() };
         assert_eq!((*finish_reason, unconstrained), (FinishReason::Constraint, &None));
     }
+}
+
+#[test]
+fn the_reader_of_a_stream_runs_functions() {
+    let conversation = scripted(
+        r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f()]", {"control": "<|tool_call_end|>"}], ["Done."]]}"#,
+    );
+    let rounds = RoundOptions { max_rounds: None, time_limit: None, in_parallel: false };
+    let functions = vec!["f".to_owned()];
+    let stream = conversation.start_response_with_functions(Some(user("Hi")), functions, rounds, options());
+    let mut kinds = Vec::new();
+    while let Some(event) = stream.next_blocking().unwrap() {
+        kinds.push(match event {
+            MessageResponse::FunctionCalls { .. } => "calls",
+            MessageResponse::RunFunctions { function_calls } => {
+                stream.answer(vec![FunctionOutcome::Json { text: "1".to_owned() }; function_calls.len()]);
+                "run"
+            }
+            MessageResponse::FunctionResult { text, .. } if text == "1" => "result",
+            MessageResponse::RoundComplete { finish_reason: FinishReason::ToolCalls, .. } => "round",
+            MessageResponse::Chunk { .. } => "text",
+            MessageResponse::Complete { earlier_rounds, .. } if earlier_rounds.len() == 1 => "complete",
+            other => panic!("{other:?}"),
+        });
+    }
+    assert_eq!(kinds, ["calls", "run", "result", "round", "text", "complete"]);
 }

@@ -80,10 +80,7 @@ pub mod fuzzing;
 /// ```
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
-pub use conversation::{
-    ContextPlan, Conversation, FunctionHandlers, FunctionOutcome, FunctionRounds, FunctionStream, RoundEvent,
-    RoundOptions,
-};
+pub use conversation::{ContextPlan, Conversation, FunctionHandlers, RoundOptions};
 pub use engine::{CancelHandle, ResponseStream};
 pub use error::{ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
@@ -107,8 +104,8 @@ pub use options::{
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{
-    Completion, FinishReason, FunctionResult, GenerationStats, MessageResponse, PromptReport, ReplySection,
-    ScoredToken, TokenLogprob,
+    Completion, FinishReason, FunctionOutcome, FunctionResult, GenerationStats, MessageResponse, PromptReport,
+    ReplySection, ScoredToken, TokenLogprob,
 };
 pub use runner::{ModelRunner, Prompt};
 pub use schema::{function_schema, functions_from_json, functions_to_json};

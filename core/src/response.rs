@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::function::{RejectedCall, SdkFunctionCall, Value};
 use crate::message::ChatMessage;
 use crate::options::Sampling;
 
-/// One event of a reply. After `Complete`, or after one error, nothing follows.
+/// One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
 ///
 /// ```
 /// use causerie::MessageResponse;
@@ -20,6 +20,7 @@ use crate::options::Sampling;
 ///     }
 /// }
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub enum MessageResponse {
     /// Text. Contains whole characters only.
@@ -41,9 +42,15 @@ pub enum MessageResponse {
     /// once, in order, and not later than the event with its text. The token that ends the reply and the tokens that a stop
     /// sequence cuts off are left out.
     Logprobs(Vec<TokenLogprob>),
+    /// Calls that the reader of the stream must run, at once if there are several, and then
+    /// [answer](crate::ResponseStream::answer). Their arguments fit the function's parameters, coerced where that was
+    /// obvious. Only for functions that are [run by the reader](crate::FunctionHandlers::run_by_reader).
+    RunFunctions(Vec<SdkFunctionCall>),
     /// The result of a call, if [functions are run along with the reply](crate::Conversation::respond_with_functions).
     FunctionResult(FunctionResult),
-    /// The end of the reply.
+    /// The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
+    RoundComplete(Box<Completion>),
+    /// The end of the stream.
     Complete(Box<Completion>),
 }
 
@@ -134,6 +141,26 @@ pub struct FunctionResult {
     pub is_error: bool,
 }
 
+/// The outcome of running a function.
+///
+/// ```
+/// use causerie::FunctionOutcome;
+/// let read = |file: &str| match std::fs::read_to_string(file) {
+///     Ok(text) => FunctionOutcome::Returned(text.into()),
+///     Err(err) => FunctionOutcome::Failed(err.to_string()),
+/// };
+/// assert!(matches!(read("no/such/note.txt"), FunctionOutcome::Failed(_)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum FunctionOutcome {
+    /// The value that the function returned. The model reads a string as it is, any other value as JSON text.
+    Returned(Value),
+    /// The reason why the function failed, which the model reads as `{"error": …}`.
+    Failed(String),
+    /// The function took longer than [`RoundOptions::time_limit`](crate::RoundOptions::time_limit).
+    TimedOut,
+}
+
 /// A complete reply, and how it ended.
 ///
 /// ```
@@ -154,8 +181,8 @@ pub struct Completion {
     pub stop_sequence: Option<String>,
     /// Counts and times.
     pub stats: GenerationStats,
-    /// Counts and times of the earlier replies whose calls were
-    /// [run automatically](crate::Conversation::respond_with_functions), in order; otherwise empty.
+    /// Counts and times of the earlier replies of the same stream, one for each `RoundComplete`, in order. Empty unless
+    /// [functions are run along with the reply](crate::Conversation::respond_with_functions).
     pub earlier_rounds: Vec<GenerationStats>,
     /// What the prompt leaves out of the history, and whether the results in it match the calls.
     pub prompt: PromptReport,

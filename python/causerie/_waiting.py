@@ -99,11 +99,11 @@ def wait(call: Coroutine[Any, Any, T]) -> T:
     raise SdkError.Internal("a blocking call did not block")
 
 
-def pull(stream: Any, *arguments: Any) -> Any:
+def pull(stream: Any) -> Any:
     """The next event of a stream of the library, or `None`; blocks this thread, and no other."""
     if threading.get_ident() == threading.main_thread().ident:
-        return wait(stream.next(*arguments))
-    return stream.next_blocking(*arguments)
+        return wait(stream.next())
+    return stream.next_blocking()
 
 
 # In asyncio. A wake may come just after its task was cancelled and the loop closed; then nobody waits for it any more.

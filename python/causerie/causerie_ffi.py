@@ -530,89 +530,83 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_functions_from_json() != 64644:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_func_functions_to_json() != 40926:
+    if lib.uniffi_causerie_ffi_checksum_func_functions_to_json() != 47829:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_func_load_model() != 60887:
+    if lib.uniffi_causerie_ffi_checksum_func_load_model() != 58582:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_func_load_scripted_model() != 12175:
+    if lib.uniffi_causerie_ffi_checksum_func_load_scripted_model() != 48350:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_messages_from_json() != 60591:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_messages_to_json() != 21424:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_func_read_model_info() != 1193:
+    if lib.uniffi_causerie_ffi_checksum_func_read_model_info() != 21593:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_validate() != 50377:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_fork() != 376:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_fork() != 6181:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_functions() != 45528:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_functions() != 12008:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_history() != 53582:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_history() != 45243:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_is_generating() != 32843:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_model_runner() != 25356:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_model_runner() != 43498:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 48533:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 12774:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() != 64596:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() != 24368:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 33076:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() != 19052:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() != 29780:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_save_session() != 27259:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_save_session() != 24746:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_continuation() != 54872:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_continuation() != 11160:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() != 22953:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() != 44108:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds() != 11154:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() != 22050:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 53127:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 8287:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 58675:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 24105:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel() != 48070:
-        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_claim() != 18518:
-        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_next() != 32677:
-        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking() != 33766:
-        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 62026:
+    if lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 54045:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 47203:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 42854:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 51051:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 31417:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 50253:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() != 56072:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() != 19954:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() != 7724:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() != 41382:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() != 4349:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() != 17391:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 41881:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 63201:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_modelrunner_tokenize() != 54637:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 54720:
+    if lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 34480:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_responsestream_cancel() != 47768:
+    if lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() != 37348:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_responsestream_cancel() != 51232:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_responsestream_claim() != 24998:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -718,27 +712,15 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_continuation.r
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_response.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_response.restype = ctypes.c_uint16
-_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds.argtypes = (
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions.argtypes = (
 )
-_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_truncate.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_truncate.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function.restype = ctypes.c_uint16
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel.argtypes = (
-)
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel.restype = ctypes.c_uint16
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_claim.argtypes = (
-)
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_claim.restype = ctypes.c_uint16
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next.argtypes = (
-)
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next.restype = ctypes.c_uint16
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking.argtypes = (
-)
-_UniffiLib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed.restype = ctypes.c_uint16
@@ -778,6 +760,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_tokenize.restype = ct
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_unload.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_modelrunner_unload.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_answer.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_answer.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_cancel.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_responsestream_cancel.restype = ctypes.c_uint16
@@ -917,7 +902,7 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response.argtypes = 
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response.restype = ctypes.c_uint64
-_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds.argtypes = (
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -925,7 +910,7 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds.argtypes = (
     _UniffiRustBuffer,
     ctypes.POINTER(_UniffiRustCallStatus),
 )
-_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_truncate.argtypes = (
     ctypes.c_uint64,
     ctypes.c_uint32,
@@ -938,27 +923,6 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.argtyp
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_unregister_function.restype = ctypes.c_int8
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel.argtypes = (
-    ctypes.c_uint64,
-    ctypes.POINTER(_UniffiRustCallStatus),
-)
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel.restype = None
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim.argtypes = (
-    ctypes.c_uint64,
-    ctypes.POINTER(_UniffiRustCallStatus),
-)
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim.restype = None
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next.argtypes = (
-    ctypes.c_uint64,
-    _UniffiRustBuffer,
-)
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next.restype = ctypes.c_uint64
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking.argtypes = (
-    ctypes.c_uint64,
-    _UniffiRustBuffer,
-    ctypes.POINTER(_UniffiRustCallStatus),
-)
-_UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_method_loadprogress_proceed.argtypes = (
     ctypes.c_uint64,
     ctypes.c_float,
@@ -1036,6 +1000,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_unload.argtypes = (
     ctypes.c_uint64,
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_modelrunner_unload.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_answer.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_answer.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_cancel.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1070,16 +1040,6 @@ _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_free_conversation.restype = None
-_UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds.argtypes = (
-    ctypes.c_uint64,
-    ctypes.POINTER(_UniffiRustCallStatus),
-)
-_UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds.restype = ctypes.c_uint64
-_UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds.argtypes = (
-    ctypes.c_uint64,
-    ctypes.POINTER(_UniffiRustCallStatus),
-)
-_UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_clone_loadprogress.argtypes = (
     ctypes.c_uint64,
     ctypes.POINTER(_UniffiRustCallStatus),
@@ -1435,17 +1395,17 @@ async def _uniffi_rust_call_async(rust_future, ffi_poll, ffi_complete, ffi_free,
 
 class ChatMessageRole(enum.Enum):
     """
-    Who speaks.
+    The author of a message.
 """
 
     SYSTEM = 0
     """
-    Sets the frame of the conversation; first or absent.
+    Instructions for the conversation; the first message, or absent.
 """
 
     USER = 1
     """
-    The person.
+    The user.
 """
 
     ASSISTANT = 2
@@ -1836,17 +1796,17 @@ class _UniffiFfiConverterSequenceString(_UniffiConverterRustBuffer):
 
 class Severity(enum.Enum):
     """
-    How much a diagnostic matters.
+    The severity of a diagnostic.
 """
 
     COERCED = 0
     """
-    The value was changed, and fits.
+    The value was converted and now fits.
 """
 
     WARNING = 1
     """
-    Nothing to compare with; the app decides.
+    There is nothing to compare with; the app decides.
 """
 
     ERROR = 2
@@ -1892,7 +1852,7 @@ class _UniffiFfiConverterTypeSeverity(_UniffiConverterRustBuffer):
 @dataclass
 class Diagnostic:
     """
-    One remark about a call, or about one of its arguments.
+    A finding about a call or one of its arguments.
 """
     def __init__(self, *, code:str, severity:Severity, path:str, text:str):
         self.code = code
@@ -1966,7 +1926,7 @@ class _UniffiFfiConverterSequenceTypeDiagnostic(_UniffiConverterRustBuffer):
 @dataclass
 class SdkFunctionCall:
     """
-    A call that the model wants made. Validate the arguments before running anything.
+    A function call that the model made. Validate the arguments before running the function.
 """
     def __init__(self, *, name:str, arguments:JsonObject, call_id:str = "", raw_text:str = "", repairs:typing.List[str] = _DEFAULT, diagnostics:typing.List[Diagnostic] = _DEFAULT):
         self.name = name
@@ -2424,7 +2384,7 @@ class _UniffiFfiConverterMapStringTypeSdkFunctionParameterType(_UniffiConverterR
 
 class SdkFunctionParameterType:
     """
-    The type of a parameter, translated to JSON Schema for the model. A description counts only where the type is nested.
+    The type of a parameter, translated to JSON Schema for the model. Its description is used only where the type is nested.
 """
     def __init__(self):
         raise RuntimeError("SdkFunctionParameterType cannot be instantiated directly")
@@ -2433,20 +2393,20 @@ class SdkFunctionParameterType:
     @dataclass
     class SDK_STR:
         """
-        Text.
+        A string.
 """
 
         def __init__(self, enum_values:typing.Optional[typing.List[str]] = None, description:typing.Optional[str] = None):
             self.enum_values = enum_values
 
             """
-        The allowed values; any text when absent.
+        The allowed values; any string when absent.
 """
 
             self.description = description
 
             """
-        Meaning of a nested value.
+        The meaning of a nested value.
 """
 
             pass
@@ -2484,7 +2444,7 @@ class SdkFunctionParameterType:
             self.description = description
 
             """
-        Meaning of a nested value.
+        The meaning of a nested value.
 """
 
             pass
@@ -2509,20 +2469,20 @@ class SdkFunctionParameterType:
     @dataclass
     class SDK_INT:
         """
-        A whole number.
+        An integer.
 """
 
         def __init__(self, enum_values:typing.Optional[typing.List[int]] = None, description:typing.Optional[str] = None):
             self.enum_values = enum_values
 
             """
-        The allowed values; any whole number when absent.
+        The allowed values; any integer when absent.
 """
 
             self.description = description
 
             """
-        Meaning of a nested value.
+        The meaning of a nested value.
 """
 
             pass
@@ -2547,14 +2507,14 @@ class SdkFunctionParameterType:
     @dataclass
     class SDK_BOOL:
         """
-        True or false.
+        A boolean.
 """
 
         def __init__(self, description:typing.Optional[str] = None):
             self.description = description
 
             """
-        Meaning of a nested value.
+        The meaning of a nested value.
 """
 
             pass
@@ -2577,20 +2537,20 @@ class SdkFunctionParameterType:
     @dataclass
     class SDK_ARR:
         """
-        A list.
+        An array.
 """
 
         def __init__(self, item_type:SdkFunctionParameterType, description:typing.Optional[str] = None):
             self.item_type = item_type
 
             """
-        The type of every item.
+        The type of the items.
 """
 
             self.description = description
 
             """
-        Meaning of a nested value.
+        The meaning of a nested value.
 """
 
             pass
@@ -2615,15 +2575,15 @@ class SdkFunctionParameterType:
     @dataclass
     class SDK_OBJ:
         """
-        A map of named values.
+        An object.
 """
 
         def __init__(self, properties:dict[str, "SdkFunctionParameterType"], required:typing.List[str] = _DEFAULT, description:typing.Optional[str] = None):
             self.properties = properties
 
             """
-        Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
-        others sorted by name.
+        The properties by name. The model sees and writes the required ones first, in their order, then the others
+        sorted by name.
 """
 
             if required is _DEFAULT:
@@ -2638,7 +2598,7 @@ class SdkFunctionParameterType:
             self.description = description
 
             """
-        Meaning of a nested value.
+        The meaning of a nested value.
 """
 
             pass
@@ -3184,7 +3144,7 @@ class _UniffiFfiConverterSequenceTypeSdkCount(_UniffiConverterRustBuffer):
 @dataclass
 class ContextPlan:
     """
-    What a prompt leaves out of a history; messages are named by their place in it.
+    What a prompt leaves out of a history. Messages are given by their index.
 """
     def __init__(self, *, tokens_before:SdkCount, tokens_after:SdkCount, dropped_messages:typing.List[SdkCount], shrunk_messages:typing.List[SdkCount]):
         self.tokens_before = tokens_before
@@ -3239,7 +3199,7 @@ class _UniffiFfiConverterTypeContextPlan(_UniffiConverterRustBuffer):
 
 class FunctionCallParser(enum.Enum):
     """
-    How a model family writes its function calls.
+    The notation of function calls.
 """
 
     DEFAULT = 0
@@ -3313,17 +3273,17 @@ class _UniffiFfiConverterOptionalTypeFunctionCallParser(_UniffiConverterRustBuff
 
 class Strictness(enum.Enum):
     """
-    What becomes of calls that had to be mended to be read.
+    Treatment of calls that needed repairs.
 """
 
     RECOVER = 0
     """
-    They are delivered, with their repairs named.
+    They are delivered, with the codes of the repairs.
 """
 
     STRICT = 1
     """
-    They are rejected, with the mended call as candidate.
+    They are rejected, with the repaired call as candidate.
 """
 
 
@@ -3387,7 +3347,7 @@ class _UniffiFfiConverterOptionalTypeStrictness(_UniffiConverterRustBuffer):
 
 class PositionalArguments(enum.Enum):
     """
-    What becomes of Python arguments without names.
+    Treatment of Python-style arguments without names.
 """
 
     REJECT = 0
@@ -3397,7 +3357,7 @@ class PositionalArguments(enum.Enum):
 
     MAP_BY_ORDER = 1
     """
-    They take the names of the function's parameters, in their order.
+    They get the names of the function's parameters, in order.
 """
 
 
@@ -3461,22 +3421,22 @@ class _UniffiFfiConverterOptionalTypePositionalArguments(_UniffiConverterRustBuf
 
 class RejectedCallText(enum.Enum):
     """
-    What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+    Whether the text of rejected calls is also delivered as text.
 """
 
     WHEN_NO_CALL = 0
     """
-    It is text, in its place, when no call of its block was delivered.
+    As text, at its position, if no call of its block was delivered.
 """
 
     NEVER = 1
     """
-    It stands in the rejection alone.
+    Only in the rejection.
 """
 
     ALWAYS = 2
     """
-    It is text in any case, behind the calls of its block.
+    Always as text, after the calls of its block.
 """
 
 
@@ -3695,7 +3655,7 @@ class ToolChoice:
     @dataclass
     class AUTO:
         """
-        As the model likes.
+        The model decides.
 """
 
         def __init__(self, ):
@@ -3761,7 +3721,7 @@ class ToolChoice:
     @dataclass
     class FUNCTION:
         """
-        The reply begins with a call of this function, and calls no other.
+        The reply begins with a call of this function and calls no other.
 """
 
         def __init__(self, name:str):
@@ -3899,17 +3859,17 @@ class _UniffiFfiConverterOptionalTypeToolChoice(_UniffiConverterRustBuffer):
 
 class ToolCallConstraint(enum.Enum):
     """
-    Whether calls are held to the declared functions while they are written.
+    Whether calls are constrained to the declared functions.
 """
 
     OFF = 0
     """
-    The model writes what it likes; calls are validated afterwards.
+    Calls are not constrained, only validated afterwards.
 """
 
     TYPED = 1
     """
-    Once the model begins a call, it writes nothing but calls of declared functions that fit.
+    Once the model begins a call, only valid calls of declared functions are allowed.
 """
 
 
@@ -3973,22 +3933,22 @@ class _UniffiFfiConverterOptionalTypeToolCallConstraint(_UniffiConverterRustBuff
 
 class OnCancel(enum.Enum):
     """
-    What stays in the history of a reply that is cancelled.
+    What remains of a cancelled reply in the history.
 """
 
     KEEP_PARTIAL = 0
     """
-    What was written, marked as incomplete.
+    The reply so far, marked as incomplete.
 """
 
     DROP_PARTIAL = 1
     """
-    Nothing of the reply; the message it answers stays.
+    Only the message that it answers.
 """
 
     DROP_TURN = 2
     """
-    Neither the reply nor the message it answers.
+    Neither the reply nor the message that it answers.
 """
 
 
@@ -4058,17 +4018,17 @@ class _UniffiFfiConverterOptionalTypeOnCancel(_UniffiConverterRustBuffer):
 
 class OnBusy(enum.Enum):
     """
-    What a conversation does with a request while another reply of it is being written.
+    What a request does while another reply of the conversation is being generated.
 """
 
     ERROR = 0
     """
-    Refuses it.
+    It fails with `Busy`.
 """
 
     QUEUE = 1
     """
-    Answers it when those before it have ended.
+    It waits until the requests before it have ended.
 """
 
 
@@ -4132,7 +4092,7 @@ class _UniffiFfiConverterOptionalTypeOnBusy(_UniffiConverterRustBuffer):
 
 class ContextPolicy:
     """
-    What happens to a history that does not fit the context.
+    Treatment of a history that does not fit the context.
 """
     def __init__(self):
         raise RuntimeError("ContextPolicy cannot be instantiated directly")
@@ -4141,7 +4101,7 @@ class ContextPolicy:
     @dataclass
     class ERROR:
         """
-        An error.
+        The reply fails.
 """
 
         def __init__(self, ):
@@ -4163,14 +4123,14 @@ class ContextPolicy:
     @dataclass
     class SLIDE:
         """
-        The prompt leaves out whole turns, the oldest first.
+        The prompt omits whole turns, the oldest first.
 """
 
         def __init__(self, shrink_tool_results:bool):
             self.shrink_tool_results = shrink_tool_results
 
             """
-        Cuts the results of functions in older turns short first.
+        Whether function results in older turns are cut short first.
 """
 
             pass
@@ -4273,7 +4233,7 @@ class _UniffiFfiConverterOptionalTypeContextPolicy(_UniffiConverterRustBuffer):
 @dataclass
 class GenerationOptions:
     """
-    How one reply is generated. What is absent takes the model's own default, else that of the specification.
+    Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
     def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
@@ -4703,12 +4663,12 @@ class _UniffiFfiConverterTypeGenerationStats(_UniffiConverterRustBuffer):
 
 class Device(enum.Enum):
     """
-    What a model computes on.
+    The device that computes.
 """
 
     CPU = 0
     """
-    The processor.
+    The CPU.
 """
 
     METAL = 1
@@ -4777,23 +4737,23 @@ class _UniffiFfiConverterOptionalTypeDevice(_UniffiConverterRustBuffer):
 
 class CacheType(enum.Enum):
     """
-    What keys and values are kept as.
+    The storage format of keys and values.
 """
 
     F16 = 0
     """
-    Half the memory and traffic of F32; what other engines take too.
+    Half the memory and traffic of F32; the usual choice of other engines.
 """
 
     F32 = 1
     """
-    For comparing with references to the last digits.
+    For exact comparisons with reference results.
 """
 
     Q8_0 = 2
     """
-    Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
-    model loses by it is for its user to measure.
+    8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
+    less exact; measure the effect on your model.
 """
 
 
@@ -4863,7 +4823,7 @@ class _UniffiFfiConverterOptionalTypeCacheType(_UniffiConverterRustBuffer):
 
 class ToolListForm(enum.Enum):
     """
-    The form of the entries in the tool list that a model reads.
+    The form of the entries in the tool list that the chat template gets.
 """
 
     BARE = 0
@@ -4937,7 +4897,7 @@ class _UniffiFfiConverterOptionalTypeToolListForm(_UniffiConverterRustBuffer):
 
 class FunctionNames(enum.Enum):
     """
-    Which names functions may have.
+    The rule for names of functions.
 """
 
     PLAIN = 0
@@ -5007,7 +4967,7 @@ class _UniffiFfiConverterOptionalTypeFunctionNames(_UniffiConverterRustBuffer):
 @dataclass
 class SamplingDefaults:
     """
-    Sampling values in place of those that a model's files recommend.
+    Sampling values that replace those that a model's files recommend.
 """
     def __init__(self, *, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None):
         self.temperature = temperature
@@ -5089,7 +5049,7 @@ class _UniffiFfiConverterOptionalTypeSamplingDefaults(_UniffiConverterRustBuffer
 @dataclass
 class LoadOptions:
     """
-    How a model is loaded.
+    Options for loading a model.
 """
     def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
         self.context_size = context_size
@@ -5182,7 +5142,7 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
 @dataclass
 class ModelInfo:
     """
-    What a model is.
+    Facts about a model.
 """
     def __init__(self, *, name:typing.Optional[str], architecture:str, parameters:SdkLong, layers:SdkCount, context_size:SdkCount, vocabulary_size:SdkCount, quantisation:typing.List[str], supports_function_calling:bool, function_call_parser:FunctionCallParser, supports_reasoning:bool, memory_estimate:SdkLong, problems:typing.List[str]):
         self.name = name
@@ -5281,7 +5241,7 @@ class _UniffiFfiConverterTypeModelInfo(_UniffiConverterRustBuffer):
 @dataclass
 class PromptReport:
     """
-    How a history became a prompt; messages are named by their place in the history.
+    What a prompt left out of the history. Messages are given by their index.
 """
     def __init__(self, *, dropped_messages:typing.List[SdkCount], shrunk_messages:typing.List[SdkCount], miscounted_results:typing.List[SdkCount]):
         self.dropped_messages = dropped_messages
@@ -5351,7 +5311,7 @@ class _UniffiFfiConverterOptionalFloat64(_UniffiConverterRustBuffer):
 @dataclass
 class RoundOptions:
     """
-    How far a model may go on its own.
+    Limits on the function calls of one message.
 """
     def __init__(self, *, max_rounds:typing.Optional[SdkCount] = None, time_limit:typing.Optional[float] = None, in_parallel:bool = False):
         self.max_rounds = max_rounds
@@ -5396,7 +5356,7 @@ class _UniffiFfiConverterTypeRoundOptions(_UniffiConverterRustBuffer):
 @dataclass
 class ScoredToken:
     """
-    A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+    A token with the natural logarithm of its probability, before temperature, penalties, biases and constraints.
 """
     def __init__(self, *, id:SdkCount, text:str, bytes:bytes, logprob:float):
         self.id = id
@@ -5451,22 +5411,22 @@ class _UniffiFfiConverterTypeScoredToken(_UniffiConverterRustBuffer):
 
 class ReplySection(enum.Enum):
     """
-    Where in a reply something stands.
+    A section of a reply.
 """
 
     TEXT = 0
     """
-    In text.
+    Text.
 """
 
     REASONING = 1
     """
-    In reasoning.
+    Reasoning.
 """
 
     CALLS = 2
     """
-    In a block of calls.
+    A block of calls.
 """
 
 
@@ -5530,7 +5490,7 @@ class _UniffiFfiConverterSequenceTypeScoredToken(_UniffiConverterRustBuffer):
 @dataclass
 class TokenLogprob:
     """
-    A token of a reply, and how likely it was.
+    A token of a reply with its log-probability.
 """
     def __init__(self, *, token:ScoredToken, place:ReplySection, alternatives:typing.List[ScoredToken]):
         self.token = token
@@ -5645,7 +5605,7 @@ class FinishReason(enum.Enum):
 
     MAX_TOKENS = 2
     """
-    The maximum of tokens was written.
+    The maximum number of tokens was written.
 """
 
     EXCEED_CONTEXT = 3
@@ -5660,7 +5620,7 @@ class FinishReason(enum.Enum):
 
     CONSTRAINT = 5
     """
-    The reply could not go on as its options demand.
+    The reply could not continue under its constraint.
 """
 
 
@@ -5723,7 +5683,7 @@ class _UniffiFfiConverterTypeFinishReason(_UniffiConverterRustBuffer):
 
 class FunctionOutcome:
     """
-    What comes of running a function.
+    The outcome of running a function.
 """
     def __init__(self):
         raise RuntimeError("FunctionOutcome cannot be instantiated directly")
@@ -5732,14 +5692,14 @@ class FunctionOutcome:
     @dataclass
     class TEXT:
         """
-        It returned text, which reaches the model as it is.
+        It returned a string, which the model reads as it is.
 """
 
         def __init__(self, text:str):
             self.text = text
 
             """
-        The text.
+        The string.
 """
 
             pass
@@ -5799,7 +5759,7 @@ class FunctionOutcome:
             self.reason = reason
 
             """
-        Why, for the model to read.
+        The reason, for the model to read.
 """
 
             pass
@@ -6002,7 +5962,7 @@ class _UniffiFfiConverterSequenceTypeGenerationStats(_UniffiConverterRustBuffer)
 
 class MessageResponse:
     """
-    One event of a reply. After `Complete`, or after one error, nothing follows.
+    One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
 """
     def __init__(self):
         raise RuntimeError("MessageResponse cannot be instantiated directly")
@@ -6071,7 +6031,7 @@ class MessageResponse:
     @dataclass
     class AUDIO_SAMPLE:
         """
-        Sound.
+        Audio.
 """
 
         def __init__(self, samples:typing.List[float], sample_rate:SdkCount):
@@ -6109,7 +6069,7 @@ class MessageResponse:
     @dataclass
     class FUNCTION_CALLS:
         """
-        Calls that the model wants made: one event for each block that it wrote.
+        Calls that the model made: one event for each block of calls that it wrote.
 """
 
         def __init__(self, function_calls:typing.List[SdkFunctionCall]):
@@ -6146,7 +6106,7 @@ class MessageResponse:
             self.rejected_calls = rejected_calls
 
             """
-        What was refused, in order.
+        The rejected calls, in order.
 """
 
             pass
@@ -6169,8 +6129,8 @@ class MessageResponse:
     @dataclass
     class LOGPROBS:
         """
-        Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
-        became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+        Log-probabilities of tokens, if requested. Each token comes once, in order, no later than the event with its text. The
+        token that ends the reply and tokens that a stop sequence cuts off are left out.
 """
 
         def __init__(self, tokens:typing.List[TokenLogprob]):
@@ -6198,22 +6158,53 @@ class MessageResponse:
             return True
 
     @dataclass
+    class RUN_FUNCTIONS:
+        """
+        Calls that the reader of the stream is to run, at once if there are several, and to answer. Their arguments fit the
+        functions' parameters. Only in a stream that was started with functions.
+"""
+
+        def __init__(self, function_calls:typing.List[SdkFunctionCall]):
+            self.function_calls = function_calls
+
+            """
+        The calls, in order.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "MessageResponse.RUN_FUNCTIONS(function_calls={})".format(self.function_calls)
+        def __eq__(self, other):
+            if not isinstance(other, MessageResponse):
+                return NotImplemented
+            if not other.is_RUN_FUNCTIONS():
+                return False
+            if self.function_calls != other.function_calls:
+                return False
+            return True
+
+    @dataclass
     class FUNCTION_RESULT:
         """
-        What came of a call, where functions are run along with the reply.
+        The result of a call, where functions run along with the reply.
 """
 
         def __init__(self, call_id:typing.Optional[str], name:typing.Optional[str], text:str, is_error:bool):
             self.call_id = call_id
 
             """
-        The call's id; none for a call that was rejected.
+        The call's id; none for a rejected call.
 """
 
             self.name = name
 
             """
-        The function; none for a rejected call whose name could not be read.
+        The function's name; none for a rejected call whose name could not be read.
 """
 
             self.text = text
@@ -6225,7 +6216,7 @@ class MessageResponse:
             self.is_error = is_error
 
             """
-        Whether the text tells an error: of the function, or of the call.
+        Whether the text describes an error of the function or of the call.
 """
 
             pass
@@ -6252,9 +6243,79 @@ class MessageResponse:
             return True
 
     @dataclass
+    class ROUND_COMPLETE:
+        """
+        The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
+"""
+
+        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, prompt:PromptReport, unconstrained:typing.Optional[str]):
+            self.full_message = full_message
+
+            """
+        The assembled reply, as it stands in the history.
+"""
+
+            self.finish_reason = finish_reason
+
+            """
+        Why it ended.
+"""
+
+            self.stop_sequence = stop_sequence
+
+            """
+        The stop sequence that was met, if one was.
+"""
+
+            self.stats = stats
+
+            """
+        Counts and times.
+"""
+
+            self.prompt = prompt
+
+            """
+        What the prompt left out of the history, and whether the results in it match the calls.
+"""
+
+            self.unconstrained = unconstrained
+
+            """
+        Why calls were not constrained, or only up to some token, although that was requested.
+"""
+
+            pass
+
+
+
+
+
+        def __str__(self):
+            return "MessageResponse.ROUND_COMPLETE(full_message={}, finish_reason={}, stop_sequence={}, stats={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stop_sequence, self.stats, self.prompt, self.unconstrained)
+        def __eq__(self, other):
+            if not isinstance(other, MessageResponse):
+                return NotImplemented
+            if not other.is_ROUND_COMPLETE():
+                return False
+            if self.full_message != other.full_message:
+                return False
+            if self.finish_reason != other.finish_reason:
+                return False
+            if self.stop_sequence != other.stop_sequence:
+                return False
+            if self.stats != other.stats:
+                return False
+            if self.prompt != other.prompt:
+                return False
+            if self.unconstrained != other.unconstrained:
+                return False
+            return True
+
+    @dataclass
     class COMPLETE:
         """
-        The end.
+        The end of the stream.
 """
 
         def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, earlier_rounds:typing.List[GenerationStats], prompt:PromptReport, unconstrained:typing.Optional[str]):
@@ -6285,7 +6346,7 @@ class MessageResponse:
             self.earlier_rounds = earlier_rounds
 
             """
-        Those of the replies before it whose calls were run along the way, in order; else empty.
+        Counts and times of the earlier replies of the same stream, in order; empty unless functions ran along with it.
 """
 
             self.prompt = prompt
@@ -6297,7 +6358,7 @@ class MessageResponse:
             self.unconstrained = unconstrained
 
             """
-        Why calls were not constrained, or from some token on no longer, where that was asked for.
+        Why calls were not constrained, or only up to some token, although that was requested.
 """
 
             pass
@@ -6357,10 +6418,18 @@ class MessageResponse:
         return isinstance(self, MessageResponse.LOGPROBS)
     def is_logprobs(self) -> bool:
         return isinstance(self, MessageResponse.LOGPROBS)
+    def is_RUN_FUNCTIONS(self) -> bool:
+        return isinstance(self, MessageResponse.RUN_FUNCTIONS)
+    def is_run_functions(self) -> bool:
+        return isinstance(self, MessageResponse.RUN_FUNCTIONS)
     def is_FUNCTION_RESULT(self) -> bool:
         return isinstance(self, MessageResponse.FUNCTION_RESULT)
     def is_function_result(self) -> bool:
         return isinstance(self, MessageResponse.FUNCTION_RESULT)
+    def is_ROUND_COMPLETE(self) -> bool:
+        return isinstance(self, MessageResponse.ROUND_COMPLETE)
+    def is_round_complete(self) -> bool:
+        return isinstance(self, MessageResponse.ROUND_COMPLETE)
     def is_COMPLETE(self) -> bool:
         return isinstance(self, MessageResponse.COMPLETE)
     def is_complete(self) -> bool:
@@ -6376,7 +6445,9 @@ MessageResponse.AUDIO_SAMPLE = type("MessageResponse.AUDIO_SAMPLE", (MessageResp
 MessageResponse.FUNCTION_CALLS = type("MessageResponse.FUNCTION_CALLS", (MessageResponse.FUNCTION_CALLS, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_CALLS_REJECTED = type("MessageResponse.FUNCTION_CALLS_REJECTED", (MessageResponse.FUNCTION_CALLS_REJECTED, MessageResponse,), {})  # type: ignore
 MessageResponse.LOGPROBS = type("MessageResponse.LOGPROBS", (MessageResponse.LOGPROBS, MessageResponse,), {})  # type: ignore
+MessageResponse.RUN_FUNCTIONS = type("MessageResponse.RUN_FUNCTIONS", (MessageResponse.RUN_FUNCTIONS, MessageResponse,), {})  # type: ignore
 MessageResponse.FUNCTION_RESULT = type("MessageResponse.FUNCTION_RESULT", (MessageResponse.FUNCTION_RESULT, MessageResponse,), {})  # type: ignore
+MessageResponse.ROUND_COMPLETE = type("MessageResponse.ROUND_COMPLETE", (MessageResponse.ROUND_COMPLETE, MessageResponse,), {})  # type: ignore
 MessageResponse.COMPLETE = type("MessageResponse.COMPLETE", (MessageResponse.COMPLETE, MessageResponse,), {})  # type: ignore
 
 
@@ -6412,13 +6483,26 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterSequenceTypeTokenLogprob.read(buf),
             )
         if variant == 7:
+            return MessageResponse.RUN_FUNCTIONS(
+                _UniffiFfiConverterSequenceTypeSdkFunctionCall.read(buf),
+            )
+        if variant == 8:
             return MessageResponse.FUNCTION_RESULT(
                 _UniffiFfiConverterOptionalString.read(buf),
                 _UniffiFfiConverterOptionalString.read(buf),
                 _UniffiFfiConverterString.read(buf),
                 _UniffiFfiConverterBoolean.read(buf),
             )
-        if variant == 8:
+        if variant == 9:
+            return MessageResponse.ROUND_COMPLETE(
+                _UniffiFfiConverterTypeChatMessage.read(buf),
+                _UniffiFfiConverterTypeFinishReason.read(buf),
+                _UniffiFfiConverterOptionalString.read(buf),
+                _UniffiFfiConverterTypeGenerationStats.read(buf),
+                _UniffiFfiConverterTypePromptReport.read(buf),
+                _UniffiFfiConverterOptionalString.read(buf),
+            )
+        if variant == 10:
             return MessageResponse.COMPLETE(
                 _UniffiFfiConverterTypeChatMessage.read(buf),
                 _UniffiFfiConverterTypeFinishReason.read(buf),
@@ -6451,11 +6535,22 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_LOGPROBS():
             _UniffiFfiConverterSequenceTypeTokenLogprob.check_lower(value.tokens)
             return
+        if value.is_RUN_FUNCTIONS():
+            _UniffiFfiConverterSequenceTypeSdkFunctionCall.check_lower(value.function_calls)
+            return
         if value.is_FUNCTION_RESULT():
             _UniffiFfiConverterOptionalString.check_lower(value.call_id)
             _UniffiFfiConverterOptionalString.check_lower(value.name)
             _UniffiFfiConverterString.check_lower(value.text)
             _UniffiFfiConverterBoolean.check_lower(value.is_error)
+            return
+        if value.is_ROUND_COMPLETE():
+            _UniffiFfiConverterTypeChatMessage.check_lower(value.full_message)
+            _UniffiFfiConverterTypeFinishReason.check_lower(value.finish_reason)
+            _UniffiFfiConverterOptionalString.check_lower(value.stop_sequence)
+            _UniffiFfiConverterTypeGenerationStats.check_lower(value.stats)
+            _UniffiFfiConverterTypePromptReport.check_lower(value.prompt)
+            _UniffiFfiConverterOptionalString.check_lower(value.unconstrained)
             return
         if value.is_COMPLETE():
             _UniffiFfiConverterTypeChatMessage.check_lower(value.full_message)
@@ -6489,14 +6584,25 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
         if value.is_LOGPROBS():
             buf.write_i32(6)
             _UniffiFfiConverterSequenceTypeTokenLogprob.write(value.tokens, buf)
-        if value.is_FUNCTION_RESULT():
+        if value.is_RUN_FUNCTIONS():
             buf.write_i32(7)
+            _UniffiFfiConverterSequenceTypeSdkFunctionCall.write(value.function_calls, buf)
+        if value.is_FUNCTION_RESULT():
+            buf.write_i32(8)
             _UniffiFfiConverterOptionalString.write(value.call_id, buf)
             _UniffiFfiConverterOptionalString.write(value.name, buf)
             _UniffiFfiConverterString.write(value.text, buf)
             _UniffiFfiConverterBoolean.write(value.is_error, buf)
+        if value.is_ROUND_COMPLETE():
+            buf.write_i32(9)
+            _UniffiFfiConverterTypeChatMessage.write(value.full_message, buf)
+            _UniffiFfiConverterTypeFinishReason.write(value.finish_reason, buf)
+            _UniffiFfiConverterOptionalString.write(value.stop_sequence, buf)
+            _UniffiFfiConverterTypeGenerationStats.write(value.stats, buf)
+            _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
+            _UniffiFfiConverterOptionalString.write(value.unconstrained, buf)
         if value.is_COMPLETE():
-            buf.write_i32(8)
+            buf.write_i32(10)
             _UniffiFfiConverterTypeChatMessage.write(value.full_message, buf)
             _UniffiFfiConverterTypeFinishReason.write(value.finish_reason, buf)
             _UniffiFfiConverterOptionalString.write(value.stop_sequence, buf)
@@ -6504,137 +6610,6 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterSequenceTypeGenerationStats.write(value.earlier_rounds, buf)
             _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
             _UniffiFfiConverterOptionalString.write(value.unconstrained, buf)
-
-
-
-
-
-
-
-
-class RoundEvent:
-    """
-    What rounds of calls yield.
-"""
-    def __init__(self):
-        raise RuntimeError("RoundEvent cannot be instantiated directly")
-
-    # Each enum variant is a nested class of the enum itself.
-    @dataclass
-    class RESPONSE:
-        """
-        An event for who reads the reply.
-"""
-
-        def __init__(self, response:MessageResponse):
-            self.response = response
-
-            """
-        The event.
-"""
-
-            pass
-
-
-
-
-
-        def __str__(self):
-            return "RoundEvent.RESPONSE(response={})".format(self.response)
-        def __eq__(self, other):
-            if not isinstance(other, RoundEvent):
-                return NotImplemented
-            if not other.is_RESPONSE():
-                return False
-            if self.response != other.response:
-                return False
-            return True
-
-    @dataclass
-    class RUN:
-        """
-        Calls to be run, at once if they are several; the next pull brings what came of them.
-"""
-
-        def __init__(self, calls:typing.List[SdkFunctionCall]):
-            self.calls = calls
-
-            """
-        The calls. Their arguments fit the functions' parameters.
-"""
-
-            pass
-
-
-
-
-
-        def __str__(self):
-            return "RoundEvent.RUN(calls={})".format(self.calls)
-        def __eq__(self, other):
-            if not isinstance(other, RoundEvent):
-                return NotImplemented
-            if not other.is_RUN():
-                return False
-            if self.calls != other.calls:
-                return False
-            return True
-
-
-
-    # For each variant, we have `is_NAME` and `is_name` methods for easily checking
-    # whether an instance is that variant.
-    def is_RESPONSE(self) -> bool:
-        return isinstance(self, RoundEvent.RESPONSE)
-    def is_response(self) -> bool:
-        return isinstance(self, RoundEvent.RESPONSE)
-    def is_RUN(self) -> bool:
-        return isinstance(self, RoundEvent.RUN)
-    def is_run(self) -> bool:
-        return isinstance(self, RoundEvent.RUN)
-
-
-# Now, a little trick - we make each nested variant class be a subclass of the main
-# enum class, so that method calls and instance checks etc will work intuitively.
-# We might be able to do this a little more neatly with a metaclass, but this'll do.
-RoundEvent.RESPONSE = type("RoundEvent.RESPONSE", (RoundEvent.RESPONSE, RoundEvent,), {})  # type: ignore
-RoundEvent.RUN = type("RoundEvent.RUN", (RoundEvent.RUN, RoundEvent,), {})  # type: ignore
-
-
-
-
-class _UniffiFfiConverterTypeRoundEvent(_UniffiConverterRustBuffer):
-    @staticmethod
-    def read(buf):
-        variant = buf.read_i32()
-        if variant == 1:
-            return RoundEvent.RESPONSE(
-                _UniffiFfiConverterTypeMessageResponse.read(buf),
-            )
-        if variant == 2:
-            return RoundEvent.RUN(
-                _UniffiFfiConverterSequenceTypeSdkFunctionCall.read(buf),
-            )
-        raise InternalError("Raw enum value doesn't match any cases")
-
-    @staticmethod
-    def check_lower(value):
-        if value.is_RESPONSE():
-            _UniffiFfiConverterTypeMessageResponse.check_lower(value.response)
-            return
-        if value.is_RUN():
-            _UniffiFfiConverterSequenceTypeSdkFunctionCall.check_lower(value.calls)
-            return
-        raise ValueError(value)
-
-    @staticmethod
-    def write(value, buf):
-        if value.is_RESPONSE():
-            buf.write_i32(1)
-            _UniffiFfiConverterTypeMessageResponse.write(value.response, buf)
-        if value.is_RUN():
-            buf.write_i32(2)
-            _UniffiFfiConverterSequenceTypeSdkFunctionCall.write(value.calls, buf)
 
 
 
@@ -6661,7 +6636,7 @@ class SdkError:  # type: ignore
 
     class ModelNotFound(_UniffiTempSdkError):
         """
-        No file, or no model, at the place given.
+        There is no model at the given path.
 """
 
         def __init__(self, reason):
@@ -6675,7 +6650,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.ModelNotFound = ModelNotFound # type: ignore
     class ModelLoad(_UniffiTempSdkError):
         """
-        The model's files are unreadable, broken, incomplete or of a kind that is not known.
+        The model's files are unreadable, damaged, incomplete or of an unknown kind.
 """
 
         def __init__(self, reason):
@@ -6703,7 +6678,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.LoadCancelled = LoadCancelled # type: ignore
     class ModelUnloaded(_UniffiTempSdkError):
         """
-        The model was unloaded: its conversations can be read, but not go on.
+        The model was unloaded. Its conversations can be read, but not continued.
 """
 
         def __init__(self, reason):
@@ -6717,7 +6692,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.ModelUnloaded = ModelUnloaded # type: ignore
     class Busy(_UniffiTempSdkError):
         """
-        The conversation is generating: wait for its end or cancel it.
+        The conversation is generating a reply: wait for its end or cancel it.
 """
 
         def __init__(self, reason):
@@ -6731,7 +6706,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.Busy = Busy # type: ignore
     class StreamAlreadyConsumed(_UniffiTempSdkError):
         """
-        The stream of a reply was read before.
+        The stream was already read.
 """
 
         def __init__(self, reason):
@@ -6745,7 +6720,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.StreamAlreadyConsumed = StreamAlreadyConsumed # type: ignore
     class PromptExceedsContext(_UniffiTempSdkError):
         """
-        The prompt leaves no room in the context for one token of reply.
+        The prompt does not fit the context with at least one token of reply.
 """
 
         def __init__(self, reason, needed, available):
@@ -6763,7 +6738,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.PromptExceedsContext = PromptExceedsContext # type: ignore
     class InvalidOption(_UniffiTempSdkError):
         """
-        An option is out of its range; the option is named.
+        An option is out of its range. `option` is its name.
 """
 
         def __init__(self, reason, option):
@@ -6779,7 +6754,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.InvalidOption = InvalidOption # type: ignore
     class InvalidMessage(_UniffiTempSdkError):
         """
-        A message cannot stand where it was given.
+        A message is not valid at its position.
 """
 
         def __init__(self, reason):
@@ -6807,7 +6782,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.InvalidFunction = InvalidFunction # type: ignore
     class InvalidArgument(_UniffiTempSdkError):
         """
-        An argument, or a reply, is not what its type says; its place is named.
+        An argument or a reply does not fit its type. `argument` is its path.
 """
 
         def __init__(self, reason, argument):
@@ -6823,7 +6798,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.InvalidArgument = InvalidArgument # type: ignore
     class FunctionCallingUnsupported(_UniffiTempSdkError):
         """
-        Functions are registered, but the model's chat template cannot offer them.
+        Functions are registered, but the model's chat template does not support them.
 """
 
         def __init__(self, reason):
@@ -6837,7 +6812,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.FunctionCallingUnsupported = FunctionCallingUnsupported # type: ignore
     class UnsupportedContent(_UniffiTempSdkError):
         """
-        The model cannot take a content part of this kind.
+        The model does not support content parts of this kind.
 """
 
         def __init__(self, reason):
@@ -6865,7 +6840,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.Generation = Generation # type: ignore
     class Serialization(_UniffiTempSdkError):
         """
-        Text that should hold data of a known form does not.
+        Text does not have the expected data format.
 """
 
         def __init__(self, reason):
@@ -6879,7 +6854,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.Serialization = Serialization # type: ignore
     class Session(_UniffiTempSdkError):
         """
-        A saved session cannot be restored: `file`, `version`, `model` or `corrupt`.
+        A saved session cannot be restored. `fault` is `file`, `version`, `model` or `corrupt`.
 """
 
         def __init__(self, reason, fault):
@@ -6895,7 +6870,7 @@ class SdkError:  # type: ignore
     _UniffiTempSdkError.Session = Session # type: ignore
     class Internal(_UniffiTempSdkError):
         """
-        A fault of causerie itself, caught before it reached the app.
+        A fault in causerie itself, which was caught.
 """
 
         def __init__(self, reason):
@@ -7132,6 +7107,29 @@ class _UniffiFfiConverterSequenceTypeChatMessage(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeChatMessage.read(buf) for i in range(count)
         ]
 
+class _UniffiFfiConverterSequenceTypeFunctionOutcome(_UniffiConverterRustBuffer):
+    @classmethod
+    def check_lower(cls, value):
+        for item in value:
+            _UniffiFfiConverterTypeFunctionOutcome.check_lower(item)
+
+    @classmethod
+    def write(cls, value, buf):
+        items = len(value)
+        buf.write_i32(items)
+        for item in value:
+            _UniffiFfiConverterTypeFunctionOutcome.write(item, buf)
+
+    @classmethod
+    def read(cls, buf):
+        count = buf.read_i32()
+        if count < 0:
+            raise InternalError("Unexpected negative sequence length")
+
+        return [
+            _UniffiFfiConverterTypeFunctionOutcome.read(buf) for i in range(count)
+        ]
+
 class _UniffiFfiConverterOptionalTypeMessageResponse(_UniffiConverterRustBuffer):
     @classmethod
     def check_lower(cls, value):
@@ -7160,14 +7158,19 @@ class _UniffiFfiConverterOptionalTypeMessageResponse(_UniffiConverterRustBuffer)
 
 class ResponseStreamProtocol(typing.Protocol):
     """
-    A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
-    nothing more. Dropping it stops the reply.
+    The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+    stream stops the reply.
 """
 
+    def answer(self, outcomes: typing.List[FunctionOutcome]) -> None:
+        """
+        Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+"""
+        raise NotImplementedError
     def cancel(self, ) -> None:
         """
-        Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-        again, or after the end, does nothing.
+        Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+        finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
 """
         raise NotImplementedError
     def claim(self, ) -> None:
@@ -7188,8 +7191,8 @@ class ResponseStreamProtocol(typing.Protocol):
 
 class ResponseStream(ResponseStreamProtocol):
     """
-    A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
-    nothing more. Dropping it stops the reply.
+    The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+    stream stops the reply.
 """
 
     _handle: ctypes.c_uint64
@@ -7214,10 +7217,28 @@ class ResponseStream(ResponseStreamProtocol):
         inst = cls.__new__(cls)
         inst._handle = handle
         return inst
+    def answer(self, outcomes: typing.List[FunctionOutcome]) -> None:
+        """
+        Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+"""
+
+        _UniffiFfiConverterSequenceTypeFunctionOutcome.check_lower(outcomes)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterSequenceTypeFunctionOutcome.lower(outcomes),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_answer,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
     def cancel(self, ) -> None:
         """
-        Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-        again, or after the end, does nothing.
+        Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+        finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -7333,7 +7354,7 @@ class _UniffiFfiConverterSequenceUInt32(_UniffiConverterRustBuffer):
 
 class ModelRunnerProtocol(typing.Protocol):
     """
-    A loaded model, from which conversations are made.
+    A loaded model, which creates conversations.
 """
 
     def complete(self, prompt: str,options: GenerationOptions) -> ResponseStream:
@@ -7348,42 +7369,42 @@ class ModelRunnerProtocol(typing.Protocol):
         raise NotImplementedError
     def context_size(self, ) -> SdkCount:
         """
-        Tokens that a prompt and its reply can have together.
+        Context size in tokens, for a prompt and its reply together.
 """
         raise NotImplementedError
     def create_conversation(self, system_prompt: str) -> Conversation:
         """
-        A conversation that begins with a system prompt; with an empty one, without.
+        Creates a conversation that begins with a system prompt, or without one if it is empty.
 """
         raise NotImplementedError
     def create_conversation_from_history(self, history: typing.List[ChatMessage]) -> Conversation:
         """
-        A conversation that goes on from a history. Functions come with it: its system message carries them.
+        Creates a conversation that continues a history. The system message carries the functions, so they come with it.
 """
         raise NotImplementedError
     def info(self, ) -> ModelInfo:
         """
-        What the model is.
+        Facts about the model.
 """
         raise NotImplementedError
     def prompt_tokens(self, messages: typing.List[ChatMessage],add_generation_prompt: bool) -> typing.List[int]:
         """
-        The token ids of the prompt that the model would read for these messages.
+        The token ids of the prompt for these messages.
 """
         raise NotImplementedError
     def render_prompt(self, messages: typing.List[ChatMessage],add_generation_prompt: bool) -> str:
         """
-        The prompt that the model would read for these messages.
+        Renders the prompt for these messages.
 """
         raise NotImplementedError
     def restore_session(self, path: str) -> Conversation:
         """
-        A conversation that was saved to a file.
+        Restores a conversation from a file.
 """
         raise NotImplementedError
     def supports_function_calling(self, ) -> bool:
         """
-        Whether the model's chat template can offer functions.
+        Whether the model's chat template supports functions.
 """
         raise NotImplementedError
     def tokenize(self, prompt: str) -> typing.List[int]:
@@ -7393,14 +7414,13 @@ class ModelRunnerProtocol(typing.Protocol):
         raise NotImplementedError
     async def unload(self, ) -> None:
         """
-        Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-        again does nothing.
+        Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
 """
         raise NotImplementedError
 
 class ModelRunner(ModelRunnerProtocol):
     """
-    A loaded model, from which conversations are made.
+    A loaded model, which creates conversations.
 """
 
     _handle: ctypes.c_uint64
@@ -7469,7 +7489,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def context_size(self, ) -> SdkCount:
         """
-        Tokens that a prompt and its reply can have together.
+        Context size in tokens, for a prompt and its reply together.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -7484,7 +7504,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def create_conversation(self, system_prompt: str) -> Conversation:
         """
-        A conversation that begins with a system prompt; with an empty one, without.
+        Creates a conversation that begins with a system prompt, or without one if it is empty.
 """
 
         _UniffiFfiConverterString.check_lower(system_prompt)
@@ -7502,7 +7522,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def create_conversation_from_history(self, history: typing.List[ChatMessage]) -> Conversation:
         """
-        A conversation that goes on from a history. Functions come with it: its system message carries them.
+        Creates a conversation that continues a history. The system message carries the functions, so they come with it.
 """
 
         _UniffiFfiConverterSequenceTypeChatMessage.check_lower(history)
@@ -7520,7 +7540,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def info(self, ) -> ModelInfo:
         """
-        What the model is.
+        Facts about the model.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -7535,7 +7555,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def prompt_tokens(self, messages: typing.List[ChatMessage],add_generation_prompt: bool) -> typing.List[int]:
         """
-        The token ids of the prompt that the model would read for these messages.
+        The token ids of the prompt for these messages.
 """
 
         _UniffiFfiConverterSequenceTypeChatMessage.check_lower(messages)
@@ -7556,7 +7576,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def render_prompt(self, messages: typing.List[ChatMessage],add_generation_prompt: bool) -> str:
         """
-        The prompt that the model would read for these messages.
+        Renders the prompt for these messages.
 """
 
         _UniffiFfiConverterSequenceTypeChatMessage.check_lower(messages)
@@ -7577,7 +7597,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def restore_session(self, path: str) -> Conversation:
         """
-        A conversation that was saved to a file.
+        Restores a conversation from a file.
 """
 
         _UniffiFfiConverterString.check_lower(path)
@@ -7595,7 +7615,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def supports_function_calling(self, ) -> bool:
         """
-        Whether the model's chat template can offer functions.
+        Whether the model's chat template supports functions.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -7628,8 +7648,7 @@ class ModelRunner(ModelRunnerProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     async def unload(self, ) -> None:
         """
-        Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-        again does nothing.
+        Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -7699,212 +7718,6 @@ class _UniffiFfiConverterOptionalTypeChatMessage(_UniffiConverterRustBuffer):
         else:
             raise InternalError("Unexpected flag byte for optional type")
 
-class _UniffiFfiConverterSequenceTypeFunctionOutcome(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        for item in value:
-            _UniffiFfiConverterTypeFunctionOutcome.check_lower(item)
-
-    @classmethod
-    def write(cls, value, buf):
-        items = len(value)
-        buf.write_i32(items)
-        for item in value:
-            _UniffiFfiConverterTypeFunctionOutcome.write(item, buf)
-
-    @classmethod
-    def read(cls, buf):
-        count = buf.read_i32()
-        if count < 0:
-            raise InternalError("Unexpected negative sequence length")
-
-        return [
-            _UniffiFfiConverterTypeFunctionOutcome.read(buf) for i in range(count)
-        ]
-
-class _UniffiFfiConverterOptionalTypeRoundEvent(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeRoundEvent.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeRoundEvent.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeRoundEvent.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-
-class FunctionRoundsProtocol(typing.Protocol):
-    """
-    A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
-    dropping it stops the reply.
-"""
-
-    def cancel(self, ) -> None:
-        """
-        Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
-        finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
-"""
-        raise NotImplementedError
-    def claim(self, ) -> None:
-        """
-        Claims the reply for one reader.
-"""
-        raise NotImplementedError
-    async def next(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
-        """
-        Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
-        one.
-"""
-        raise NotImplementedError
-    def next_blocking(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
-        """
-        The same for callers that wait on a thread of their own.
-"""
-        raise NotImplementedError
-
-class FunctionRounds(FunctionRoundsProtocol):
-    """
-    A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
-    dropping it stops the reply.
-"""
-
-    _handle: ctypes.c_uint64
-
-    def __init__(self, *args, **kwargs):
-        raise ValueError("This class has no default constructor")
-
-    def __del__(self):
-        # In case of partial initialization of instances.
-        handle = getattr(self, "_handle", None)
-        if handle is not None:
-            _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds, handle)
-
-    def _uniffi_clone_handle(self):
-        return _uniffi_rust_call(_UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds, self._handle)
-
-    # Used by alternative constructors or any methods which return this type.
-    @classmethod
-    def _uniffi_make_instance(cls, handle):
-        # Lightly yucky way to bypass the usual __init__ logic
-        # and just create a new instance with the required handle.
-        inst = cls.__new__(cls)
-        inst._handle = handle
-        return inst
-    def cancel(self, ) -> None:
-        """
-        Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
-        finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
-"""
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-        )
-        _uniffi_lift_return = lambda val: None
-        _uniffi_error_converter = None
-        _uniffi_ffi_result = _uniffi_rust_call_with_error(
-            _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel,
-            *_uniffi_lowered_args,
-        )
-        return _uniffi_lift_return(_uniffi_ffi_result)
-    def claim(self, ) -> None:
-        """
-        Claims the reply for one reader.
-"""
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-        )
-        _uniffi_lift_return = lambda val: None
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        _uniffi_ffi_result = _uniffi_rust_call_with_error(
-            _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim,
-            *_uniffi_lowered_args,
-        )
-        return _uniffi_lift_return(_uniffi_ffi_result)
-    async def next(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
-        """
-        Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
-        one.
-"""
-
-        _UniffiFfiConverterSequenceTypeFunctionOutcome.check_lower(outcomes)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterSequenceTypeFunctionOutcome.lower(outcomes),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeRoundEvent.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        return await _uniffi_rust_call_async(
-            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next(*_uniffi_lowered_args),
-            _UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            _UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer,
-            _uniffi_lift_return,
-            _uniffi_error_converter,
-        )
-    def next_blocking(self, outcomes: typing.List[FunctionOutcome]) -> typing.Optional[RoundEvent]:
-        """
-        The same for callers that wait on a thread of their own.
-"""
-
-        _UniffiFfiConverterSequenceTypeFunctionOutcome.check_lower(outcomes)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterSequenceTypeFunctionOutcome.lower(outcomes),
-        )
-        _uniffi_lift_return = _UniffiFfiConverterOptionalTypeRoundEvent.lift
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        _uniffi_ffi_result = _uniffi_rust_call_with_error(
-            _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking,
-            *_uniffi_lowered_args,
-        )
-        return _uniffi_lift_return(_uniffi_ffi_result)
-
-
-
-
-
-class _UniffiFfiConverterTypeFunctionRounds:
-    @staticmethod
-    def lift(value: int) -> FunctionRounds:
-        return FunctionRounds._uniffi_make_instance(value)
-
-    @staticmethod
-    def check_lower(value: FunctionRounds):
-        if not isinstance(value, FunctionRounds):
-            raise TypeError("Expected FunctionRounds instance, {} found".format(type(value).__name__))
-
-    @staticmethod
-    def lower(value: FunctionRounds) -> ctypes.c_uint64:
-        return value._uniffi_clone_handle()
-
-    @classmethod
-    def read(cls, buf: _UniffiRustBuffer) -> FunctionRounds:
-        ptr = buf.read_u64()
-        if ptr == 0:
-            raise InternalError("Raw handle value was null")
-        return cls.lift(ptr)
-
-    @classmethod
-    def write(cls, value: FunctionRounds, buf: _UniffiRustBuffer):
-        buf.write_u64(cls.lower(value))
-
 
 class ConversationProtocol(typing.Protocol):
     """
@@ -7918,17 +7731,17 @@ class ConversationProtocol(typing.Protocol):
         raise NotImplementedError
     def fork(self, ) -> Conversation:
         """
-        An independent conversation with the same history.
+        Creates an independent conversation with the same history.
 """
         raise NotImplementedError
     def functions(self, ) -> typing.List[SdkFunction]:
         """
-        The functions registered.
+        The registered functions.
 """
         raise NotImplementedError
     def history(self, ) -> typing.List[ChatMessage]:
         """
-        All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+        A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
         functions.
 """
         raise NotImplementedError
@@ -7939,7 +7752,7 @@ class ConversationProtocol(typing.Protocol):
         raise NotImplementedError
     def model_runner(self, ) -> ModelRunner:
         """
-        The runner that made this conversation.
+        The runner that created this conversation.
 """
         raise NotImplementedError
     def plan_context(self, options: GenerationOptions) -> ContextPlan:
@@ -7949,12 +7762,12 @@ class ConversationProtocol(typing.Protocol):
         raise NotImplementedError
     def prompt_token_count(self, ) -> SdkCount:
         """
-        Tokens that the model would read for the history as it stands, functions included.
+        Number of prompt tokens for the history as it stands, including functions.
 """
         raise NotImplementedError
     def register_function(self, function: SdkFunction) -> None:
         """
-        Offers a function to the model. One of the same name is replaced where it stands.
+        Offers a function to the model. It replaces a function of the same name in place.
 """
         raise NotImplementedError
     def register_functions(self, functions: typing.List[SdkFunction]) -> None:
@@ -7964,37 +7777,38 @@ class ConversationProtocol(typing.Protocol):
         raise NotImplementedError
     def remove_last_message(self, ) -> typing.Optional[ChatMessage]:
         """
-        Takes the last message back; none when there is none.
+        Removes and returns the last message; none if there is none.
 """
         raise NotImplementedError
     def save_session(self, path: str,include_cache: bool) -> None:
         """
-        Saves the conversation to a file, with or without what the model has read of it.
+        Saves the conversation to a file, with or without the model's cache of it.
 """
         raise NotImplementedError
     def start_continuation(self, options: GenerationOptions) -> ResponseStream:
         """
-        The stream of a reply to the history as it stands.
+        Starts the stream of a reply to the history as it stands.
 """
         raise NotImplementedError
     def start_response(self, message: ChatMessage,options: GenerationOptions) -> ResponseStream:
         """
-        The stream of the reply to a message; each language wraps it in one of its own.
+        Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
 """
         raise NotImplementedError
-    def start_rounds(self, message: typing.Optional[ChatMessage],handled: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> FunctionRounds:
+    def start_response_with_functions(self, message: typing.Optional[ChatMessage],functions: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> ResponseStream:
         """
-        The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+        Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+        stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
 """
         raise NotImplementedError
     def truncate(self, message_count: SdkCount) -> None:
         """
-        Keeps the first messages of the history.
+        Keeps only the first messages of the history.
 """
         raise NotImplementedError
     def unregister_function(self, name: str) -> bool:
         """
-        Offers a function no longer; false when there is none of this name.
+        Stops offering a function. Returns false if none has this name.
 """
         raise NotImplementedError
 
@@ -8045,7 +7859,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def fork(self, ) -> Conversation:
         """
-        An independent conversation with the same history.
+        Creates an independent conversation with the same history.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -8060,7 +7874,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def functions(self, ) -> typing.List[SdkFunction]:
         """
-        The functions registered.
+        The registered functions.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -8075,7 +7889,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def history(self, ) -> typing.List[ChatMessage]:
         """
-        All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+        A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
         functions.
 """
         _uniffi_lowered_args = (
@@ -8106,7 +7920,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def model_runner(self, ) -> ModelRunner:
         """
-        The runner that made this conversation.
+        The runner that created this conversation.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -8139,7 +7953,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def prompt_token_count(self, ) -> SdkCount:
         """
-        Tokens that the model would read for the history as it stands, functions included.
+        Number of prompt tokens for the history as it stands, including functions.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -8154,7 +7968,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def register_function(self, function: SdkFunction) -> None:
         """
-        Offers a function to the model. One of the same name is replaced where it stands.
+        Offers a function to the model. It replaces a function of the same name in place.
 """
 
         _UniffiFfiConverterTypeSdkFunction.check_lower(function)
@@ -8190,7 +8004,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def remove_last_message(self, ) -> typing.Optional[ChatMessage]:
         """
-        Takes the last message back; none when there is none.
+        Removes and returns the last message; none if there is none.
 """
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
@@ -8205,7 +8019,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def save_session(self, path: str,include_cache: bool) -> None:
         """
-        Saves the conversation to a file, with or without what the model has read of it.
+        Saves the conversation to a file, with or without the model's cache of it.
 """
 
         _UniffiFfiConverterString.check_lower(path)
@@ -8226,7 +8040,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def start_continuation(self, options: GenerationOptions) -> ResponseStream:
         """
-        The stream of a reply to the history as it stands.
+        Starts the stream of a reply to the history as it stands.
 """
 
         _UniffiFfiConverterTypeGenerationOptions.check_lower(options)
@@ -8244,7 +8058,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def start_response(self, message: ChatMessage,options: GenerationOptions) -> ResponseStream:
         """
-        The stream of the reply to a message; each language wraps it in one of its own.
+        Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
 """
 
         _UniffiFfiConverterTypeChatMessage.check_lower(message)
@@ -8263,14 +8077,15 @@ class Conversation(ConversationProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
-    def start_rounds(self, message: typing.Optional[ChatMessage],handled: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> FunctionRounds:
+    def start_response_with_functions(self, message: typing.Optional[ChatMessage],functions: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> ResponseStream:
         """
-        The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+        Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+        stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
 """
 
         _UniffiFfiConverterOptionalTypeChatMessage.check_lower(message)
 
-        _UniffiFfiConverterSequenceString.check_lower(handled)
+        _UniffiFfiConverterSequenceString.check_lower(functions)
 
         _UniffiFfiConverterTypeRoundOptions.check_lower(rounds)
 
@@ -8278,21 +8093,21 @@ class Conversation(ConversationProtocol):
         _uniffi_lowered_args = (
             self._uniffi_clone_handle(),
             _UniffiFfiConverterOptionalTypeChatMessage.lower(message),
-            _UniffiFfiConverterSequenceString.lower(handled),
+            _UniffiFfiConverterSequenceString.lower(functions),
             _UniffiFfiConverterTypeRoundOptions.lower(rounds),
             _UniffiFfiConverterTypeGenerationOptions.lower(options),
         )
-        _uniffi_lift_return = _UniffiFfiConverterTypeFunctionRounds.lift
+        _uniffi_lift_return = _UniffiFfiConverterTypeResponseStream.lift
         _uniffi_error_converter = None
         _uniffi_ffi_result = _uniffi_rust_call_with_error(
             _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions,
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
     def truncate(self, message_count: SdkCount) -> None:
         """
-        Keeps the first messages of the history.
+        Keeps only the first messages of the history.
 """
 
         _UniffiFfiConverterTypeSdkCount.check_lower(message_count)
@@ -8310,7 +8125,7 @@ class Conversation(ConversationProtocol):
         return _uniffi_lift_return(_uniffi_ffi_result)
     def unregister_function(self, name: str) -> bool:
         """
-        Offers a function no longer; false when there is none of this name.
+        Stops offering a function. Returns false if none has this name.
 """
 
         _UniffiFfiConverterString.check_lower(name)
@@ -8364,7 +8179,7 @@ class LoadProgress():
 
     def proceed(self, fraction: float) -> bool:
         """
-        How far loading is, from 0 to 1. False cancels it, and so does an error.
+        Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
 """
         raise NotImplementedError
 
@@ -8397,7 +8212,7 @@ class LoadProgressImpl(LoadProgress):
         return inst
     def proceed(self, fraction: float) -> bool:
         """
-        How far loading is, from 0 to 1. False cancels it, and so does an error.
+        Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
 """
 
         _UniffiFfiConverterFloat32.check_lower(fraction)
@@ -8559,7 +8374,7 @@ def functions_from_json(text: str) -> typing.List[SdkFunction]:
     return _uniffi_lift_return(_uniffi_ffi_result)
 def functions_to_json(functions: typing.List[SdkFunction]) -> str:
     """
-    Functions as JSON text: chat-completions `tools`.
+    Writes functions as JSON text: chat-completions `tools`.
 """
 
     _UniffiFfiConverterSequenceTypeSdkFunction.check_lower(functions)
@@ -8576,8 +8391,8 @@ def functions_to_json(functions: typing.List[SdkFunction]) -> str:
     return _uniffi_lift_return(_uniffi_ffi_result)
 async def load_model(path: str,options: LoadOptions,progress: typing.Union[object, typing.Optional[LoadProgress]] = _DEFAULT) -> ModelRunner:
     """
-    Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
-    its own, and ends soon after nobody waits for it any more.
+    Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
+    its own, and stops soon after the caller has stopped waiting.
 """
 
     _UniffiFfiConverterString.check_lower(path)
@@ -8604,7 +8419,7 @@ async def load_model(path: str,options: LoadOptions,progress: typing.Union[objec
     )
 def load_scripted_model(script: str) -> ModelRunner:
     """
-    Starts a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
+    Loads a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
 """
 
     _UniffiFfiConverterString.check_lower(script)
@@ -8655,9 +8470,9 @@ def messages_to_json(messages: typing.List[ChatMessage]) -> str:
     return _uniffi_lift_return(_uniffi_ffi_result)
 def read_model_info(path: str,context_size: typing.Union[object, typing.Optional[SdkCount]] = _DEFAULT) -> ModelInfo:
     """
-    What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
-    `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
-    model's own, at most 8,192 tokens, or at most `context_size`.
+    Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in
+    the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
+    most 8,192 tokens, or at most `context_size`.
 """
 
     _UniffiFfiConverterString.check_lower(path)
@@ -8721,7 +8536,6 @@ __all__ = [
     "FinishReason",
     "FunctionOutcome",
     "MessageResponse",
-    "RoundEvent",
     "SdkError",
     "Diagnostic",
     "SdkFunctionCall",
@@ -8754,8 +8568,6 @@ __all__ = [
     "ResponseStreamProtocol",
     "ModelRunner",
     "ModelRunnerProtocol",
-    "FunctionRounds",
-    "FunctionRoundsProtocol",
     "Conversation",
     "ConversationProtocol",
     "LoadProgressImpl",

@@ -11,7 +11,7 @@ from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
-from causerie.handlers import FunctionHandlers, RoundStream
+from causerie.handlers import FunctionHandlers
 from causerie.message import ChatMessage, MessageLike, as_message
 from causerie.options import GenerationOptions, gathered
 from causerie.response import Response
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 @adopted
 @dataclass(frozen=True)
 class ContextPlan:
-    """What a prompt leaves out of a history; messages are named by their place in it."""
+    """What a prompt leaves out of a history. Messages are given by their index."""
 
     tokens_before: int
     """Tokens of the whole history."""
     tokens_after: int
-    """Tokens of what the model would read."""
+    """Tokens of the prompt."""
     dropped_messages: list[int]
     """Messages left out."""
     shrunk_messages: list[int]
-    """Results of functions cut short."""
+    """Function results that are cut short."""
 
 
 class Conversation:
-    """A conversation with a model. `ModelRunner.create_conversation` makes one.
+    """A conversation with a model. `ModelRunner.create_conversation` creates one.
 
-    It may be used from any thread. While a reply is being written it can be read, and what would change it raises
+    It may be used from any thread. While a reply is being generated it can be read, and methods that would change it raise
     `SdkError.Busy`.
     """
 
@@ -51,12 +51,12 @@ class Conversation:
 
     @property
     def model_runner(self) -> ModelRunner:
-        """The runner that made this conversation."""
+        """The runner that created this conversation."""
         return self._model_runner
 
     @property
     def history(self) -> list[ChatMessage]:
-        """All messages so far, as a copy.
+        """A copy of all messages so far.
 
         A reply joins them before its `Complete` is delivered, and as soon as it has called functions.
         """
@@ -64,16 +64,16 @@ class Conversation:
 
     @property
     def functions(self) -> list[SdkFunction]:
-        """The functions registered, as a copy."""
+        """A copy of the registered functions."""
         return self._ffi.functions()
 
     @property
     def is_generating(self) -> bool:
-        """Whether a reply is being generated, or waits for its turn."""
+        """Whether a reply is being generated, or waits in the request queue."""
         return self._ffi.is_generating()
 
     def register_function(self, function: FunctionLike) -> None:
-        """Offers a function to the model. One of the same name is replaced where it stands."""
+        """Offers a function to the model. It replaces a function of the same name in place."""
         self._check_not_forked()
         self._ffi.register_function(as_function(function))
 
@@ -83,7 +83,7 @@ class Conversation:
         self._ffi.register_functions(as_functions(functions))
 
     def unregister_function(self, name: str) -> bool:
-        """Offers a function no longer; false when there is none of this name."""
+        """Stops offering a function. Returns false if none has this name."""
         self._check_not_forked()
         return self._ffi.unregister_function(name)
 
@@ -95,9 +95,9 @@ class Conversation:
     ) -> Response:
         """The reply to a message. Options may be given as an object or as keywords.
 
-        Reading it raises `SdkError.Busy` while another reply is being written, `SdkError.PromptExceedsContext`,
+        Reading it raises `SdkError.Busy` while another reply is being generated, `SdkError.PromptExceedsContext`,
         `SdkError.InvalidMessage`, `SdkError.InvalidOption`, `SdkError.FunctionCallingUnsupported`,
-        `SdkError.UnsupportedContent`, `SdkError.ModelUnloaded`, and `SdkError.Generation` where the computation fails.
+        `SdkError.UnsupportedContent`, `SdkError.ModelUnloaded`, and `SdkError.Generation` if the computation fails.
         """
         chosen = gathered(GenerationOptions, options, keywords)
         return self._model_runner._response(self._ffi.start_response(as_message(message), chosen))
@@ -116,18 +116,19 @@ class Conversation:
         options: GenerationOptions | None = None,
         **keywords: Unpack[GenerationKeywords],
     ) -> Response:
-        """The reply to a message with all that the model does for it.
+        """The reply to a message with all its function calls.
 
-        Its calls are run by the handlers, the results go back to it, and so on until it answers. All messages join the
-        history as if they were sent by hand. Every event is that of a plain reply; `FunctionResult` tells what came of
-        each call, and the one `Complete` comes last. A call that does not fit its function, that was rejected, or that
-        names a function which is neither declared nor handled is answered with an error, so that the model can mend it.
-        A call of a function that is declared but not handled ends the reply: all calls of that round are the app's. The
-        conversation is busy up to the end. The options hold for each reply on the way.
+        The handlers run the calls, the model reads the results, and so on until it answers. All messages join the
+        history as if they were sent by hand. The events are those of a plain reply. `FunctionResult` reports the result
+        of each call, `RoundComplete` the end of a reply with calls, and one `Complete` the end of the last reply. If a
+        call does not fit its function, was rejected, or names a function that is neither declared nor handled, the model
+        reads an error that lets it repair the call. A call of a function that is declared but not handled ends the
+        stream: all calls of that reply are left to the app. The conversation is busy until the end. The options apply to
+        each reply.
 
-        Reading it raises what that of `generate_response` raises.
+        Reading it raises the errors of `generate_response`.
         """
-        return self._rounds(as_message(message), handlers, gathered(GenerationOptions, options, keywords))
+        return self._with_functions(as_message(message), handlers, gathered(GenerationOptions, options, keywords))
 
     def continue_with_functions(
         self,
@@ -136,11 +137,14 @@ class Conversation:
         **keywords: Unpack[GenerationKeywords],
     ) -> Response:
         """The reply to the history as it stands; see `respond_with_functions`."""
-        return self._rounds(None, handlers, gathered(GenerationOptions, options, keywords))
+        return self._with_functions(None, handlers, gathered(GenerationOptions, options, keywords))
 
-    def _rounds(self, message: ChatMessage | None, handlers: FunctionHandlers, options: GenerationOptions) -> Response:
-        rounds = self._ffi.start_rounds(message, list(handlers._handlers), handlers._options(), options)
-        return self._model_runner._response(RoundStream(rounds, handlers))
+    def _with_functions(
+        self, message: ChatMessage | None, handlers: FunctionHandlers, options: GenerationOptions
+    ) -> Response:
+        names, rounds = list(handlers._handlers), handlers._options()
+        stream = self._ffi.start_response_with_functions(message, names, rounds, options)
+        return self._model_runner._response(stream, handlers)
 
     def append_to_history(self, message: MessageLike) -> None:
         """Adds a message without generating, for example one of several function results."""
@@ -148,24 +152,24 @@ class Conversation:
         self._ffi.append_to_history(as_message(message))
 
     def remove_last_message(self) -> ChatMessage | None:
-        """Takes the last message back; `None` when there is none."""
+        """Removes and returns the last message; `None` if there is none."""
         self._check_not_forked()
         return self._ffi.remove_last_message()
 
     def truncate(self, message_count: int) -> None:
-        """Keeps the first messages of the history. Raises `SdkError.InvalidArgument` for less than none."""
+        """Keeps only the first messages of the history. Raises `SdkError.InvalidArgument` for a negative count."""
         self._check_not_forked()
         if message_count < 0:
-            reason = f"message_count is {message_count}, expected a whole number from 0"
+            reason = f"message_count must be at least 0, found {message_count}"
             raise SdkError.InvalidArgument(reason, "message_count")
         self._ffi.truncate(min(message_count, 0xFFFF_FFFF))
 
     def fork(self) -> Conversation:
-        """An independent conversation with the same history."""
+        """Creates an independent conversation with the same history."""
         return Conversation(self._model_runner, self._ffi.fork())
 
     def prompt_token_count(self) -> int:
-        """Tokens that the model would read for the history as it stands, functions included."""
+        """Number of prompt tokens for the history as it stands, including functions."""
         return self._ffi.prompt_token_count()
 
     def plan_context(
@@ -175,14 +179,14 @@ class Conversation:
         return self._ffi.plan_context(gathered(GenerationOptions, options, keywords))
 
     def save_session(self, path: str | os.PathLike[str], include_cache: bool = True) -> None:
-        """Saves the conversation to a file, with or without what the model has read of it.
+        """Saves the conversation to a file, with or without the model's cache of it.
 
-        Raises `SdkError.Session` when the file cannot be written, `SdkError.Busy` while a reply is being written, and
+        Raises `SdkError.Session` if the file cannot be written, `SdkError.Busy` while a reply is being generated, and
         `SdkError.ModelUnloaded`.
         """
         self._check_not_forked()
         self._ffi.save_session(os.fspath(path), include_cache)
 
     def _check_not_forked(self) -> None:
-        """Changes wait for replies that were cancelled, and saving for the model: in a child, for ever."""
+        """Changes wait for cancelled replies, and saving waits for the model. In a forked child they would wait forever."""
         check_not_forked(self._model_runner._fork_count)

@@ -1,4 +1,4 @@
-"""Functions that are run along with a reply."""
+"""Functions that run along with a reply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class FunctionHandlers:
-    """What runs the functions that a model calls.
+    """Handlers of the functions that a model calls.
 
         def check_weather(city: Annotated[str, "City."]) -> dict[str, Any]:
             \"\"\"Check the weather in a city.\"\"\"
@@ -34,12 +34,12 @@ class FunctionHandlers:
         for event in conversation.respond_with_functions("What is the weather in Oslo?", handlers):
             ...
 
-    A text that is returned reaches the model as it is, any other value as JSON. An exception becomes an error that the
-    model reads, and so does a call that takes longer than `time_limit` seconds; its thread goes on, and what it returns
-    is dropped. `SystemExit` and its like reach who reads. Functions may be asynchronous. Read with `for` they run on the
-    thread that reads, with `async for` on threads of their own; with a limit, or in parallel, always so. A cancel does
-    not wait for them, except for those on the thread that reads. After `max_rounds` replies with calls, the calls of the
-    next one are left to the app. A wrong option raises `SdkError.InvalidOption`.
+    The model reads a returned string as it is, any other value as JSON. An exception becomes an error that the model
+    reads, and so does a call that takes longer than `time_limit` seconds; its thread goes on, and its result is dropped.
+    `SystemExit` and other exceptions that are no `Exception` are raised to the reader. Functions may be asynchronous.
+    With `for` they run on the reading thread, with `async for`, a time limit or in parallel on threads of their own. A
+    cancel does not wait for them, except for those on the reading thread. After `max_rounds` replies with calls, the
+    calls of the next reply are left to the app. A wrong option raises `SdkError.InvalidOption`.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class FunctionHandlers:
         in_parallel: bool = False,
     ) -> None:
         self.max_rounds = max_rounds
-        """Replies whose calls are run, one after the other."""
+        """Maximum number of replies whose calls are run."""
         self.time_limit = time_limit
         """Seconds that a function may take."""
         self.in_parallel = in_parallel
-        """Whether all calls of a reply are run at once. Their results come in order."""
+        """Whether all calls of a reply run at once. Their results come in order."""
         self._options()
         self._functions: dict[str, SdkFunction] = {}
         self._handlers: dict[str, Callable[[SdkFunctionCall], Any]] = {}
@@ -63,11 +63,11 @@ class FunctionHandlers:
 
     @property
     def functions(self) -> list[SdkFunction]:
-        """The functions that were given with their types, to be registered."""
+        """The functions that were added with their types, to be registered."""
         return list(self._functions.values())
 
     def function(self, function: Function) -> Function:
-        """Runs the calls of a function with type hints, which gives its parameters. Works as a decorator."""
+        """Runs the calls of a function, whose type hints define its parameters. Works as a decorator."""
         declared = function_from(function)
         self._functions[declared.name] = declared
         self._handlers[declared.name] = lambda call: decode_call(call, function)
@@ -115,7 +115,7 @@ class FunctionHandlers:
             returned = self._handlers[call.name](call)
             if inspect.isawaitable(returned):
                 returned = _awaited(returned, is_cancelled)
-            return _told(returned)
+            return _returned(returned)
         except (Exception, asyncio.CancelledError) as err:
             return _failed(err)
 
@@ -135,12 +135,12 @@ class FunctionHandlers:
         try:
             if raised:
                 raise raised
-            return _told(returned)
+            return _returned(returned)
         except (Exception, asyncio.CancelledError) as err:
             return _failed(err)
 
     async def _settled(self, call: SdkFunctionCall) -> tuple[Any, BaseException | None]:
-        """What a function returned and what it waited for gave, or what was raised."""
+        """The result of a function, awaited if it is asynchronous, or the exception that it raised."""
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
@@ -159,7 +159,7 @@ class FunctionHandlers:
             try:
                 loop.call_soon_threadsafe(finish, returned, raised)
             except RuntimeError:
-                _drop(returned)  # the loop was closed: nobody waits any more
+                _drop(returned)  # the loop was closed, so nobody waits any more
 
         _start(run)
         try:
@@ -172,7 +172,7 @@ class FunctionHandlers:
         returned, raised = finished.result()
         if not inspect.isawaitable(returned):
             return returned, raised
-        # A task of its own, so that a cancellation inside of it is told from one of this reply.
+        # A task of its own, so that a cancellation inside of it can be distinguished from one of this reply.
         task = asyncio.ensure_future(returned)
         try:
             await asyncio.wait([task])
@@ -182,21 +182,20 @@ class FunctionHandlers:
         return None if raised else task.result(), raised
 
 
-class RoundStream:
-    """A reply whose calls are run along the way, pulled like any other."""
+class ReplyStream:
+    """The stream of a reply; handlers run its functions, if there are any."""
 
-    def __init__(self, rounds: ffi.FunctionRounds, handlers: FunctionHandlers) -> None:
-        self._rounds = rounds
-        self._handlers = handlers
+    def __init__(self, stream: ffi.ResponseStream, handlers: FunctionHandlers | None) -> None:
+        self.claim = stream.claim
+        self._stream = stream
+        self._handlers = handlers or FunctionHandlers()
         self._is_cancelled = False
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]] | None = None
 
-    def claim(self) -> None:
-        self._rounds.claim()
-
     def cancel(self) -> None:
+        """Stops the model, and the functions that run."""
         self._is_cancelled = True
-        self._rounds.cancel()
+        self._stream.cancel()
         if running := self._running:
             loop, task = running
             try:
@@ -205,31 +204,32 @@ class RoundStream:
                 pass  # the loop was closed, and its tasks with it
 
     def pull(self) -> MessageResponse | None:
-        outcomes: list[ffi.FunctionOutcome] = []
-        while isinstance(event := pull(self._rounds, outcomes), ffi.RoundEvent.RUN):
+        """The next event, on this thread; `None` after the last one."""
+        event: MessageResponse | ffi.MessageResponse.RUN_FUNCTIONS | None
+        while isinstance(event := pull(self._stream), ffi.MessageResponse.RUN_FUNCTIONS):
             try:
-                outcomes = self._handlers._run(event.calls, lambda: self._is_cancelled)
+                self._stream.answer(self._handlers._run(event.function_calls, lambda: self._is_cancelled))
             except _Cancelled:
-                outcomes = []
+                pass  # the stream has its end ready
             except BaseException:
                 self._give_up()
                 raise
-        return None if event is None else event.response
+        return event
 
     async def next(self) -> MessageResponse | None:
-        outcomes: list[ffi.FunctionOutcome] = []
-        while isinstance(event := await self._rounds.next(outcomes), ffi.RoundEvent.RUN):
+        """The next event, in asyncio; `None` after the last one."""
+        while isinstance(event := await self._stream.next(), ffi.MessageResponse.RUN_FUNCTIONS):
             try:
-                outcomes = await self._outcomes(event.calls)
+                self._stream.answer(await self._outcomes(event.function_calls))
             except BaseException:
                 self._give_up()
                 raise
-        return None if event is None else event.response
+        return event
 
     def _give_up(self) -> None:
-        """Ends the reply where nobody reads on. Between two rounds a cancelled one has its end ready."""
+        """Ends a reply that nobody reads any more. While functions run, a cancelled stream has its end ready."""
         self.cancel()
-        self._rounds.next_blocking([])
+        self._stream.next_blocking()
 
     async def _outcomes(self, calls: list[SdkFunctionCall]) -> list[ffi.FunctionOutcome]:
         task = asyncio.ensure_future(self._handlers._run_async(calls))
@@ -240,14 +240,14 @@ class RoundStream:
             await asyncio.wait([task])
             return [] if task.cancelled() else task.result()
         finally:
-            task.cancel()  # where this task was cancelled, which does not end the other
+            task.cancel()  # if this task was cancelled, the other one still runs
             self._running = None
 
 
-def _told(returned: Any) -> ffi.FunctionOutcome:
-    if isinstance(returned, str):
-        return ffi.FunctionOutcome.TEXT(_unicode(returned))
-    return ffi.FunctionOutcome.JSON(json_text(to_json(returned)))
+def _returned(value: Any) -> ffi.FunctionOutcome:
+    if isinstance(value, str):
+        return ffi.FunctionOutcome.TEXT(_unicode(value))
+    return ffi.FunctionOutcome.JSON(json_text(to_json(value)))
 
 
 def _failed(err: BaseException) -> ffi.FunctionOutcome:
@@ -255,24 +255,24 @@ def _failed(err: BaseException) -> ffi.FunctionOutcome:
 
 
 def _unicode(text: str) -> str:
-    """With U+FFFD for lone surrogates, which stand in names of files that are no UTF-8."""
+    """Replaces lone surrogates, which occur in file names that are not UTF-8, by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _start(run: Callable[[], None]) -> None:
-    """Runs on a thread that does not hold up the end of the process."""
+    """Runs on a daemon thread, which does not delay the end of the process."""
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name="causerie-function", daemon=True).start()
 
 
 def _drop(returned: Any) -> None:
-    """Says of what nobody waits for that it is meant."""
+    """Closes a coroutine that nobody will await, so that Python does not warn about it."""
     if inspect.iscoroutine(returned):
         returned.close()
 
 
 def _awaited(returned: Any, is_cancelled: Callable[[], bool]) -> Any:
-    """Waits for what an asynchronous function gives, on a thread that has no event loop yet."""
+    """Awaits the result of an asynchronous function on a thread that has no event loop yet."""
     finished: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
     async def wait() -> Any:
@@ -299,7 +299,7 @@ Item = TypeVar("Item")
 
 
 def _get(items: queue.SimpleQueue[Item], deadline: float | None, is_cancelled: Callable[[], bool]) -> Item:
-    """Waits in steps, which signals interrupt. Raises `queue.Empty` behind the deadline, and `_Cancelled`."""
+    """Waits in steps, so that signals can interrupt it. Raises `queue.Empty` after the deadline, and `_Cancelled`."""
     while True:
         rest = 0.1 if deadline is None else min(0.1, max(0.0, deadline - time.monotonic()))
         try:

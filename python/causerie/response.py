@@ -1,4 +1,4 @@
-"""What a generation yields, and how it is read."""
+"""The events of a reply, and how they are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Protocol, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, variant
-from causerie._waiting import pull
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunctionCall
 from causerie.message import ChatMessage
@@ -24,13 +23,13 @@ class FinishReason(str, Enum):
     TOOL_CALLS = "tool_calls"
     """The model ended its turn, and at least one call was delivered."""
     MAX_TOKENS = "max_tokens"
-    """The maximum of tokens was written."""
+    """The maximum number of tokens was written."""
     EXCEED_CONTEXT = "exceed_context"
     """The context is full."""
     INTERRUPTED = "interrupted"
     """Cancelled, or out of time."""
     CONSTRAINT = "constraint"
-    """The reply could not go on as its options demand."""
+    """The reply could not continue under its constraint."""
 
 
 @adopted
@@ -54,29 +53,29 @@ class GenerationStats:
 
     prompt_tokens: int
     cached_prompt_tokens: int
-    """Tokens of the prompt that did not have to be read, because a sequence before had read them."""
+    """Prompt tokens taken from the prefix cache instead of being prefilled."""
     completion_tokens: int
-    """Tokens that the model wrote, those of calls and reasoning included."""
+    """Tokens that the model wrote, including calls and reasoning."""
     reasoning_tokens: int
     call_tokens: int
     forced_tokens: int
-    """Tokens that were the only ones possible, so that the model was not asked for them."""
+    """Completion tokens that the constraint forced, so that no sampling was needed."""
     drafted_tokens: int
-    """Tokens that were guessed, by where the text before them stood already, and read along to see whether they are right."""
+    """Draft tokens that the model verified (speculative decoding)."""
     accepted_draft_tokens: int
-    """Those of them that were right."""
+    """Draft tokens that were accepted."""
     constraint_time: float
-    """Spent finding out which tokens are possible; a part of the other times."""
+    """Time spent computing which tokens the constraint allows; a part of the other times."""
     total_tokens: int
     """Tokens of prompt and reply together."""
     queue_time: float
-    """From the request to its turn."""
+    """Time in the request queue."""
     time_to_first_token: float
-    """From the request to the first token written."""
+    """Time from the request to the first token written."""
     prefill_time: float
-    """Spent reading the prompt."""
+    """Time spent prefilling the prompt."""
     decode_time: float
-    """Spent writing."""
+    """Time spent decoding."""
     tokens_per_second: float
     """Tokens written per second of decoding."""
     seed: int
@@ -85,20 +84,20 @@ class GenerationStats:
     context_size: int
     """Tokens that the context can hold."""
     peak_memory: int | None
-    """Bytes that the process had in memory at its peak so far; `None` where the system does not tell."""
+    """Peak memory of the whole process so far, in bytes; `None` where the system does not report it."""
 
 
 @adopted
 @dataclass(frozen=True)
 class PromptReport:
-    """How a history became a prompt; messages are named by their place in the history."""
+    """What a prompt left out of the history. Messages are given by their index."""
 
     dropped_messages: list[int]
-    """Messages left out for want of room."""
+    """Messages left out so that the prompt fits the context."""
     shrunk_messages: list[int]
-    """Results of functions that were cut short for want of room."""
+    """Function results that were cut short so that the prompt fits the context."""
     miscounted_results: list[int]
-    """Assistant messages that are followed by more or fewer results than they made calls."""
+    """Assistant messages whose number of following results differs from their number of calls."""
 
 
 @variant(ffi.MessageResponse, "CHUNK")
@@ -120,7 +119,7 @@ class ReasoningChunk:
 @variant(ffi.MessageResponse, "AUDIO_SAMPLE")
 @dataclass(frozen=True)
 class AudioSample:
-    """Sound."""
+    """Audio."""
 
     samples: list[float]
     """Mono samples from -1.0 to 1.0."""
@@ -131,7 +130,7 @@ class AudioSample:
 @variant(ffi.MessageResponse, "FUNCTION_CALLS")
 @dataclass(frozen=True)
 class FunctionCalls:
-    """Calls that the model wants made: one event for each block that it wrote."""
+    """Calls that the model made: one event for each block of calls that it wrote."""
 
     function_calls: list[SdkFunctionCall]
 
@@ -146,7 +145,7 @@ class FunctionCallsRejected:
 
 @adopted
 class ReplySection(str, Enum):
-    """Where in a reply something stands."""
+    """A section of a reply."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -156,34 +155,34 @@ class ReplySection(str, Enum):
 @adopted
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it."""
+    """A token with the natural logarithm of its probability, before temperature, penalties, biases and constraints."""
 
     id: int
     text: str
     """Its bytes as text; for a control token, its spelling."""
     bytes: bytes
-    """What it adds to the reply; empty for a control token."""
+    """The bytes that it adds to the reply; empty for a control token."""
     logprob: float
 
 
 @adopted
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A token of a reply, and how likely it was."""
+    """A token of a reply with its log-probability."""
 
     token: ScoredToken
     place: ReplySection
-    """What it belongs to. Markers around reasoning and calls belong to those."""
+    """The section that it belongs to. Markers of reasoning and of calls belong to those sections."""
     alternatives: list[ScoredToken]
-    """The most probable tokens in its place, the best first, as many as were asked for."""
+    """The most probable tokens at its position, the best first, as many as were requested."""
 
 
 @variant(ffi.MessageResponse, "LOGPROBS")
 @dataclass(frozen=True)
 class Logprobs:
-    """Log-probabilities of tokens, where `logprobs` asks for them: of each once, in order, no later than its text.
+    """Log-probabilities of tokens, if `logprobs` requests them: each token once, in order, no later than its text.
 
-    The token that ends the reply, and those that a stop sequence cuts off, are left out.
+    The token that ends the reply and tokens that a stop sequence cuts off are left out.
     """
 
     tokens: list[TokenLogprob]
@@ -192,24 +191,44 @@ class Logprobs:
 @variant(ffi.MessageResponse, "FUNCTION_RESULT")
 @dataclass(frozen=True)
 class FunctionResult:
-    """What came of a call, where functions are run along with the reply."""
+    """The result of a call, where functions run along with the reply."""
 
     call_id: str | None
-    """The call's id; `None` for a call that was rejected."""
+    """The call's id; `None` for a rejected call."""
     name: str | None
-    """The function; `None` for a rejected call whose name could not be read."""
+    """The function's name; `None` for a rejected call whose name could not be read."""
     text: str
     """The text of the message with the tool role that was added to the history."""
     is_error: bool
-    """Whether the text tells an error: of the function, or of the call."""
+    """Whether the text describes an error of the function or of the call."""
+
+
+@variant(ffi.MessageResponse, "ROUND_COMPLETE")
+@dataclass(frozen=True)
+class RoundComplete:
+    """The end of a reply whose calls were run; another reply follows. The results of its calls come before this event."""
+
+    # The order of patterns: the most used fields first.
+    __match_args__ = ("full_message", "finish_reason", "stats", "prompt", "unconstrained", "stop_sequence")
+
+    full_message: ChatMessage
+    """The assembled reply, as it stands in the history."""
+    finish_reason: FinishReason
+    stop_sequence: str | None
+    """The stop sequence that was met, if one was."""
+    stats: GenerationStats
+    prompt: PromptReport
+    """What the prompt left out of the history, and whether the results in it match the calls."""
+    unconstrained: str | None
+    """Why calls were not constrained, or only up to some token, although that was requested."""
 
 
 @variant(ffi.MessageResponse, "COMPLETE")
 @dataclass(frozen=True)
 class Complete:
-    """The end of a reply."""
+    """The end of the stream."""
 
-    # What patterns name first is what they mostly want.
+    # The order of patterns: the most used fields first.
     __match_args__ = ("full_message", "finish_reason", "stats", "earlier_rounds", "prompt", "unconstrained", "stop_sequence")
 
     full_message: ChatMessage
@@ -219,21 +238,29 @@ class Complete:
     """The stop sequence that was met, if one was."""
     stats: GenerationStats
     earlier_rounds: list[GenerationStats]
-    """Those of the replies before it whose calls were run along the way; else empty."""
+    """Counts and times of the earlier replies of the same stream, one for each `RoundComplete`."""
     prompt: PromptReport
     """What the prompt left out of the history, and whether the results in it match the calls."""
     unconstrained: str | None
-    """Why calls were not constrained, or from some token on no longer, where that was asked for."""
+    """Why calls were not constrained, or only up to some token, although that was requested."""
 
 
 MessageResponse: TypeAlias = Union[
-    Chunk, ReasoningChunk, AudioSample, FunctionCalls, FunctionCallsRejected, Logprobs, FunctionResult, Complete
+    Chunk,
+    ReasoningChunk,
+    AudioSample,
+    FunctionCalls,
+    FunctionCallsRejected,
+    Logprobs,
+    FunctionResult,
+    RoundComplete,
+    Complete,
 ]
-"""One event of a reply. After `Complete`, or after one error, nothing follows."""
+"""One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones."""
 
 
 class Stream(Protocol):
-    """What a response is read from."""
+    """The source of a response's events."""
 
     def claim(self) -> None: ...
     def cancel(self) -> None: ...
@@ -241,24 +268,12 @@ class Stream(Protocol):
     async def next(self) -> MessageResponse | None: ...
 
 
-class ReplyStream:
-    """The stream of one reply."""
-
-    def __init__(self, stream: ffi.ResponseStream) -> None:
-        self.claim, self.cancel, self.next = stream.claim, stream.cancel, stream.next
-        self._stream = stream
-
-    def pull(self) -> MessageResponse | None:
-        event: MessageResponse | None = pull(self._stream)
-        return event
-
-
 class Response:
-    """A reply as it is written. Read it once, with `for` or `async for`.
+    """The events of a reply. Read them once, with `for` or `async for`.
 
-    It is cold: nothing happens before the first event is asked for, and the model waits while none is. Leaving the loop
-    stops the reply within one token, and so do `cancel()`, the end of a `with` block, Ctrl-C, and the cancelling of
-    the task that reads.
+    A response is cold: nothing happens before the first event is requested, and the model waits for the reader. Leaving
+    the loop stops the reply within one token, and so do `cancel()`, the end of a `with` block, Ctrl-C, and cancelling the
+    task that reads.
     """
 
     def __init__(self, stream: Stream, fork_count: int) -> None:
@@ -268,13 +283,13 @@ class Response:
 
     @property
     def completion(self) -> Complete | None:
-        """The last event, once it was read."""
+        """The last event, once it has been read."""
         return self._completion
 
     def cancel(self) -> None:
-        """Stops the reply within one token. It then ends with a `Complete` that was interrupted.
+        """Stops the reply within one token. It then ends with a `Complete` whose finish reason is `INTERRUPTED`.
 
-        It may be called from any thread, and again, and after the end.
+        It may be called from any thread, more than once, and after the end.
         """
         if stream := self._stream:
             stream.cancel()
@@ -298,7 +313,7 @@ class Response:
         self._leave()
 
     def _leave(self) -> None:
-        """Stops the reply, and lets the engine forget it."""
+        """Stops the reply and releases its stream."""
         self.cancel()
         self._stream = None
 
@@ -310,7 +325,7 @@ class ResponseIterator:
 
     def __init__(self, response: Response) -> None:
         if response._stream is None:
-            raise SdkError.StreamAlreadyConsumed("the response was read or left before")
+            raise SdkError.StreamAlreadyConsumed("the response was already read or left")
         response._stream.claim()
         self._response = response
 

@@ -14,10 +14,10 @@ from causerie._border import adopted, check_can_load, check_not_forked, fork_cou
 from causerie._waiting import is_ending, wait
 from causerie.choices import FunctionCallParser
 from causerie.error import SdkError
-from causerie.handlers import RoundStream
+from causerie.handlers import FunctionHandlers, ReplyStream
 from causerie.message import MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
-from causerie.response import ReplyStream, Response
+from causerie.response import Response
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -211,9 +211,8 @@ class ModelRunner:
 
         return Conversation(self, conversation)
 
-    def _response(self, stream: ffi.ResponseStream | RoundStream) -> Response:
-        reply = stream if isinstance(stream, RoundStream) else ReplyStream(stream)
-        return Response(reply, self._fork_count)
+    def _response(self, stream: ffi.ResponseStream, handlers: FunctionHandlers | None = None) -> Response:
+        return Response(ReplyStream(stream, handlers), self._fork_count)
 
 
 class _Progress(ffi.LoadProgress):

@@ -195,16 +195,21 @@ class Trace:
             case causerie.FunctionResult(call_id, name, text, is_error):
                 result = {"result": text, "name": name, "call_id": call_id, "is_error": is_error or None}
                 self.events.append({key: value for key, value in result.items() if value is not None})
-            case causerie.Complete(message, reason, stats, stop_sequence=stop_sequence):
-                end: dict[str, Any] = {"complete": reason.value, "message": message.to_dict()}
-                if stop_sequence is not None:
-                    end["stop_sequence"] = stop_sequence
-                for count in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens"):
-                    if self.has_counts:
-                        end[count] = getattr(stats, count)
-                self.events.append(end)
+            case causerie.RoundComplete():
+                self.end("round", event)
+            case causerie.Complete():
+                self.end("complete", event)
             case _:
                 pytest.fail(f"no scenario has {event}")
+
+    def end(self, key: str, event: causerie.RoundComplete | causerie.Complete) -> None:
+        end: dict[str, Any] = {key: event.finish_reason.value, "message": event.full_message.to_dict()}
+        if event.stop_sequence is not None:
+            end["stop_sequence"] = event.stop_sequence
+        for count in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens"):
+            if self.has_counts:
+                end[count] = getattr(event.stats, count)
+        self.events.append(end)
 
     def join(self, key: str, text: str) -> None:
         if self.events and key in self.events[-1]:

@@ -9,8 +9,8 @@ use std::time::Duration;
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::typed::{TypedFunction, TypedParameter, decode_reply, reply_schema};
 use causerie::{
-    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, FunctionRounds,
-    GenerationOptions, MessageResponse, OnBusy, OnCancel, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice,
+    ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, GenerationOptions,
+    MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice,
     functions_to_json,
 };
 use futures_core::Stream;
@@ -42,8 +42,14 @@ fn ends(stream: impl Iterator<Item = Result<MessageResponse, SdkError>>) -> caus
     }
 }
 
-fn until_calls_are_to_run(rounds: &mut FunctionRounds) {
-    while !matches!(pollster::block_on(rounds.next()), Some(Ok(causerie::RoundEvent::Run(_)))) {}
+/// A reply whose calls of these functions the test runs itself.
+fn by_reader(conversation: &Conversation, names: &[&str], options: GenerationOptions) -> ResponseStream {
+    let handlers = FunctionHandlers::new().run_by_reader(names.iter().copied());
+    conversation.respond_with_functions(user("1"), &handlers, options)
+}
+
+fn until_calls_are_to_run(stream: &mut ResponseStream) {
+    while !matches!(Iterator::next(stream), Some(Ok(MessageResponse::RunFunctions(_)))) {}
 }
 
 #[test]
@@ -67,7 +73,97 @@ fn the_model_reads_what_it_would_by_hand() {
 }
 
 #[test]
-fn the_turn_is_held_up_to_the_end() {
+fn results_and_ends_of_rounds_are_events_of_the_one_stream() {
+    let conversation = conversation([call("[f(), g()]"), call("[f()]"), "Done.".into()]);
+    let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("closure")).run_by_reader(["g"]);
+    let mut stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
+    let (mut kinds, mut rounds) = (Vec::new(), Vec::new());
+    while let Some(event) = Iterator::next(&mut stream) {
+        kinds.push(match event.unwrap() {
+            MessageResponse::FunctionCalls(calls) => format!("{} calls", calls.len()),
+            MessageResponse::RunFunctions(calls) => {
+                stream.answer(vec![FunctionOutcome::Returned("reader".into())]);
+                format!("run {}", calls[0].name)
+            }
+            MessageResponse::FunctionResult(result) => result.text,
+            MessageResponse::RoundComplete(completion) => {
+                assert_eq!(completion.finish_reason, FinishReason::ToolCalls);
+                assert!(completion.earlier_rounds.is_empty());
+                rounds.push(completion.stats);
+                "round".to_owned()
+            }
+            MessageResponse::Chunk(text) => text,
+            MessageResponse::Complete(completion) => {
+                assert_eq!(completion.earlier_rounds, rounds);
+                "end".to_owned()
+            }
+            other => panic!("{other:?}"),
+        });
+    }
+    let expected = ["2 calls", "closure", "run g", "reader", "round", "1 calls", "closure", "round", "Done.", "end"];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn in_parallel_the_reader_gets_all_its_calls_at_once() {
+    let conversation = conversation([call("[g(n=1), f(), g(n=2)]"), "Done.".into()]);
+    let handlers = FunctionHandlers::new()
+        .on("f", |_| Ok::<_, SdkError>("f"))
+        .run_by_reader(["g"])
+        .with(RoundOptions { in_parallel: true, ..Default::default() });
+    let mut stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
+    until_calls_are_to_run(&mut stream);
+    stream.answer(vec![FunctionOutcome::Returned("1".into()), FunctionOutcome::Returned("2".into())]);
+    ends(stream);
+    assert_eq!(texts(&conversation), ["Hi", "", "1", "f", "2", "Done."]);
+}
+
+#[test]
+fn calls_that_are_not_answered_are_handed_out_again() {
+    let conversation = conversation([call("[f(n=1), f(n=2)]"), "Done.".into()]);
+    let handlers =
+        FunctionHandlers::new().run_by_reader(["f"]).with(RoundOptions { in_parallel: true, ..Default::default() });
+    let mut stream = conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default());
+    until_calls_are_to_run(&mut stream);
+    until_calls_are_to_run(&mut stream);
+    stream.answer(vec![FunctionOutcome::Returned("1".into())]);
+    assert!(matches!(Iterator::next(&mut stream), Some(Ok(MessageResponse::FunctionResult(_)))));
+    let Some(Ok(MessageResponse::RunFunctions(rest))) = Iterator::next(&mut stream) else { panic!("the second call") };
+    assert_eq!(rest.len(), 1);
+    stream.answer(vec![FunctionOutcome::Failed("no".into())]);
+    ends(stream);
+    assert_eq!(texts(&conversation)[2..4], ["1", r#"{"error": "no"}"#]);
+}
+
+#[test]
+fn a_cancel_at_the_end_of_a_round_ends_the_stream_there() {
+    for on_cancel in [OnCancel::KeepPartial, OnCancel::DropTurn] {
+        let conversation = conversation([call("[f()]"), "Two.".into()]);
+        let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("r"));
+        let options = GenerationOptions { on_cancel, ..Default::default() };
+        let mut stream = conversation.respond_with_functions(user("1"), &handlers, options);
+        while !matches!(Iterator::next(&mut stream), Some(Ok(MessageResponse::RoundComplete(_)))) {}
+        stream.cancel();
+        assert_eq!(ends(stream).finish_reason, FinishReason::Interrupted);
+        let expected: &[&str] = if on_cancel == OnCancel::DropTurn { &[] } else { &["1", "", "r"] };
+        assert_eq!(texts(&conversation), expected);
+        ends(conversation.generate_response(user("2"), GenerationOptions::default()));
+    }
+}
+
+#[test]
+fn an_error_in_a_later_reply_leaves_what_it_had_written() {
+    let conversation = conversation([call("[f()]"), ScriptedReply::new().text("Well,").fail("no memory")]);
+    let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("r"));
+    let mut stream = conversation.respond_with_functions(user("1"), &handlers, GenerationOptions::default());
+    let err = Iterator::find_map(&mut stream, Result::err).unwrap();
+    assert_eq!(err.kind(), ErrorKind::Generation);
+    assert_eq!(stream.partial().unwrap().text(), "Well,");
+    assert!(Iterator::next(&mut stream).is_none());
+}
+
+#[test]
+fn the_conversation_is_busy_until_the_end() {
     let conversation = conversation([call("[f()]"), "One.".into(), "Two.".into()]);
     let (entered, has_entered) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -149,12 +245,10 @@ fn a_reply_that_was_cancelled_and_left_holds_nobody_up() {
 #[test]
 fn a_reader_that_goes_while_functions_run_leaves_no_call_open() {
     let conversation = conversation([call("[f()]"), "Two.".into()]);
-    let message = Some(user("1"));
-    let mut rounds =
-        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
-    let events = pollster::block_on(async { (rounds.next().await, rounds.next().await) });
-    assert!(matches!(events.1, Some(Ok(causerie::RoundEvent::Run(calls))) if calls[0].name == "f"));
-    drop(rounds);
+    let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
+    let events = (Iterator::next(&mut stream), Iterator::next(&mut stream));
+    assert!(matches!(events.1, Some(Ok(MessageResponse::RunFunctions(calls))) if calls[0].name == "f"));
+    drop(stream);
     assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#]);
     ends(conversation.generate_response(user("2"), GenerationOptions::default()));
 }
@@ -162,30 +256,25 @@ fn a_reader_that_goes_while_functions_run_leaves_no_call_open() {
 #[test]
 fn a_reader_that_goes_at_the_calls_leaves_none_open() {
     let conversation = conversation([call("[f()]"), "Two.".into()]);
-    let message = Some(user("1"));
-    let mut rounds =
-        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
-    let event = pollster::block_on(rounds.next());
-    assert!(matches!(event, Some(Ok(causerie::RoundEvent::Response(MessageResponse::FunctionCalls(_))))), "{event:?}");
-    drop(rounds);
+    let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
+    let event = Iterator::next(&mut stream);
+    assert!(matches!(event, Some(Ok(MessageResponse::FunctionCalls(_)))), "{event:?}");
+    drop(stream);
     ends(conversation.generate_response(user("2"), GenerationOptions::default()));
     assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#, "2", "Two."]);
 }
 
 #[test]
-fn a_cancel_behind_the_calls_leaves_none_open() {
+fn a_cancel_after_the_calls_leaves_none_open() {
     let long = || call("[f()]").text(" Wait.").stall();
     for on_cancel in [OnCancel::KeepPartial, OnCancel::DropPartial, OnCancel::DropTurn] {
         let conversation = conversation([long()]);
         let options = GenerationOptions { on_cancel, ..Default::default() };
-        let mut rounds = conversation.function_rounds(Some(user("1")), ["f"], RoundOptions::default(), options);
-        let event = pollster::block_on(rounds.next());
-        assert!(
-            matches!(event, Some(Ok(causerie::RoundEvent::Response(MessageResponse::FunctionCalls(_))))),
-            "{event:?}"
-        );
-        rounds.cancel();
-        while let Some(event) = pollster::block_on(rounds.next()) {
+        let mut stream = by_reader(&conversation, &["f"], options);
+        let event = Iterator::next(&mut stream);
+        assert!(matches!(event, Some(Ok(MessageResponse::FunctionCalls(_)))), "{event:?}");
+        stream.cancel();
+        while let Some(event) = Iterator::next(&mut stream) {
             event.unwrap();
         }
         let roles: Vec<_> = conversation.history().iter().map(|message| message.role).collect();
@@ -199,31 +288,29 @@ fn a_cancel_behind_the_calls_leaves_none_open() {
 }
 
 #[test]
-fn a_turn_that_is_passed_over_leaves_no_call_open() {
+fn an_abandoned_request_leaves_no_call_open() {
     for (on_cancel, left) in [
         (OnCancel::KeepPartial, &["1", "", "[]", r#"{"error": "cancelled"}"#, "2", "Two."][..]),
         (OnCancel::DropTurn, &["2", "Two."]),
     ] {
         let conversation = conversation([call("[f(), g()]"), "Two.".into()]);
         let options = GenerationOptions { on_cancel, ..Default::default() };
-        let mut rounds = conversation.function_rounds(Some(user("1")), ["f", "g"], RoundOptions::default(), options);
-        until_calls_are_to_run(&mut rounds);
-        rounds.answer(vec![FunctionOutcome::Returned(causerie::Value::Array(Vec::new()))]);
-        rounds.cancel(); // and its reader does not come to hear of it before the next message
+        let mut stream = by_reader(&conversation, &["f", "g"], options);
+        until_calls_are_to_run(&mut stream);
+        stream.answer(vec![FunctionOutcome::Returned(causerie::Value::Array(Vec::new()))]);
+        stream.cancel(); // and the reader does not pull again before the next message
         ends(conversation.generate_response(user("2"), GenerationOptions::default()));
-        drop(rounds);
+        drop(stream);
         assert_eq!(texts(&conversation), left, "{on_cancel:?}");
     }
 }
 
 #[test]
-fn an_edit_closes_the_calls_of_a_turn_that_is_passed_over() {
+fn an_edit_closes_the_calls_of_an_abandoned_request() {
     let conversation = conversation([call("[f()]")]);
-    let message = Some(user("1"));
-    let mut rounds =
-        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
-    until_calls_are_to_run(&mut rounds);
-    rounds.cancel(); // and its reader is kept, but never reads on
+    let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
+    until_calls_are_to_run(&mut stream);
+    stream.cancel(); // and its reader is kept, but never reads on
     conversation.append_to_history(user("2")).unwrap();
     assert_eq!(texts(&conversation), ["1", "", r#"{"error": "cancelled"}"#, "2"]);
 }
@@ -234,21 +321,20 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     let script = [call("[f()]"), long(), long(), "Two.".into()];
     let runner = script.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load().unwrap();
     let conversation = runner.create_conversation("");
-    let message = Some(user("1"));
-    let mut rounds =
-        conversation.function_rounds(message, ["f"], RoundOptions::default(), GenerationOptions::default());
-    until_calls_are_to_run(&mut rounds);
+    let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
+    until_calls_are_to_run(&mut stream);
 
     // Queued between the replies of the first, and so before the second of them.
     let queued = GenerationOptions { on_busy: OnBusy::Queue, ..Default::default() };
     let mut next = conversation.generate_response(user("2"), queued);
     assert!(Pin::new(&mut next).poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
-    rounds.answer(vec![FunctionOutcome::Returned(causerie::Value::Null)]);
-    pollster::block_on(rounds.next()); // the outcome
-    pollster::block_on(rounds.next()); // the text begins
+    stream.answer(vec![FunctionOutcome::Returned(causerie::Value::Null)]);
+    Iterator::next(&mut stream); // the result
+    Iterator::next(&mut stream); // the end of the round
+    Iterator::next(&mut stream); // the text begins
     let waiting = std::thread::spawn(move || ends(next).full_message.text());
     ends(runner.complete("Barrier", GenerationOptions::default())); // meanwhile the channel fills, and the next one waits
-    rounds.cancel();
+    stream.cancel();
     assert_eq!(waiting.join().unwrap(), "Two.");
 }
 

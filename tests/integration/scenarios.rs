@@ -9,8 +9,8 @@ use causerie::testing::ScriptedModel;
 use causerie::{
     CancelHandle, ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser,
     FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall,
-    RejectedCallText, ReplySection, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, TokenLogprob,
-    Value, functions_from_json, messages_from_json, messages_to_json, read_json,
+    RejectedCallText, ReplySection, ResponseStream, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness,
+    TokenLogprob, Value, functions_from_json, messages_from_json, messages_to_json, read_json,
 };
 
 use serde_json::Value as Json;
@@ -119,7 +119,7 @@ impl Player {
     fn reply(&mut self, step: &Value) -> Vec<Value> {
         let options = options(self.options.clone(), get(step, "options"));
         let message = get(step, "send").map(|message| read_message(message).unwrap());
-        let (mut stream, cancel) = self.stream(step, message, options);
+        let mut stream = self.stream(step, message, options);
         let (mut cancel_at, leave_at) = (get(step, "cancel_at"), get(step, "leave_at"));
         let mut trace = Trace { events: Vec::new(), counts: self.counts };
         loop {
@@ -130,7 +130,7 @@ impl Player {
             if cancel_at.is_some_and(|text| as_text(text) == trace.text()) {
                 cancel_at = None;
                 self.play(items(step, "meanwhile"));
-                cancel.cancel();
+                stream.cancel();
             }
             if !trace.take(&mut stream) {
                 break;
@@ -139,15 +139,13 @@ impl Player {
         trace.events
     }
 
-    /// A reply, and what cancels it.
-    fn stream(&self, step: &Value, message: Option<ChatMessage>, options: GenerationOptions) -> (Events, CancelHandle) {
+    /// The stream of a reply.
+    fn stream(&self, step: &Value, message: Option<ChatMessage>, options: GenerationOptions) -> ResponseStream {
         let Some(Value::Object(scripts)) = get(step, "handlers") else {
-            let stream = match message {
+            return match message {
                 Some(message) => self.conversation.generate_response(message, options),
                 None => self.conversation.continue_response(options),
             };
-            let cancel = stream.cancel_handle();
-            return (Box::new(stream), cancel);
         };
         let cancel = Arc::new(OnceLock::<CancelHandle>::new());
         let mut handlers = FunctionHandlers::new().with(round_options(get(step, "rounds")));
@@ -164,12 +162,9 @@ impl Player {
             None => self.conversation.continue_with_functions(&handlers, options),
         };
         cancel.set(stream.cancel_handle()).unwrap();
-        let cancel = stream.cancel_handle();
-        (Box::new(stream), cancel)
+        stream
     }
 }
-
-type Events = Box<dyn Iterator<Item = Result<MessageResponse, SdkError>>>;
 
 /// What a handler does, once.
 fn run(act: &Value, call: &SdkFunctionCall, cancel: impl Fn()) -> Result<Json, String> {
@@ -213,8 +208,8 @@ struct Trace {
 
 impl Trace {
     /// The next event; false after the last one.
-    fn take(&mut self, stream: &mut Events) -> bool {
-        let event = match stream.next() {
+    fn take(&mut self, stream: &mut ResponseStream) -> bool {
+        let event = match Iterator::next(stream) {
             None => return false,
             Some(Ok(event)) => event,
             Some(Err(err)) => {
@@ -229,8 +224,9 @@ impl Trace {
             MessageResponse::FunctionCallsRejected(calls) => self.list("rejected", calls.iter().map(rejected)),
             MessageResponse::Logprobs(tokens) => self.list("logprobs", tokens.iter().map(logprob)),
             MessageResponse::FunctionResult(result) => self.events.push(function_result(result)),
-            MessageResponse::Complete(completion) => self.complete(&completion),
-            MessageResponse::AudioSample { .. } => panic!("no scenario has sound"),
+            MessageResponse::RoundComplete(completion) => self.end("round", &completion),
+            MessageResponse::Complete(completion) => self.end("complete", &completion),
+            other => panic!("no scenario has {other:?}"),
         }
         true
     }
@@ -250,7 +246,7 @@ impl Trace {
         self.events.push(object([(key, Value::Array(items.collect()))]));
     }
 
-    fn complete(&mut self, completion: &Completion) {
+    fn end(&mut self, key: &str, completion: &Completion) {
         let Completion { full_message, finish_reason, stop_sequence, stats, .. } = completion;
         let reason = match finish_reason {
             FinishReason::Stop => "stop",
@@ -262,7 +258,7 @@ impl Trace {
         };
         let message = read_json(&messages_to_json(std::slice::from_ref(full_message))).unwrap();
         let Value::Array(messages) = message else { panic!("messages are an array") };
-        let mut event = vec![("complete", reason.into()), ("message", messages[0].clone())];
+        let mut event = vec![(key, reason.into()), ("message", messages[0].clone())];
         event.extend(stop_sequence.clone().map(|sequence| ("stop_sequence", sequence.into())));
         if self.counts {
             let count = |number: usize| Value::Integer(number as i64);

@@ -4,9 +4,10 @@ mod context;
 #[cfg(test)]
 mod embedded_tests;
 mod handlers;
+mod request_queue;
+mod round;
 mod rounds;
 mod session;
-mod turns;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,11 +23,10 @@ use crate::options::GenerationOptions;
 use crate::runner::ModelRunner;
 
 use context::ContextWindow;
-use turns::Turns;
+use request_queue::RequestQueue;
 
 pub use context::ContextPlan;
-pub use handlers::{FunctionHandlers, FunctionStream};
-pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
+pub use handlers::{FunctionHandlers, RoundOptions};
 
 /// A conversation with a model.
 ///
@@ -47,7 +47,7 @@ pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 ///     if let MessageResponse::FunctionCalls(calls) = event? {
 ///         // 3. Validate each call's arguments, then run the function.
 ///         let result = check_the_weather(&calls[0]);
-///         // 4. Build a message with the tool role; 5. go on in a conversation made from the history.
+///         // 4. Build a message with the tool role. 5. Continue in a conversation made from the history.
 ///         let mut history = conversation.history();
 ///         history.push(ChatMessage::tool(result));
 ///         let answer = conversation.model_runner().create_conversation_from_history(history);
@@ -59,15 +59,16 @@ pub use rounds::{FunctionOutcome, FunctionRounds, RoundEvent, RoundOptions};
 #[derive(Clone)]
 pub struct Conversation {
     runner: ModelRunner,
-    turns: Arc<Turns>,
-    /// The time that templates with a date see: that of the conversation's beginning, so that prompts keep their start.
+    requests: Arc<RequestQueue>,
+    /// The time that chat templates see. It is the time when the conversation began, so that the beginning of its prompts
+    /// does not change.
     now: Zoned,
-    /// Whose states its prompts go on from.
+    /// Names this conversation in the prefix cache.
     owner: Owner,
 }
 
 impl ModelRunner {
-    /// A conversation that begins with a system prompt; with an empty one, without.
+    /// Creates a conversation that begins with a system prompt, or without one if it is empty.
     ///
     /// ```
     /// # let runner = causerie::testing::ScriptedModel::new().load()?;
@@ -80,7 +81,7 @@ impl ModelRunner {
         self.create_conversation_from_history(history)
     }
 
-    /// A conversation that goes on from a history. Functions come with it: its system message carries them.
+    /// Creates a conversation that continues a history. The system message carries the functions, so they come with it.
     ///
     /// ```
     /// use causerie::{ChatMessage, GenerationOptions};
@@ -100,10 +101,10 @@ impl ModelRunner {
 
 impl Conversation {
     fn new(runner: ModelRunner, history: Vec<ChatMessage>, now: Zoned, owner: Owner) -> Self {
-        Self { runner, turns: Arc::new(Turns::new(history)), now, owner }
+        Self { runner, requests: Arc::new(RequestQueue::new(history)), now, owner }
     }
 
-    /// The runner that made this conversation.
+    /// The runner that created this conversation.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -114,8 +115,8 @@ impl Conversation {
         &self.runner
     }
 
-    /// All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has
-    /// called functions: so the history can be carried on from within the loop that reads the stream.
+    /// A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
+    /// functions, so that the loop that reads the stream can continue from the history.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
@@ -126,22 +127,22 @@ impl Conversation {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn history(&self) -> Vec<ChatMessage> {
-        self.turns.history()
+        self.requests.history()
     }
 
-    /// The functions registered.
+    /// The registered functions.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// conversation.register_function(causerie::SdkFunction::new("now", "Tell the time.", vec![]))?;
+    /// conversation.register_function(causerie::SdkFunction::new("now", "Return the time.", vec![]))?;
     /// assert_eq!(conversation.functions()[0].name, "now");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn functions(&self) -> Vec<SdkFunction> {
-        self.turns.history().into_iter().flat_map(|message| message.functions).collect()
+        self.requests.history().into_iter().flat_map(|message| message.functions).collect()
     }
 
-    /// Whether a reply is being generated, or waits for its turn.
+    /// Whether a reply is being generated, or waits in the request queue.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
@@ -151,23 +152,23 @@ impl Conversation {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn is_generating(&self) -> bool {
-        self.turns.is_generating()
+        self.requests.is_generating()
     }
 
-    /// Offers a function to the model. One of the same name is replaced where it stands.
+    /// Offers a function to the model. It replaces a function of the same name in place.
     ///
     /// ```
     /// use causerie::{ErrorKind, SdkFunction};
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// conversation.register_function(SdkFunction::new("now", "Tell the time.", vec![]))?;
+    /// conversation.register_function(SdkFunction::new("now", "Return the time.", vec![]))?;
     /// let err = conversation.register_function(SdkFunction::new("tell time", "", vec![])).unwrap_err();
     /// assert_eq!(err.kind(), ErrorKind::InvalidFunction);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidFunction`] as [`SdkFunction::check_with`] the names that the model was
-    /// [loaded](crate::LoadOptions::function_names) with, [`ErrorKind::Busy`] during a generation.
+    /// [`ErrorKind::InvalidFunction`] if [`SdkFunction::check_with`] refuses the function under the rule for names that the
+    /// model was [loaded](crate::LoadOptions::function_names) with, [`ErrorKind::Busy`] during a generation.
     pub fn register_function(&self, function: SdkFunction) -> Result<()> {
         self.register_functions(vec![function])
     }
@@ -176,24 +177,24 @@ impl Conversation {
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// let tools = r#"[{"name": "now", "description": "Tell the time."}, {"name": "today"}]"#;
+    /// let tools = r#"[{"name": "now", "description": "Return the time."}, {"name": "today"}]"#;
     /// conversation.register_functions(causerie::functions_from_json(tools)?)?;
     /// assert_eq!(conversation.functions().len(), 2);
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     ///
     /// # Errors
-    /// As [`register_function`](Self::register_function).
+    /// Those of [`register_function`](Self::register_function).
     pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
         functions.iter().try_for_each(|function| function.check_with(self.runner.function_names()))?;
-        self.turns.edit(|history| functions.into_iter().for_each(|function| register(history, function)))
+        self.requests.edit(|history| functions.into_iter().for_each(|function| register(history, function)))
     }
 
-    /// Offers a function no longer; false when there is none of this name.
+    /// Stops offering a function. Returns false if none has this name.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// conversation.register_function(causerie::SdkFunction::new("now", "Tell the time.", vec![]))?;
+    /// conversation.register_function(causerie::SdkFunction::new("now", "Return the time.", vec![]))?;
     /// assert!(conversation.unregister_function("now")?);
     /// assert!(!conversation.unregister_function("now")?);
     /// # Ok::<(), causerie::SdkError>(())
@@ -202,11 +203,11 @@ impl Conversation {
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
     pub fn unregister_function(&self, name: &str) -> Result<bool> {
-        self.turns.edit(|history| {
+        self.requests.edit(|history| {
             let is_it = |function: &SdkFunction| function.name == name;
             let Some(at) = history.iter().position(|message| message.functions.iter().any(is_it)) else { return false };
             history[at].functions.retain(|function| !is_it(function));
-            // A system message that carried nothing but functions goes with the last of them.
+            // A system message that carried only functions is removed with the last one.
             if history[at].functions.is_empty() && is_blank(&history[at]) {
                 history.remove(at);
             }
@@ -229,10 +230,10 @@ impl Conversation {
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
     pub fn append_to_history(&self, message: ChatMessage) -> Result<()> {
-        self.turns.edit(|history| history.push(message))
+        self.requests.edit(|history| history.push(message))
     }
 
-    /// Takes the last message back; `None` when there is none.
+    /// Removes and returns the last message; `None` if there is none.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -245,10 +246,10 @@ impl Conversation {
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
     pub fn remove_last_message(&self) -> Result<Option<ChatMessage>> {
-        self.turns.edit(Vec::pop)
+        self.requests.edit(Vec::pop)
     }
 
-    /// Keeps the first messages of the history, for example to ask again from there. The system message is the first.
+    /// Keeps only the first messages of the history, for example to ask again from there. The system message counts.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Red.").reply("Blue.").load()?.create_conversation("");
@@ -264,11 +265,10 @@ impl Conversation {
     /// # Errors
     /// [`ErrorKind::Busy`] during a generation.
     pub fn truncate(&self, n_messages: usize) -> Result<()> {
-        self.turns.edit(|history| history.truncate(n_messages))
+        self.requests.edit(|history| history.truncate(n_messages))
     }
 
-    /// An independent conversation with the same history, to go another way from here. What both have in common was read
-    /// once and is not read again.
+    /// Creates an independent conversation with the same history. Their common prefix is prefilled only once.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
@@ -283,26 +283,25 @@ impl Conversation {
         Self::new(self.runner.clone(), self.history(), self.now.clone(), self.owner)
     }
 
-    /// Tokens that the model would read for the history as it stands, functions included, up to the place where its
-    /// reply begins.
+    /// Number of prompt tokens for the history as it stands, including functions and the marker that begins the reply.
     ///
     /// ```
     /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
     /// conversation.append_to_history(causerie::ChatMessage::user("Hello!"))?;
     /// let left = conversation.model_runner().context_size() - conversation.prompt_token_count()?;
-    /// println!("{left} tokens for the reply, and for what comes after it");
+    /// println!("{left} tokens for the reply and for later messages");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     ///
     /// # Errors
-    /// As the first event of [`continue_response`](Self::continue_response), but for the context: a history that does not
-    /// fit is counted as well.
+    /// Those that [`continue_response`](Self::continue_response) reports as its first event, except that a history that
+    /// does not fit the context is counted as well.
     pub fn prompt_token_count(&self) -> Result<usize> {
         let options = GenerationOptions::default();
         self.window(&options).count(&*self.runner.loaded()?, &self.history())
     }
 
-    /// What [`continue_response`](Self::continue_response) would leave out of the prompt with these options.
+    /// The messages that [`continue_response`](Self::continue_response) would leave out of the prompt with these options.
     ///
     /// ```
     /// use causerie::testing::ScriptedModel;
@@ -322,20 +321,20 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// As its first event; [`ErrorKind::PromptExceedsContext`] when nothing more can be left out.
+    /// Those that it reports as its first event; [`ErrorKind::PromptExceedsContext`] if no more can be left out.
     pub fn plan_context(&self, options: &GenerationOptions) -> Result<ContextPlan> {
         options.check()?;
         let (_, plan) = self.window(options).fit(&*self.runner.loaded()?, &self.history())?;
         Ok(plan)
     }
 
-    /// Sends a message and streams the reply. The message joins the history when the stream is first pulled and its turn
-    /// has come and its prompt is ready; prompts are rendered and tokenised on threads of the model.
+    /// Sends a message and streams the reply. The message joins the history once the stream was pulled, earlier requests have
+    /// ended, and the prompt is ready. The caller's thread does not prepare the prompt.
     ///
-    /// A message with the tool role gives the result of a call. A user message with empty text directly after a tool
-    /// message adds no turn: the reply goes on from the result.
+    /// A message with the tool role is the result of a call. A user message with empty text directly after a tool message
+    /// adds nothing to the history: the reply continues from the result.
     ///
-    /// A reply that was cancelled may take a moment to end; the next one then waits for it rather than fail.
+    /// A cancelled reply may take a moment to end. The next request waits for it instead of failing.
     ///
     /// ```
     /// use causerie::{ChatMessage, GenerationOptions, MessageResponse};
@@ -352,9 +351,9 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// In the stream, before any other event, with the history unchanged: [`ErrorKind::Busy`] when another reply is
-    /// being generated and [`GenerationOptions::on_busy`] does not say otherwise, [`ErrorKind::InvalidOption`],
-    /// [`ErrorKind::InvalidMessage`] for a message of another role, an empty one or one that the template refuses,
+    /// In the stream, before any other event, with the history unchanged: [`ErrorKind::Busy`] if another reply is
+    /// being generated and [`GenerationOptions::on_busy`] is not `Queue`, [`ErrorKind::InvalidOption`],
+    /// [`ErrorKind::InvalidMessage`] for a message of another role, an empty one or one that the chat template refuses,
     /// [`ErrorKind::PromptExceedsContext`], [`ErrorKind::FunctionCallingUnsupported`],
     /// [`ErrorKind::UnsupportedContent`], [`ErrorKind::ModelUnloaded`].
     /// Later: [`ErrorKind::Generation`], with the message kept and no reply.
@@ -362,7 +361,7 @@ impl Conversation {
         self.stream(Some(message), options)
     }
 
-    /// Streams a reply to the history as it stands, for example after function results were added to it.
+    /// Streams a reply to the history as it stands, for example after function results were appended.
     ///
     /// ```
     /// use causerie::{ChatMessage, GenerationOptions};
@@ -376,7 +375,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// As [`generate_response`](Self::generate_response).
+    /// Those of [`generate_response`](Self::generate_response).
     pub fn continue_response(&self, options: GenerationOptions) -> ResponseStream {
         self.stream(None, options)
     }
@@ -384,13 +383,13 @@ impl Conversation {
     fn stream(&self, message: Option<ChatMessage>, options: GenerationOptions) -> ResponseStream {
         let conversation = self.clone();
         ResponseStream::new(move |sender| {
-            options.check()?; // before it takes a place in the line
-            let id = conversation.turns.ask(&options, sender.cancel_flag(), false)?;
+            options.check()?; // before the request joins the queue
+            let id = conversation.requests.enqueue(&options, sender.cancel_flag(), false)?;
             conversation.submit(id, message, options, sender)
         })
     }
 
-    /// Queues a reply that has its place in the line.
+    /// Sends a queued request to the engine.
     fn submit(
         &self,
         id: u64,
@@ -399,32 +398,32 @@ impl Conversation {
         sender: EventSender,
     ) -> Result<Thread> {
         let prepare = self.prepare(id, message, &options);
-        let heard = Arc::clone(&self.turns);
-        let listener = Box::new(move |news: ReplyNews<'_>| heard.hear(id, news));
-        // A listener that is dropped unheard was never queued.
+        let requests = Arc::clone(&self.requests);
+        let listener = Box::new(move |news: ReplyNews<'_>| requests.take_news(id, news));
+        // The engine does not call the listener of a request that it refuses.
         self.runner.submit(prepare, options, listener, sender).inspect_err(|_| {
-            self.turns.withdraw(id);
+            self.requests.withdraw(id);
             self.wake_next();
         })
     }
 
-    /// The next in the line may be waiting.
+    /// Wakes the engine, because the next request may be waiting.
     fn wake_next(&self) {
         self.runner.engine().thread().unpark();
     }
 
-    /// Makes the prompt when the turn has come; the message joins the history once the prompt is ready.
+    /// Prepares the prompt once the request is the first in the queue. The message joins the history when the prompt is ready.
     fn prepare(&self, id: u64, message: Option<ChatMessage>, options: &GenerationOptions) -> Prepare {
-        let (turns, window) = (Arc::clone(&self.turns), Arc::new(self.window(options)));
+        let (requests, window) = (Arc::clone(&self.requests), Arc::new(self.window(options)));
         Box::new(move || {
-            let mut history = turns.begin(id)?;
-            let (turns, window, message) = (Arc::clone(&turns), Arc::clone(&window), message.clone());
+            let mut history = requests.begin(id)?;
+            let (requests, window, message) = (Arc::clone(&requests), Arc::clone(&window), message.clone());
             Some(Box::new(move |loaded: &LoadedModel| {
                 let n_before = history.len();
-                let message = message.map(|message| turn(message, history.last())).transpose()?;
+                let message = message.map(|message| checked(message, history.last())).transpose()?;
                 history.extend(message.flatten());
                 let prepared = window.prepare(loaded, &history)?;
-                let commit = Box::new(move || turns.commit(id, history.drain(n_before..)));
+                let commit = Box::new(move || requests.commit(id, history.drain(n_before..)));
                 Ok(Prepared { commit, ..prepared })
             }))
         })
@@ -451,14 +450,15 @@ fn is_blank(message: &ChatMessage) -> bool {
     message.content.iter().all(|part| matches!(part, ChatMessageContent::Text(text) if text.is_empty()))
 }
 
-/// The turn that a message adds: none for an empty user text after a tool message, which means "go on".
-fn turn(message: ChatMessage, last: Option<&ChatMessage>) -> Result<Option<ChatMessage>> {
+/// The message that joins the history: none for an empty user message after a tool message, which means "continue".
+fn checked(message: ChatMessage, last: Option<&ChatMessage>) -> Result<Option<ChatMessage>> {
     let invalid = |rule: &str| Err(SdkError::new(ErrorKind::InvalidMessage, rule));
     match message.role {
         Role::User if is_blank(&message) && last.is_some_and(|last| last.role == Role::Tool) => Ok(None),
-        Role::User if is_blank(&message) => invalid("the message is empty"),
+        Role::User if is_blank(&message) => invalid("the message must not be empty"),
         Role::User | Role::Tool => Ok(Some(message)),
-        Role::System | Role::Assistant => invalid("only messages of a user or a tool are replied to"),
+        Role::System => invalid("the message must have the role user or tool, found system"),
+        Role::Assistant => invalid("the message must have the role user or tool, found assistant"),
     }
 }
 

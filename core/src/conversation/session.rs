@@ -101,7 +101,7 @@ impl Conversation {
     /// [`ErrorKind::ModelUnloaded`]; as [`prompt_token_count`](Self::prompt_token_count) for a history that the template
     /// refuses.
     pub fn save_session(&self, path: impl AsRef<Path>, include_cache: bool) -> Result<()> {
-        let history = self.turns.edit(|history| history.clone())?;
+        let history = self.requests.edit(|history| history.clone())?;
         let loaded = self.runner.loaded()?;
         let positions = positions(&loaded, &history, &self.now)?;
         let mut saved = SavedSession {

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::engine::cache::{Owner, PrefixCache};
+use crate::engine::channel::EventSender;
 use crate::engine::constraint::ReplyConstraint;
 use crate::engine::embeddings::Embeddings;
 use crate::engine::loaded::LoadedModel;
@@ -12,7 +13,6 @@ use crate::engine::pool::PreparationPool;
 use crate::engine::request::{Listener, Prepared, ReplyNews, Request};
 use crate::engine::speculative::Drafter;
 use crate::engine::step_plan::{PlannedInputs, StepPlan};
-use crate::engine::stream::EventSender;
 use crate::engine::timing::Timing;
 use crate::engine::transcript::Transcript;
 use crate::error::{ErrorKind, Result, SdkError};

@@ -5,6 +5,8 @@
 //! can go on, the thread sleeps; a new request, a pull, a cancel, a deadline, or the end of the last handle wakes it.
 
 mod cache;
+mod cancel;
+mod channel;
 mod constraint;
 mod embeddings;
 mod finish;
@@ -38,11 +40,13 @@ use generate::Generation;
 use worker::{EngineCommand, Visit, Worker, unloaded};
 
 pub(crate) use cache::{Owner, PrefixCache};
+pub use cancel::CancelHandle;
+pub(crate) use channel::{EventSender, ReplyReceiver};
 pub(crate) use constraint::ReplyConstraint;
 pub(crate) use loaded::LoadedModel;
 pub(crate) use request::{Listener, Prepare, Prepared, PromptJob, ReplyNews, Request};
-pub(crate) use stream::EventSender;
-pub use stream::{CancelHandle, ResponseStream};
+pub(crate) use stream::EventSource;
+pub use stream::ResponseStream;
 
 /// A handle to the engine thread, which ends after the last handle and the last reply.
 pub(crate) struct Engine {

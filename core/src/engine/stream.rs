@@ -1,59 +1,44 @@
-//! The two ends of a reply's channel: the engine's sender, and the stream that every interface pulls.
+//! The stream of events that every interface pulls.
 
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::thread::Thread;
 
-use futures_channel::mpsc::{Receiver, Sender, channel};
 use futures_core::Stream;
 
-use crate::error::{ErrorKind, Result, SdkError};
+use crate::engine::cancel::CancelHandle;
+use crate::engine::channel::{EventSender, ReplyReceiver};
+use crate::error::{Result, SdkError};
 use crate::message::ChatMessage;
-use crate::response::MessageResponse;
+use crate::response::{FunctionOutcome, MessageResponse};
 
-/// Events that may wait for the reader: enough to hide a slow paint, little enough to stop soon.
-const CAPACITY: usize = 16;
+/// The source of a stream's events: one reply, or several replies with function calls between them.
+pub(crate) trait EventSource: Send {
+    /// The next event; `None` after the last one.
+    fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<MessageResponse>>>;
 
-/// The engine's end of the channel.
-pub(crate) struct EventSender {
-    sender: Sender<Result<MessageResponse>>,
-    cancelled: Arc<AtomicBool>,
-    partial: Arc<OnceLock<ChatMessage>>,
+    /// Takes the outcomes of the calls of the last [`MessageResponse::RunFunctions`].
+    fn answer(&mut self, outcomes: Vec<FunctionOutcome>);
+
+    /// The last reply up to the error that ended it.
+    fn partial(&self) -> Option<&ChatMessage>;
 }
 
-impl EventSender {
-    /// Whether the reader has cancelled or gone.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || self.sender.is_closed()
+impl EventSource for ReplyReceiver {
+    fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<MessageResponse>>> {
+        ReplyReceiver::poll(self, ctx)
     }
 
-    /// True once the reader has cancelled or dropped the stream.
-    pub(crate) fn cancel_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.cancelled)
-    }
+    fn answer(&mut self, _: Vec<FunctionOutcome>) {}
 
-    /// Receives the reply so far when it ends with an error.
-    pub(crate) fn partial(&self) -> Arc<OnceLock<ChatMessage>> {
-        Arc::clone(&self.partial)
-    }
-
-    /// Sends an event, or returns it when the reader must pull first. Drops it if the reader is gone.
-    pub(crate) fn send(&mut self, event: Result<MessageResponse>) -> Option<Result<MessageResponse>> {
-        match self.sender.try_send(event) {
-            Err(refused) if refused.is_full() => Some(refused.into_inner()),
-            Ok(()) | Err(_) => None,
-        }
+    fn partial(&self) -> Option<&ChatMessage> {
+        ReplyReceiver::partial(self)
     }
 }
 
-/// Starts a reply when its stream is first pulled.
-type Start = Box<dyn FnOnce(EventSender) -> Result<Thread> + Send>;
-
-/// A reply as it is written: pull it with [`next`](Self::next), as a blocking iterator, or as a `futures` stream.
+/// The events of a reply: pull them with [`next`](Self::next), as a blocking iterator, or as a `futures` stream.
 ///
 /// The stream is cold: nothing happens before the first pull. It ends with one
 /// [`Complete`](MessageResponse::Complete) or one error. Generation waits while the reader does not pull, and stops
@@ -69,93 +54,20 @@ type Start = Box<dyn FnOnce(EventSender) -> Result<Thread> + Send>;
 /// # Ok::<(), causerie::SdkError>(())
 /// ```
 pub struct ResponseStream {
-    receiver: Receiver<Result<MessageResponse>>,
+    source: Box<dyn EventSource>,
     cancel: CancelHandle,
-    start: Option<(Start, EventSender)>,
-    engine: Option<Thread>,
-    partial: Arc<OnceLock<ChatMessage>>,
-    has_ended: bool,
-}
-
-/// Cancels a reply from anywhere, for example from a signal handler. Clones cancel the same reply.
-///
-/// ```
-/// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
-/// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
-/// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-/// Iterator::next(&mut reply).unwrap()?; // the first word
-/// let handle = reply.cancel_handle();
-/// std::thread::spawn(move || handle.cancel());
-/// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
-/// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
-/// # Ok::<(), causerie::SdkError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct CancelHandle {
-    cancelled: Arc<AtomicBool>,
-    engine: Arc<OnceLock<Thread>>,
-    /// Who waits for something else than the engine: for functions that run.
-    waiting: Arc<Mutex<Option<Waker>>>,
-}
-
-impl CancelHandle {
-    /// Stops the reply before its next step: one token, or 128 of the prompt. A step under way, of this reply or of
-    /// others of the same model, is finished first. The stream then ends with a `Complete` whose finish reason is
-    /// `Interrupted`. Calling it again, or after the end, does nothing.
-    ///
-    /// ```
-    /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
-    /// # let conversation = causerie::testing::ScriptedModel::new().reply(causerie::testing::ScriptedReply::new().text("Well,").stall()).load()?.create_conversation("");
-    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
-    /// Iterator::next(&mut reply).unwrap()?; // the first word
-    /// reply.cancel_handle().cancel();
-    /// let Some(Ok(MessageResponse::Complete(completion))) = reply.last() else { panic!("it ends") };
-    /// assert_eq!(completion.finish_reason, FinishReason::Interrupted);
-    /// # Ok::<(), causerie::SdkError>(())
-    /// ```
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-        if let Some(engine) = self.engine.get() {
-            engine.unpark();
-        }
-        if let Some(waker) = self.waiting().take() {
-            waker.wake();
-        }
-    }
-
-    /// True once it was cancelled. A waker that is given is woken then.
-    pub(crate) fn is_cancelled(&self, waker: Option<&Waker>) -> bool {
-        if let Some(waker) = waker {
-            *self.waiting() = Some(waker.clone());
-        }
-        self.cancelled.load(Ordering::SeqCst)
-    }
-
-    /// True once it was cancelled, for who only looks.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.cancelled)
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl ResponseStream {
-    /// A stream that calls `start` at its first pull.
+    /// The stream of one reply, which `start` queues at the first pull.
     pub(crate) fn new(start: impl FnOnce(EventSender) -> Result<Thread> + Send + 'static) -> Self {
-        Self::cancelled_by(CancelHandle::default(), start)
+        let cancel = CancelHandle::default();
+        Self::of(ReplyReceiver::new(cancel.clone(), start), cancel)
     }
 
-    /// The same, with a handle that may cancel other replies of the same model as well.
-    pub(crate) fn cancelled_by(
-        cancel: CancelHandle,
-        start: impl FnOnce(EventSender) -> Result<Thread> + Send + 'static,
-    ) -> Self {
-        let (sender, receiver) = channel(CAPACITY);
-        let partial = Arc::default();
-        let events = EventSender { sender, cancelled: cancel.flag(), partial: Arc::clone(&partial) };
-        Self { receiver, cancel, start: Some((Box::new(start), events)), engine: None, partial, has_ended: false }
+    /// The stream of a source, which the handle cancels.
+    pub(crate) fn of(source: impl EventSource + 'static, cancel: CancelHandle) -> Self {
+        Self { source: Box::new(source), cancel }
     }
 
     /// A stream that ends with an error at its first pull.
@@ -178,10 +90,36 @@ impl ResponseStream {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub async fn next(&mut self) -> Option<Result<MessageResponse>> {
-        poll_fn(|ctx| self.poll(ctx)).await
+        poll_fn(|ctx| self.source.poll(ctx)).await
     }
 
-    /// After an error in the midst of a reply, the reply up to there. It is not in the history.
+    /// Answers the calls of the last [`MessageResponse::RunFunctions`], in their order. Calls without an outcome are asked
+    /// for again. After a cancel outcomes are ignored, so that the end does not depend on who was faster.
+    ///
+    /// ```
+    /// # use causerie::testing::{ScriptedModel, ScriptedReply};
+    /// use causerie::{ChatMessage, FunctionHandlers, FunctionOutcome, GenerationOptions, MessageResponse};
+    /// # let call = ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>");
+    /// # let conversation = ScriptedModel::new().reply(call).reply("Noon.").load()?.create_conversation("");
+    /// # pollster::block_on(async {
+    /// let handlers = FunctionHandlers::new().run_by_reader(["now"]);
+    /// let message = ChatMessage::user("What time is it?");
+    /// let mut reply = conversation.respond_with_functions(message, &handlers, GenerationOptions::default());
+    /// while let Some(event) = reply.next().await {
+    ///     if let MessageResponse::RunFunctions(calls) = event? {
+    ///         reply.answer(vec![FunctionOutcome::Returned("12:00".into()); calls.len()]);
+    ///     }
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// # })?;
+    /// assert_eq!(conversation.history()[3].text(), "Noon.");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn answer(&mut self, outcomes: Vec<FunctionOutcome>) {
+        self.source.answer(outcomes);
+    }
+
+    /// After an error within a reply, the reply up to the error. It is not in the history.
     ///
     /// ```
     /// use causerie::{ChatMessage, ErrorKind, GenerationOptions};
@@ -193,10 +131,10 @@ impl ResponseStream {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn partial(&self) -> Option<&ChatMessage> {
-        self.partial.get()
+        self.source.partial()
     }
 
-    /// Stops the reply within one token; see [`CancelHandle::cancel`].
+    /// Stops the reply within one token, and at once while functions run; see [`CancelHandle::cancel`].
     ///
     /// ```
     /// use causerie::{ChatMessage, FinishReason, GenerationOptions, MessageResponse};
@@ -228,53 +166,13 @@ impl ResponseStream {
     pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel.clone()
     }
-
-    pub(crate) fn poll(&mut self, ctx: &mut Context<'_>) -> Poll<Option<Result<MessageResponse>>> {
-        if self.has_ended {
-            return Poll::Ready(None);
-        }
-        if let Some((start, sender)) = self.start.take() {
-            match start(sender) {
-                Ok(engine) => {
-                    let _ = self.cancel.engine.set(engine.clone()); // all that it cancels have the same engine
-                    // A cancel from elsewhere may have come before it could wake anyone.
-                    if self.cancel.cancelled.load(Ordering::SeqCst) {
-                        engine.unpark();
-                    }
-                    self.engine = Some(engine);
-                }
-                Err(err) => return self.end_with(Err(err)),
-            }
-        }
-        match Pin::new(&mut self.receiver).poll_next(ctx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(event)) => {
-                // The pull may have made room for what the engine holds back.
-                if let Some(engine) = &self.engine {
-                    engine.unpark();
-                }
-                match event {
-                    Ok(MessageResponse::Complete(_)) | Err(_) => self.end_with(event),
-                    Ok(_) => Poll::Ready(Some(event)),
-                }
-            }
-            Poll::Ready(None) => {
-                self.end_with(Err(SdkError::new(ErrorKind::Internal, "the engine ended without an answer")))
-            }
-        }
-    }
-
-    fn end_with(&mut self, event: Result<MessageResponse>) -> Poll<Option<Result<MessageResponse>>> {
-        self.has_ended = true;
-        Poll::Ready(Some(event))
-    }
 }
 
 impl Stream for ResponseStream {
     type Item = Result<MessageResponse>;
 
     fn poll_next(self: Pin<&mut Self>, ctx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.get_mut().poll(ctx)
+        self.get_mut().source.poll(ctx)
     }
 }
 
@@ -283,22 +181,12 @@ impl Iterator for ResponseStream {
     type Item = Result<MessageResponse>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        pollster::block_on(poll_fn(|ctx| self.poll(ctx)))
-    }
-}
-
-impl Drop for ResponseStream {
-    fn drop(&mut self) {
-        // Closed before the engine is woken, so that it sees the reader gone.
-        self.receiver.close();
-        if !self.has_ended {
-            self.cancel.cancel();
-        }
+        pollster::block_on(poll_fn(|ctx| self.source.poll(ctx)))
     }
 }
 
 impl fmt::Debug for ResponseStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseStream").field("has_ended", &self.has_ended).finish_non_exhaustive()
+        f.debug_struct("ResponseStream").field("cancel", &self.cancel).finish_non_exhaustive()
     }
 }

@@ -15,8 +15,8 @@ extension Conversation {
 
     /// The reply to a message, as it is written.
     ///
-    /// Nothing happens before the first event is asked for. The engine writes at most eighteen events ahead of the loop and
-    /// then waits. Leaving the loop stops it, and so does cancelling the task; the history may then hold some more than was
+    /// Nothing happens before the first event is requested. The engine generates at most eighteen events ahead of the loop and
+    /// then waits. Leaving the loop stops it, and so does cancelling the task. The history may then contain more than was
     /// read.
     ///
     /// ```swift
@@ -32,7 +32,7 @@ extension Conversation {
     /// ```
     ///
     /// - Parameters:
-    ///   - message: a message of the person, or the result of a function with the role ``ChatMessageRole/tool``.
+    ///   - message: a message of the user, or the result of a function with the role ``ChatMessageRole/tool``.
     ///   - generationOptions: how it is generated; the model's own defaults when `nil`.
     public func generateResponse(
         message: ChatMessage, generationOptions: GenerationOptions? = nil
@@ -40,10 +40,10 @@ extension Conversation {
         (generationOptions ?? GenerationOptions()).reply { startResponse(message: message, options: $0) }
     }
 
-    /// The reply to a text of the person. See ``generateResponse(message:generationOptions:)``.
+    /// The reply to a text of the user. See ``generateResponse(message:generationOptions:)``.
     ///
     /// - Parameters:
-    ///   - text: what the person says.
+    ///   - text: the text of the user.
     ///   - generationOptions: how it is generated; the model's own defaults when `nil`.
     public func generateResponse(_ text: String, generationOptions: GenerationOptions? = nil) -> ResponseStream {
         generateResponse(message: ChatMessage(role: .user, textContent: text), generationOptions: generationOptions)

@@ -1,48 +1,49 @@
 import Foundation
 
-/// What runs the functions that a model calls.
+/// Handlers of the functions that a model calls.
 ///
 /// ```swift
 /// var handlers = FunctionHandlers()
 /// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
 /// ```
 ///
-/// A text that is returned reaches the model as it is; dictionaries, arrays, numbers and what is `Encodable` do as JSON. An
-/// error that is thrown is told to the model.
+/// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON. It also reads
+/// the description of a thrown error.
 public struct FunctionHandlers: Sendable {
-    /// What runs a call, and gives what JSON can hold.
+    /// Runs a call and returns a value that JSON can represent.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?
 
-    /// Replies whose calls are run, one after the other. The calls of the next one are left to the app.
+    /// Maximum number of replies whose calls are run. The calls of the next reply are left to the app.
     public var maxRounds = 8
-    /// Seconds that a function may take. Then its task is cancelled, and the model is told. At 0 and below, none is run.
+    /// Seconds that a function may take. Then its task is cancelled, and the model reads an error. At 0 and below, no function
+    /// runs.
     ///
-    /// Functions run on threads of their own, so that the limit holds for those that block as well. Before iOS 18 and
-    /// macOS 15 they run where Swift runs all tasks: as many that block there as the device has cores hold up the reply.
+    /// Functions run on threads of their own, so that the limit also applies to functions that block. Before iOS 18 and
+    /// macOS 15 they run on Swift's shared pool: if as many functions block there as the device has cores, the reply waits.
     public var timeLimit: TimeInterval?
-    /// Whether all calls of a reply are run at once. Their results come in order.
+    /// Whether all calls of a reply run at once. Their results come in order.
     public var inParallel = false
 
-    /// The functions that were given with their types, to be registered.
+    /// The functions that were added with their types, to be registered.
     public private(set) var functions: [SdkFunction] = []
     private var handlers: [String: @Sendable (SdkFunctionCall) async throws -> FunctionOutcome] = [:]
 
-    /// No functions yet.
+    /// Handlers of no functions.
     public init() {}
 
-    /// Runs the calls of a function. Their arguments fit its parameters, where it is registered.
+    /// Runs the calls of a function. If the function is registered, the arguments fit its parameters.
     public mutating func on(_ name: String, _ handler: @escaping Handler) {
         handlers[name] = { call in try Self.outcome(of: try await handler(call)) }
     }
 
-    /// Runs the calls of a function, and has it among ``functions``.
+    /// Runs the calls of a function, and adds it to ``functions``.
     public mutating func on(_ function: SdkFunction, _ handler: @escaping Handler) {
         functions.removeAll { $0.name == function.name }
         functions.append(function)
         on(function.name, handler)
     }
 
-    /// Runs the calls of a function whose arguments are a type; see ``SdkFunction/init(of:)``. It is among ``functions``.
+    /// Runs the calls of a function whose arguments are a type, and adds it to ``functions``; see ``SdkFunction/init(of:)``.
     public mutating func on<Arguments: Decodable>(
         _ type: Arguments.Type, _ handler: @escaping @Sendable (_ arguments: Arguments) async throws -> Any?
     ) throws {
@@ -56,7 +57,7 @@ public struct FunctionHandlers: Sendable {
         RoundOptions(maxRounds: maxRounds, timeLimit: timeLimit, inParallel: inParallel)
     }
 
-    /// What comes of calls, in their order.
+    /// The outcomes of calls, in their order.
     func run(_ calls: [SdkFunctionCall]) async -> [FunctionOutcome] {
         await withTaskGroup(of: (Int, FunctionOutcome).self) { group in
             for (index, call) in calls.enumerated() {
@@ -78,7 +79,7 @@ public struct FunctionHandlers: Sendable {
                 first.give(.timedOut)
             }
         }
-        // A function that does not heed its cancellation is not waited for.
+        // A function that ignores its cancellation is not waited for.
         return await withTaskCancellationHandler {
             let outcome = await first.value()
             work.cancel()
@@ -90,7 +91,7 @@ public struct FunctionHandlers: Sendable {
     }
 
     private func outcome(_ call: SdkFunctionCall) async -> FunctionOutcome {
-        guard let handler = handlers[call.name] else { return .failed(reason: "nothing runs \(call.name)") }
+        guard let handler = handlers[call.name] else { return .failed(reason: "\(call.name) has no handler") }
         do {
             return try await handler(call)
         } catch {
@@ -98,7 +99,7 @@ public struct FunctionHandlers: Sendable {
         }
     }
 
-    /// What an error says of itself. `localizedDescription` of one that is written for no reader hides its case and values.
+    /// The description of an error. The `localizedDescription` of an error without a text of its own hides its case and values.
     private static func reason(of error: any Error) -> String {
         if let said = (error as? any LocalizedError)?.errorDescription { return said }
         let isCocoa = error is any CustomNSError || type(of: error) is NSError.Type
@@ -112,10 +113,10 @@ public struct FunctionHandlers: Sendable {
     }
 }
 
-/// A value that may come from several sides: the first one counts.
+/// A value that several tasks may give. The first one counts.
 private final class First<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
-    // Both behind the lock.
+    // The lock protects both.
     private var given: Value?
     private var waiting: CheckedContinuation<Value, Never>?
 
@@ -140,57 +141,58 @@ private final class First<Value: Sendable>: @unchecked Sendable {
 }
 
 extension Conversation {
-    /// The reply to a message with all that the model does for it: its calls are run by the handlers, the results go back
-    /// to it, and so on until it answers. All messages join the history as if they were sent by hand.
+    /// The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and so
+    /// on until it answers. All messages join the history as if they were sent by hand.
     ///
-    /// Every event is that of a plain reply; ``MessageResponse/functionResult(_:)`` tells what came of each call, and the
-    /// one ``MessageResponse/complete(_:)`` comes last. A call that does not fit its function, that was rejected, or that
-    /// names a function which is neither declared nor handled is answered with an error, so that the model can mend it. A
-    /// call of a function that is declared but not handled ends the reply: all calls of that round are the app's. The
-    /// conversation is busy up to the end. The options hold for each reply on the way.
+    /// The events are those of a plain reply. ``MessageResponse/functionResult(_:)`` reports the result of each call,
+    /// ``MessageResponse/roundComplete(_:)`` the end of a reply with calls, and one ``MessageResponse/complete(_:)`` the end
+    /// of the last reply. If a call does not fit its function, was rejected, or names a function that is neither declared
+    /// nor handled, the model reads an error that lets it repair the call. A call of a function that is declared but not
+    /// handled ends the stream: all calls of that reply are left to the app. The conversation is busy until the end. The
+    /// options apply to each reply.
     ///
     /// - Parameters:
     ///   - message: as for ``generateResponse(message:generationOptions:)``.
-    ///   - handlers: what runs the functions.
+    ///   - handlers: the handlers of the functions.
     ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
     public func respondWithFunctions(
         message: ChatMessage, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
-    ) -> FunctionStream {
-        rounds(message, handlers, generationOptions)
+    ) -> ResponseStream {
+        reply(message, handlers, generationOptions)
     }
 
-    /// The reply to a text of the person, with the functions called on the way.
+    /// The reply to a text of the user with all its function calls.
     ///
     /// - Parameters:
-    ///   - text: what the person says.
-    ///   - handlers: what runs the functions.
+    ///   - text: the text of the user.
+    ///   - handlers: the handlers of the functions.
     ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
     public func respondWithFunctions(
         _ text: String, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
-    ) -> FunctionStream {
-        rounds(ChatMessage(role: .user, textContent: text), handlers, generationOptions)
+    ) -> ResponseStream {
+        reply(ChatMessage(role: .user, textContent: text), handlers, generationOptions)
     }
 
-    /// The same for a reply to the history as it stands.
+    /// Like ``respondWithFunctions(message:handlers:generationOptions:)``, as a reply to the history as it stands.
     ///
     /// - Parameters:
-    ///   - handlers: what runs the functions.
+    ///   - handlers: the handlers of the functions.
     ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
     public func continueWithFunctions(
         handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
-    ) -> FunctionStream {
-        rounds(nil, handlers, generationOptions)
+    ) -> ResponseStream {
+        reply(nil, handlers, generationOptions)
     }
 
-    private func rounds(
+    private func reply(
         _ message: ChatMessage?, _ handlers: FunctionHandlers, _ options: GenerationOptions?
-    ) -> FunctionStream {
+    ) -> ResponseStream {
         let options = options ?? GenerationOptions()
-        let rounds = Result {
+        return ResponseStream(handlers: handlers) {
             try options.check()
             try checkCount(handlers.maxRounds, "max_rounds")
-            return startRounds(message: message, handled: handlers.names, rounds: handlers.options, options: options)
+            return startResponseWithFunctions(
+                message: message, functions: handlers.names, rounds: handlers.options, options: options)
         }
-        return FunctionStream(rounds: rounds, handlers: handlers)
     }
 }

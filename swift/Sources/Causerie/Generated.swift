@@ -650,17 +650,17 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func appendToHistory(message: ChatMessage) throws
 
     /**
-     * An independent conversation with the same history.
+     * Creates an independent conversation with the same history.
      */
     func fork()  -> Conversation
 
     /**
-     * The functions registered.
+     * The registered functions.
      */
     func functionsSnapshot()  -> [SdkFunction]
 
     /**
-     * All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
      * functions.
      */
     func historySnapshot()  -> [ChatMessage]
@@ -671,7 +671,7 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func generatingSnapshot()  -> Bool
 
     /**
-     * The runner that made this conversation.
+     * The runner that created this conversation.
      */
     func modelRunnerObject()  -> ModelRunner
 
@@ -681,12 +681,12 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func planContextRaw(options: GenerationOptions) throws  -> ContextPlan
 
     /**
-     * Tokens that the model would read for the history as it stands, functions included.
+     * Number of prompt tokens for the history as it stands, including functions.
      */
     func promptTokenCount() throws  -> SdkCount
 
     /**
-     * Offers a function to the model. One of the same name is replaced where it stands.
+     * Offers a function to the model. It replaces a function of the same name in place.
      */
     func registerFunction(function: SdkFunction) throws
 
@@ -696,37 +696,38 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func registerFunctions(functions: [SdkFunction]) throws
 
     /**
-     * Takes the last message back; none when there is none.
+     * Removes and returns the last message; none if there is none.
      */
     func removeLastMessage() throws  -> ChatMessage?
 
     /**
-     * Saves the conversation to a file, with or without what the model has read of it.
+     * Saves the conversation to a file, with or without the model's cache of it.
      */
     func saveSession(path: String, includeCache: Bool) throws
 
     /**
-     * The stream of a reply to the history as it stands.
+     * Starts the stream of a reply to the history as it stands.
      */
-    func startContinuation(options: GenerationOptions)  -> ResponseStream
+    func startContinuation(options: GenerationOptions)  -> RawResponseStream
 
     /**
-     * The stream of the reply to a message; each language wraps it in one of its own.
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
      */
-    func startResponse(message: ChatMessage, options: GenerationOptions)  -> ResponseStream
+    func startResponse(message: ChatMessage, options: GenerationOptions)  -> RawResponseStream
 
     /**
-     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
      */
-    func startRounds(message: ChatMessage?, handled: [String], rounds: RoundOptions, options: GenerationOptions)  -> FunctionRounds
+    func startResponseWithFunctions(message: ChatMessage?, functions: [String], rounds: RoundOptions, options: GenerationOptions)  -> RawResponseStream
 
     /**
-     * Keeps the first messages of the history.
+     * Keeps only the first messages of the history.
      */
     func truncateRaw(messageCount: SdkCount) throws
 
     /**
-     * Offers a function no longer; false when there is none of this name.
+     * Stops offering a function. Returns false if none has this name.
      */
     func unregisterFunction(name: String) throws  -> Bool
 
@@ -800,7 +801,7 @@ open func appendToHistory(message: ChatMessage)throws   {try rustCallWithError(F
 }
 
     /**
-     * An independent conversation with the same history.
+     * Creates an independent conversation with the same history.
      */
 open func fork() -> Conversation  {
     return try!  FfiConverterTypeConversation_lift(try! rustCall() {
@@ -812,7 +813,7 @@ open func fork() -> Conversation  {
 }
 
     /**
-     * The functions registered.
+     * The registered functions.
      */
 open func functionsSnapshot() -> [SdkFunction]  {
     return try!  FfiConverterSequenceTypeSdkFunction.lift(try! rustCall() {
@@ -824,7 +825,7 @@ open func functionsSnapshot() -> [SdkFunction]  {
 }
 
     /**
-     * All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
      * functions.
      */
 open func historySnapshot() -> [ChatMessage]  {
@@ -849,7 +850,7 @@ open func generatingSnapshot() -> Bool  {
 }
 
     /**
-     * The runner that made this conversation.
+     * The runner that created this conversation.
      */
 open func modelRunnerObject() -> ModelRunner  {
     return try!  FfiConverterTypeModelRunner_lift(try! rustCall() {
@@ -874,7 +875,7 @@ open func planContextRaw(options: GenerationOptions)throws  -> ContextPlan  {
 }
 
     /**
-     * Tokens that the model would read for the history as it stands, functions included.
+     * Number of prompt tokens for the history as it stands, including functions.
      */
 open func promptTokenCount()throws  -> SdkCount  {
     return try  FfiConverterTypeSdkCount_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -886,7 +887,7 @@ open func promptTokenCount()throws  -> SdkCount  {
 }
 
     /**
-     * Offers a function to the model. One of the same name is replaced where it stands.
+     * Offers a function to the model. It replaces a function of the same name in place.
      */
 open func registerFunction(function: SdkFunction)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
@@ -910,7 +911,7 @@ open func registerFunctions(functions: [SdkFunction])throws   {try rustCallWithE
 }
 
     /**
-     * Takes the last message back; none when there is none.
+     * Removes and returns the last message; none if there is none.
      */
 open func removeLastMessage()throws  -> ChatMessage?  {
     return try  FfiConverterOptionTypeChatMessage.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -922,7 +923,7 @@ open func removeLastMessage()throws  -> ChatMessage?  {
 }
 
     /**
-     * Saves the conversation to a file, with or without what the model has read of it.
+     * Saves the conversation to a file, with or without the model's cache of it.
      */
 open func saveSession(path: String, includeCache: Bool)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
@@ -935,10 +936,10 @@ open func saveSession(path: String, includeCache: Bool)throws   {try rustCallWit
 }
 
     /**
-     * The stream of a reply to the history as it stands.
+     * Starts the stream of a reply to the history as it stands.
      */
-open func startContinuation(options: GenerationOptions) -> ResponseStream  {
-    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+open func startContinuation(options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_start_continuation(
             self.uniffiCloneHandle(),
@@ -948,10 +949,10 @@ open func startContinuation(options: GenerationOptions) -> ResponseStream  {
 }
 
     /**
-     * The stream of the reply to a message; each language wraps it in one of its own.
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
      */
-open func startResponse(message: ChatMessage, options: GenerationOptions) -> ResponseStream  {
-    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+open func startResponse(message: ChatMessage, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_start_response(
             self.uniffiCloneHandle(),
@@ -962,15 +963,16 @@ open func startResponse(message: ChatMessage, options: GenerationOptions) -> Res
 }
 
     /**
-     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
      */
-open func startRounds(message: ChatMessage?, handled: [String], rounds: RoundOptions, options: GenerationOptions) -> FunctionRounds  {
-    return try!  FfiConverterTypeFunctionRounds_lift(try! rustCall() {
+open func startResponseWithFunctions(message: ChatMessage?, functions: [String], rounds: RoundOptions, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_start_rounds(
+    uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
             self.uniffiCloneHandle(),
         FfiConverterOptionTypeChatMessage.lower(message),
-        FfiConverterSequenceString.lower(handled),
+        FfiConverterSequenceString.lower(functions),
         FfiConverterTypeRoundOptions_lower(rounds),
         FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
     )
@@ -978,7 +980,7 @@ open func startRounds(message: ChatMessage?, handled: [String], rounds: RoundOpt
 }
 
     /**
-     * Keeps the first messages of the history.
+     * Keeps only the first messages of the history.
      */
 open func truncateRaw(messageCount: SdkCount)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
@@ -990,7 +992,7 @@ open func truncateRaw(messageCount: SdkCount)throws   {try rustCallWithError(Ffi
 }
 
     /**
-     * Offers a function no longer; false when there is none of this name.
+     * Stops offering a function. Returns false if none has this name.
      */
 open func unregisterFunction(name: String)throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -1053,204 +1055,12 @@ public func FfiConverterTypeConversation_lower(_ value: Conversation) -> UInt64 
 
 
 /**
- * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
- * dropping it stops the reply.
- */
-public protocol FunctionRoundsProtocol: AnyObject, Sendable {
-
-    /**
-     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
-     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
-     */
-    func cancel()
-
-    /**
-     * Claims the reply for one reader.
-     */
-    func claim() throws
-
-    /**
-     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
-     * one.
-     */
-    func next(outcomes: [FunctionOutcome]) async throws  -> RoundEvent?
-
-    /**
-     * The same for callers that wait on a thread of their own.
-     */
-    func nextBlocking(outcomes: [FunctionOutcome]) throws  -> RoundEvent?
-
-}
-/**
- * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
- * dropping it stops the reply.
- */
-open class FunctionRounds: FunctionRoundsProtocol, @unchecked Sendable {
-    fileprivate let handle: UInt64
-
-    /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public struct NoHandle {
-        public init() {}
-    }
-
-    // TODO: We'd like this to be `private` but for Swifty reasons,
-    // we can't implement `FfiConverter` without making this `required` and we can't
-    // make it `required` without making it `public`.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    required public init(unsafeFromHandle handle: UInt64) {
-        self.handle = handle
-    }
-
-    // This constructor can be used to instantiate a fake object.
-    // - Parameter noHandle: Placeholder value so we can have a constructor separate from the default empty one that may be implemented for classes extending [FFIObject].
-    //
-    // - Warning:
-    //     Any object instantiated with this constructor cannot be passed to an actual Rust-backed object. Since there isn't a backing handle the FFI lower functions will crash.
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public init(noHandle: NoHandle) {
-        self.handle = 0
-    }
-
-#if swift(>=5.8)
-    @_documentation(visibility: private)
-#endif
-    public func uniffiCloneHandle() -> UInt64 {
-        return try! rustCall { uniffi_causerie_ffi_fn_clone_functionrounds(self.handle, $0) }
-    }
-    // No primary constructor declared for this class.
-
-    deinit {
-        if handle == 0 {
-            // Mock objects have handle=0 don't try to free them
-            return
-        }
-
-        try! rustCall { uniffi_causerie_ffi_fn_free_functionrounds(handle, $0) }
-    }
-
-
-
-
-    /**
-     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
-     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
-     */
-open func cancel()  {try! rustCall() {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_functionrounds_cancel(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Claims the reply for one reader.
-     */
-open func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_functionrounds_claim(
-            self.uniffiCloneHandle(),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
-     * one.
-     */
-open func next(outcomes: [FunctionOutcome])async throws  -> RoundEvent?  {
-    return
-        try  await uniffiRustCallAsync(
-            rustFutureFunc: {
-                uniffi_causerie_ffi_fn_method_functionrounds_next(
-                        self.uniffiCloneHandle(),FfiConverterSequenceTypeFunctionOutcome.lower(outcomes)
-                )
-            },
-            pollFunc: ffi_causerie_ffi_rust_future_poll_rust_buffer,
-            completeFunc: ffi_causerie_ffi_rust_future_complete_rust_buffer,
-            freeFunc: ffi_causerie_ffi_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterOptionTypeRoundEvent.lift,
-            errorHandler: FfiConverterTypeSdkError_lift
-        )
-}
-
-    /**
-     * The same for callers that wait on a thread of their own.
-     */
-open func nextBlocking(outcomes: [FunctionOutcome])throws  -> RoundEvent?  {
-    return try  FfiConverterOptionTypeRoundEvent.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_functionrounds_next_blocking(
-            self.uniffiCloneHandle(),
-        FfiConverterSequenceTypeFunctionOutcome.lower(outcomes),uniffiCallStatus
-    )
-})
-}
-
-
-
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeFunctionRounds: FfiConverter {
-    typealias FfiType = UInt64
-    typealias SwiftType = FunctionRounds
-
-    public static func lift(_ handle: UInt64) throws -> FunctionRounds {
-        return FunctionRounds(unsafeFromHandle: handle)
-    }
-
-    public static func lower(_ value: FunctionRounds) -> UInt64 {
-        return value.uniffiCloneHandle()
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> FunctionRounds {
-        let handle: UInt64 = try readInt(&buf)
-        return try lift(handle)
-    }
-
-    public static func write(_ value: FunctionRounds, into buf: inout [UInt8]) {
-        writeInt(&buf, lower(value))
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeFunctionRounds_lift(_ handle: UInt64) throws -> FunctionRounds {
-    return try FfiConverterTypeFunctionRounds.lift(handle)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeFunctionRounds_lower(_ value: FunctionRounds) -> UInt64 {
-    return FfiConverterTypeFunctionRounds.lower(value)
-}
-
-
-
-
-
-
-/**
  * Watches a model while it is loaded. It is called on the thread that loads.
  */
 public protocol LoadProgress: AnyObject, Sendable {
 
     /**
-     * How far loading is, from 0 to 1. False cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
      */
     func proceed(fraction: Float) throws  -> Bool
 
@@ -1312,7 +1122,7 @@ open class LoadProgressImpl: LoadProgress, @unchecked Sendable {
 
 
     /**
-     * How far loading is, from 0 to 1. False cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
      */
 open func proceed(fraction: Float)throws  -> Bool  {
     return try  FfiConverterBool.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -1457,57 +1267,57 @@ public func FfiConverterTypeLoadProgress_lower(_ value: LoadProgress) -> UInt64 
 
 
 /**
- * A loaded model, from which conversations are made.
+ * A loaded model, which creates conversations.
  */
 public protocol ModelRunnerProtocol: AnyObject, Sendable {
 
     /**
      * Completes a prompt as it stands.
      */
-    func completeRaw(prompt: String, options: GenerationOptions)  -> ResponseStream
+    func completeRaw(prompt: String, options: GenerationOptions)  -> RawResponseStream
 
     /**
      * Completes a prompt given as token ids.
      */
-    func completeTokensRaw(prompt: [UInt32], options: GenerationOptions)  -> ResponseStream
+    func completeTokensRaw(prompt: [UInt32], options: GenerationOptions)  -> RawResponseStream
 
     /**
-     * Tokens that a prompt and its reply can have together.
+     * Context size in tokens, for a prompt and its reply together.
      */
     func contextSize()  -> SdkCount
 
     /**
-     * A conversation that begins with a system prompt; with an empty one, without.
+     * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
     func createConversation(systemPrompt: String)  -> Conversation
 
     /**
-     * A conversation that goes on from a history. Functions come with it: its system message carries them.
+     * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
     func createConversationFromHistory(history: [ChatMessage])  -> Conversation
 
     /**
-     * What the model is.
+     * Facts about the model.
      */
     func info()  -> ModelInfo
 
     /**
-     * The token ids of the prompt that the model would read for these messages.
+     * The token ids of the prompt for these messages.
      */
     func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool) throws  -> [UInt32]
 
     /**
-     * The prompt that the model would read for these messages.
+     * Renders the prompt for these messages.
      */
     func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool) throws  -> String
 
     /**
-     * A conversation that was saved to a file.
+     * Restores a conversation from a file.
      */
     func restoreSession(path: String) throws  -> Conversation
 
     /**
-     * Whether the model's chat template can offer functions.
+     * Whether the model's chat template supports functions.
      */
     func supportsFunctionCalling()  -> Bool
 
@@ -1517,14 +1327,13 @@ public protocol ModelRunnerProtocol: AnyObject, Sendable {
     func tokenize(prompt: String) throws  -> [UInt32]
 
     /**
-     * Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-     * again does nothing.
+     * Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
      */
     func unload() async throws
 
 }
 /**
- * A loaded model, from which conversations are made.
+ * A loaded model, which creates conversations.
  */
 open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
@@ -1582,8 +1391,8 @@ open class ModelRunner: ModelRunnerProtocol, @unchecked Sendable {
     /**
      * Completes a prompt as it stands.
      */
-open func completeRaw(prompt: String, options: GenerationOptions) -> ResponseStream  {
-    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+open func completeRaw(prompt: String, options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete(
             self.uniffiCloneHandle(),
@@ -1596,8 +1405,8 @@ open func completeRaw(prompt: String, options: GenerationOptions) -> ResponseStr
     /**
      * Completes a prompt given as token ids.
      */
-open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> ResponseStream  {
-    return try!  FfiConverterTypeResponseStream_lift(try! rustCall() {
+open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> RawResponseStream  {
+    return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_modelrunner_complete_tokens(
             self.uniffiCloneHandle(),
@@ -1608,7 +1417,7 @@ open func completeTokensRaw(prompt: [UInt32], options: GenerationOptions) -> Res
 }
 
     /**
-     * Tokens that a prompt and its reply can have together.
+     * Context size in tokens, for a prompt and its reply together.
      */
 open func contextSize() -> SdkCount  {
     return try!  FfiConverterTypeSdkCount_lift(try! rustCall() {
@@ -1620,7 +1429,7 @@ open func contextSize() -> SdkCount  {
 }
 
     /**
-     * A conversation that begins with a system prompt; with an empty one, without.
+     * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
 open func createConversation(systemPrompt: String) -> Conversation  {
     return try!  FfiConverterTypeConversation_lift(try! rustCall() {
@@ -1633,7 +1442,7 @@ open func createConversation(systemPrompt: String) -> Conversation  {
 }
 
     /**
-     * A conversation that goes on from a history. Functions come with it: its system message carries them.
+     * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
 open func createConversationFromHistory(history: [ChatMessage]) -> Conversation  {
     return try!  FfiConverterTypeConversation_lift(try! rustCall() {
@@ -1646,7 +1455,7 @@ open func createConversationFromHistory(history: [ChatMessage]) -> Conversation 
 }
 
     /**
-     * What the model is.
+     * Facts about the model.
      */
 open func info() -> ModelInfo  {
     return try!  FfiConverterTypeModelInfo_lift(try! rustCall() {
@@ -1658,7 +1467,7 @@ open func info() -> ModelInfo  {
 }
 
     /**
-     * The token ids of the prompt that the model would read for these messages.
+     * The token ids of the prompt for these messages.
      */
 open func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> [UInt32]  {
     return try  FfiConverterSequenceUInt32.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -1672,7 +1481,7 @@ open func promptTokens(messages: [ChatMessage], addGenerationPrompt: Bool)throws
 }
 
     /**
-     * The prompt that the model would read for these messages.
+     * Renders the prompt for these messages.
      */
 open func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws  -> String  {
     return try  FfiConverterString.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -1686,7 +1495,7 @@ open func renderPrompt(messages: [ChatMessage], addGenerationPrompt: Bool)throws
 }
 
     /**
-     * A conversation that was saved to a file.
+     * Restores a conversation from a file.
      */
 open func restoreSession(path: String)throws  -> Conversation  {
     return try  FfiConverterTypeConversation_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -1699,7 +1508,7 @@ open func restoreSession(path: String)throws  -> Conversation  {
 }
 
     /**
-     * Whether the model's chat template can offer functions.
+     * Whether the model's chat template supports functions.
      */
 open func supportsFunctionCalling() -> Bool  {
     return try!  FfiConverterBool.lift(try! rustCall() {
@@ -1724,8 +1533,7 @@ open func tokenize(prompt: String)throws  -> [UInt32]  {
 }
 
     /**
-     * Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-     * again does nothing.
+     * Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
      */
 open func unload()async throws   {
     return
@@ -1794,14 +1602,19 @@ public func FfiConverterTypeModelRunner_lower(_ value: ModelRunner) -> UInt64 {
 
 
 /**
- * A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
- * nothing more. Dropping it stops the reply.
+ * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+ * stream stops the reply.
  */
-public protocol ResponseStreamProtocol: AnyObject, Sendable {
+public protocol RawResponseStreamProtocol: AnyObject, Sendable {
 
     /**
-     * Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-     * again, or after the end, does nothing.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     */
+    func answer(outcomes: [FunctionOutcome])
+
+    /**
+     * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
      */
     func cancel()
 
@@ -1813,19 +1626,19 @@ public protocol ResponseStreamProtocol: AnyObject, Sendable {
     /**
      * The next event; none after the last one.
      */
-    func nextRaw() async throws  -> RawMessageResponse?
+    func next() async throws  -> RawMessageResponse?
 
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-    func nextRawBlocking() throws  -> RawMessageResponse?
+    func nextBlocking() throws  -> RawMessageResponse?
 
 }
 /**
- * A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
- * nothing more. Dropping it stops the reply.
+ * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+ * stream stops the reply.
  */
-open class ResponseStream: ResponseStreamProtocol, @unchecked Sendable {
+open class RawResponseStream: RawResponseStreamProtocol, @unchecked Sendable {
     fileprivate let handle: UInt64
 
     /// Used to instantiate a [FFIObject] without an actual handle, for fakes in tests, mostly.
@@ -1879,8 +1692,20 @@ open class ResponseStream: ResponseStreamProtocol, @unchecked Sendable {
 
 
     /**
-     * Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-     * again, or after the end, does nothing.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     */
+open func answer(outcomes: [FunctionOutcome])  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_responsestream_answer(
+            self.uniffiCloneHandle(),
+        FfiConverterSequenceTypeFunctionOutcome.lower(outcomes),uniffiCallStatus
+    )
+}
+}
+
+    /**
+     * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
      */
 open func cancel()  {try! rustCall() {
         uniffiCallStatus in
@@ -1904,7 +1729,7 @@ open func claim()throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) 
     /**
      * The next event; none after the last one.
      */
-open func nextRaw()async throws  -> RawMessageResponse?  {
+open func next()async throws  -> RawMessageResponse?  {
     return
         try  await uniffiRustCallAsync(
             rustFutureFunc: {
@@ -1923,7 +1748,7 @@ open func nextRaw()async throws  -> RawMessageResponse?  {
     /**
      * The next event, for callers that wait on a thread of their own.
      */
-open func nextRawBlocking()throws  -> RawMessageResponse?  {
+open func nextBlocking()throws  -> RawMessageResponse?  {
     return try  FfiConverterOptionTypeRawMessageResponse.lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_responsestream_next_blocking(
@@ -1940,24 +1765,24 @@ open func nextRawBlocking()throws  -> RawMessageResponse?  {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeResponseStream: FfiConverter {
+public struct FfiConverterTypeRawResponseStream: FfiConverter {
     typealias FfiType = UInt64
-    typealias SwiftType = ResponseStream
+    typealias SwiftType = RawResponseStream
 
-    public static func lift(_ handle: UInt64) throws -> ResponseStream {
-        return ResponseStream(unsafeFromHandle: handle)
+    public static func lift(_ handle: UInt64) throws -> RawResponseStream {
+        return RawResponseStream(unsafeFromHandle: handle)
     }
 
-    public static func lower(_ value: ResponseStream) -> UInt64 {
+    public static func lower(_ value: RawResponseStream) -> UInt64 {
         return value.uniffiCloneHandle()
     }
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ResponseStream {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RawResponseStream {
         let handle: UInt64 = try readInt(&buf)
         return try lift(handle)
     }
 
-    public static func write(_ value: ResponseStream, into buf: inout [UInt8]) {
+    public static func write(_ value: RawResponseStream, into buf: inout [UInt8]) {
         writeInt(&buf, lower(value))
     }
 }
@@ -1966,15 +1791,15 @@ public struct FfiConverterTypeResponseStream: FfiConverter {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeResponseStream_lift(_ handle: UInt64) throws -> ResponseStream {
-    return try FfiConverterTypeResponseStream.lift(handle)
+public func FfiConverterTypeRawResponseStream_lift(_ handle: UInt64) throws -> RawResponseStream {
+    return try FfiConverterTypeRawResponseStream.lift(handle)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeResponseStream_lower(_ value: ResponseStream) -> UInt64 {
-    return FfiConverterTypeResponseStream.lower(value)
+public func FfiConverterTypeRawResponseStream_lower(_ value: RawResponseStream) -> UInt64 {
+    return FfiConverterTypeRawResponseStream.lower(value)
 }
 
 
@@ -1985,7 +1810,7 @@ public func FfiConverterTypeResponseStream_lower(_ value: ResponseStream) -> UIn
  */
 public struct ChatMessage: Equatable, Hashable {
     /**
-     * Who speaks.
+     * The author.
      */
     public var role: ChatMessageRole
     /**
@@ -1993,7 +1818,7 @@ public struct ChatMessage: Equatable, Hashable {
      */
     public var content: [ChatMessageContent]
     /**
-     * What the model thought before and while it answered.
+     * The model's reasoning.
      */
     public var reasoningContent: String?
     /**
@@ -2005,11 +1830,11 @@ public struct ChatMessage: Equatable, Hashable {
      */
     public var rejectedCalls: [RejectedCall]
     /**
-     * On the system message, the functions registered: so a history carries its functions with it.
+     * On the system message, the registered functions, so that a history carries its functions with it.
      */
     public var functions: [SdkFunction]
     /**
-     * Whether the reply was cut short by a cancel.
+     * Whether a cancel cut the reply short.
      */
     public var incomplete: Bool
     /**
@@ -2017,11 +1842,11 @@ public struct ChatMessage: Equatable, Hashable {
      */
     public var toolCallId: String?
     /**
-     * The name of who speaks, or of the function that was called.
+     * The name of the author, or of the function that was called.
      */
     public var name: String?
     /**
-     * Fields of an imported message that are not known, as JSON text of an object; they are exported again.
+     * Unknown fields of an imported message, as the text of a JSON object. They are exported again.
      */
     public var extra: String
 
@@ -2029,13 +1854,13 @@ public struct ChatMessage: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Who speaks.
+         * The author.
          */role: ChatMessageRole,
         /**
          * The parts, in order. Empty for a reply that holds only calls.
          */content: [ChatMessageContent],
         /**
-         * What the model thought before and while it answered.
+         * The model's reasoning.
          */reasoningContent: String? = nil,
         /**
          * On an assistant message, the calls it made, in order.
@@ -2044,19 +1869,19 @@ public struct ChatMessage: Equatable, Hashable {
          * On an assistant message, call text that could not be delivered.
          */rejectedCalls: [RejectedCall] = [],
         /**
-         * On the system message, the functions registered: so a history carries its functions with it.
+         * On the system message, the registered functions, so that a history carries its functions with it.
          */functions: [SdkFunction] = [],
         /**
-         * Whether the reply was cut short by a cancel.
+         * Whether a cancel cut the reply short.
          */incomplete: Bool = false,
         /**
          * On a tool message, the call that it answers.
          */toolCallId: String? = nil,
         /**
-         * The name of who speaks, or of the function that was called.
+         * The name of the author, or of the function that was called.
          */name: String? = nil,
         /**
-         * Fields of an imported message that are not known, as JSON text of an object; they are exported again.
+         * Unknown fields of an imported message, as the text of a JSON object. They are exported again.
          */extra: String = "{}") {
         self.role = role
         self.content = content
@@ -2130,7 +1955,7 @@ public func FfiConverterTypeChatMessage_lower(_ value: ChatMessage) -> RustBuffe
 
 
 /**
- * What a prompt leaves out of a history; messages are named by their place in it.
+ * What a prompt leaves out of a history. Messages are given by their index.
  */
 public struct ContextPlan: Equatable, Hashable {
     /**
@@ -2138,7 +1963,7 @@ public struct ContextPlan: Equatable, Hashable {
      */
     public var tokensBefore: SdkCount
     /**
-     * Tokens of what the model would read.
+     * Tokens of the prompt.
      */
     public var tokensAfter: SdkCount
     /**
@@ -2146,7 +1971,7 @@ public struct ContextPlan: Equatable, Hashable {
      */
     public var droppedMessages: [SdkCount]
     /**
-     * Results of functions cut short.
+     * Function results that are cut short.
      */
     public var shrunkMessages: [SdkCount]
 
@@ -2157,13 +1982,13 @@ public struct ContextPlan: Equatable, Hashable {
          * Tokens of the whole history.
          */tokensBefore: SdkCount,
         /**
-         * Tokens of what the model would read.
+         * Tokens of the prompt.
          */tokensAfter: SdkCount,
         /**
          * Messages left out.
          */droppedMessages: [SdkCount],
         /**
-         * Results of functions cut short.
+         * Function results that are cut short.
          */shrunkMessages: [SdkCount]) {
         self.tokensBefore = tokensBefore
         self.tokensAfter = tokensAfter
@@ -2219,23 +2044,23 @@ public func FfiConverterTypeContextPlan_lower(_ value: ContextPlan) -> RustBuffe
 
 
 /**
- * One remark about a call, or about one of its arguments.
+ * A finding about a call or one of its arguments.
  */
 public struct Diagnostic: Equatable, Hashable {
     /**
-     * What was found: `missing_required`, `wrong_type`, …
+     * The code of the finding: `missing_required`, `wrong_type`, …
      */
     public var code: String
     /**
-     * How much it matters.
+     * The severity.
      */
     public var severity: Severity
     /**
-     * Where: `config.items[2].id`; empty for the call as a whole.
+     * The path, such as `config.items[2].id`; empty for the call as a whole.
      */
     public var path: String
     /**
-     * One readable line, fit to be sent back to the model.
+     * One readable line, which may be sent back to the model.
      */
     public var text: String
 
@@ -2243,16 +2068,16 @@ public struct Diagnostic: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What was found: `missing_required`, `wrong_type`, …
+         * The code of the finding: `missing_required`, `wrong_type`, …
          */code: String,
         /**
-         * How much it matters.
+         * The severity.
          */severity: Severity,
         /**
-         * Where: `config.items[2].id`; empty for the call as a whole.
+         * The path, such as `config.items[2].id`; empty for the call as a whole.
          */path: String,
         /**
-         * One readable line, fit to be sent back to the model.
+         * One readable line, which may be sent back to the model.
          */text: String) {
         self.code = code
         self.severity = severity
@@ -2308,35 +2133,35 @@ public func FfiConverterTypeDiagnostic_lower(_ value: Diagnostic) -> RustBuffer 
 
 
 /**
- * How one reply is generated. What is absent takes the model's own default, else that of the specification.
+ * Options for generating a reply. An absent option takes the model's default, or else the default given here.
  */
 public struct GenerationOptions: Equatable, Hashable {
     /**
-     * How calls are found in the reply; absent switches parsing off, and call text arrives as chunks.
+     * The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks.
      */
     public var functionCallParser: FunctionCallParser?
     /**
-     * What becomes of calls that had to be mended to be read. Default: they are delivered.
+     * Whether calls that needed repairs are delivered or rejected. Default: delivered.
      */
     public var parserStrictness: Strictness?
     /**
-     * What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+     * How positional arguments are treated. Default: their call is rejected.
      */
     public var positionalArguments: PositionalArguments?
     /**
-     * Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+     * Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
      */
     public var bareCalls: Bool
     /**
-     * What becomes of the text of rejected calls. Default: it is text where no call was delivered.
+     * Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
      */
     public var rejectedCallText: RejectedCallText?
     /**
-     * Randomness: 0 always picks the most probable token. Default 1.0.
+     * Randomness; 0 always takes the most probable token. Default 1.0.
      */
     public var temperature: Float?
     /**
-     * Keeps the most probable tokens up to this probability in sum. Default 1.0.
+     * Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0.
      */
     public var topP: Float?
     /**
@@ -2344,68 +2169,68 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var topK: SdkCount?
     /**
-     * Keeps tokens of at least this share of the best one's probability. Default 0.
+     * Keeps tokens with at least this fraction of the highest probability. Default 0.
      */
     public var minP: Float?
     /**
-     * Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+     * Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0.
      */
     public var repetitionPenalty: Float?
     /**
-     * Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+     * Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0.
      */
     public var presencePenalty: Float?
     /**
-     * Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+     * Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0.
      */
     public var frequencyPenalty: Float?
     /**
-     * Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+     * Added to the logits of tokens, by token id, from -100 to 100. Default: none.
      */
     public var logitBias: [SdkCount: Float]?
     /**
-     * Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+     * Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
      */
     public var logprobs: SdkCount?
     /**
-     * Fixes the draws. Default: drawn anew, and reported with the reply.
+     * The seed of sampling. Default: a random one, which is reported with the reply.
      */
     public var rngSeed: SdkLong?
     /**
-     * Tokens of reply at most. Default: until the model ends or the context is full.
+     * Maximum number of tokens in the reply. Default: until the model ends or the context is full.
      */
     public var maxTokens: SdkCount?
     /**
-     * Texts that end the reply; they are not part of it.
+     * Strings that end the reply. They are not part of it.
      */
     public var stopSequences: [String]
     /**
-     * Whether functions are called. Default: as the model likes.
+     * Whether functions are called. Default: the model decides.
      */
     public var toolChoice: ToolChoice?
     /**
-     * Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
-     * flagged.
+     * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
+     * diagnostic.
      */
     public var parallelToolCalls: Bool
     /**
-     * Names of the functions that may be called, of those that the prompt offers. Default: all.
+     * Names of the offered functions that may be called. Default: all.
      */
     public var allowedTools: [String]?
     /**
-     * Whether calls are held to the declared functions while they are written. Default: off.
+     * Whether calls are constrained to the declared functions. Default: off.
      */
     public var toolCallConstraint: ToolCallConstraint?
     /**
-     * A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+     * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called.
      */
     public var jsonSchemaConstraint: String?
     /**
-     * Tells the model of that schema, in the prompt alone.
+     * Adds that schema to the prompt. It does not join the history.
      */
     public var injectSchemaIntoPrompt: Bool
     /**
-     * Delivers reasoning as reasoning chunks; else it is only kept with the message.
+     * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
      */
     public var enableThinking: Bool
     /**
@@ -2413,23 +2238,23 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var inlineThinkingTags: Bool
     /**
-     * Variables for the chat template besides those that all of them know, for what a newer one takes.
+     * Additional variables for the chat template.
      */
     public var templateVariables: JsonObject?
     /**
-     * Ends the reply behind its first block of calls.
+     * Ends the reply after its first block of calls.
      */
     public var stopAfterToolCalls: Bool
     /**
-     * What stays of a cancelled reply. Default: what was written.
+     * What remains of a cancelled reply in the history. Default: the text so far.
      */
     public var onCancel: OnCancel?
     /**
-     * What happens while another reply of the conversation is being written. Default: an error.
+     * What a request does while another reply of the conversation is being generated. Default: it fails.
      */
     public var onBusy: OnBusy?
     /**
-     * What happens to a history that does not fit the context. Default: an error.
+     * How a history that does not fit the context is treated. Default: an error.
      */
     public var contextPolicy: ContextPolicy?
     /**
@@ -2441,95 +2266,95 @@ public struct GenerationOptions: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * How calls are found in the reply; absent switches parsing off, and call text arrives as chunks.
+         * The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks.
          */functionCallParser: FunctionCallParser?,
         /**
-         * What becomes of calls that had to be mended to be read. Default: they are delivered.
+         * Whether calls that needed repairs are delivered or rejected. Default: delivered.
          */parserStrictness: Strictness? = nil,
         /**
-         * What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+         * How positional arguments are treated. Default: their call is rejected.
          */positionalArguments: PositionalArguments? = nil,
         /**
-         * Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+         * Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
          */bareCalls: Bool = false,
         /**
-         * What becomes of the text of rejected calls. Default: it is text where no call was delivered.
+         * Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
          */rejectedCallText: RejectedCallText? = nil,
         /**
-         * Randomness: 0 always picks the most probable token. Default 1.0.
+         * Randomness; 0 always takes the most probable token. Default 1.0.
          */temperature: Float? = nil,
         /**
-         * Keeps the most probable tokens up to this probability in sum. Default 1.0.
+         * Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0.
          */topP: Float? = nil,
         /**
          * Keeps the k most probable tokens; 0 keeps all. Default 50.
          */topK: SdkCount? = nil,
         /**
-         * Keeps tokens of at least this share of the best one's probability. Default 0.
+         * Keeps tokens with at least this fraction of the highest probability. Default 0.
          */minP: Float? = nil,
         /**
-         * Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+         * Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0.
          */repetitionPenalty: Float? = nil,
         /**
-         * Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+         * Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0.
          */presencePenalty: Float? = nil,
         /**
-         * Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+         * Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0.
          */frequencyPenalty: Float? = nil,
         /**
-         * Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+         * Added to the logits of tokens, by token id, from -100 to 100. Default: none.
          */logitBias: [SdkCount: Float]? = nil,
         /**
-         * Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+         * Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
          */logprobs: SdkCount? = nil,
         /**
-         * Fixes the draws. Default: drawn anew, and reported with the reply.
+         * The seed of sampling. Default: a random one, which is reported with the reply.
          */rngSeed: SdkLong? = nil,
         /**
-         * Tokens of reply at most. Default: until the model ends or the context is full.
+         * Maximum number of tokens in the reply. Default: until the model ends or the context is full.
          */maxTokens: SdkCount? = nil,
         /**
-         * Texts that end the reply; they are not part of it.
+         * Strings that end the reply. They are not part of it.
          */stopSequences: [String] = [],
         /**
-         * Whether functions are called. Default: as the model likes.
+         * Whether functions are called. Default: the model decides.
          */toolChoice: ToolChoice? = nil,
         /**
-         * Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
-         * flagged.
+         * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
+         * diagnostic.
          */parallelToolCalls: Bool = true,
         /**
-         * Names of the functions that may be called, of those that the prompt offers. Default: all.
+         * Names of the offered functions that may be called. Default: all.
          */allowedTools: [String]? = nil,
         /**
-         * Whether calls are held to the declared functions while they are written. Default: off.
+         * Whether calls are constrained to the declared functions. Default: off.
          */toolCallConstraint: ToolCallConstraint? = nil,
         /**
-         * A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+         * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called.
          */jsonSchemaConstraint: String? = nil,
         /**
-         * Tells the model of that schema, in the prompt alone.
+         * Adds that schema to the prompt. It does not join the history.
          */injectSchemaIntoPrompt: Bool = true,
         /**
-         * Delivers reasoning as reasoning chunks; else it is only kept with the message.
+         * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
          */enableThinking: Bool = false,
         /**
          * Delivers reasoning within the text, between `<think>` and `</think>`.
          */inlineThinkingTags: Bool = false,
         /**
-         * Variables for the chat template besides those that all of them know, for what a newer one takes.
+         * Additional variables for the chat template.
          */templateVariables: JsonObject? = nil,
         /**
-         * Ends the reply behind its first block of calls.
+         * Ends the reply after its first block of calls.
          */stopAfterToolCalls: Bool = false,
         /**
-         * What stays of a cancelled reply. Default: what was written.
+         * What remains of a cancelled reply in the history. Default: the text so far.
          */onCancel: OnCancel? = nil,
         /**
-         * What happens while another reply of the conversation is being written. Default: an error.
+         * What a request does while another reply of the conversation is being generated. Default: it fails.
          */onBusy: OnBusy? = nil,
         /**
-         * What happens to a history that does not fit the context. Default: an error.
+         * How a history that does not fit the context is treated. Default: an error.
          */contextPolicy: ContextPolicy? = nil,
         /**
          * Milliseconds after which the reply is cancelled. Default: never.
@@ -2677,36 +2502,35 @@ public struct GenerationStats: Equatable, Hashable {
      */
     public var promptTokens: SdkCount
     /**
-     * Those of them that did not have to be read, because a sequence before had read them.
+     * Prompt tokens taken from the prefix cache instead of being prefilled.
      */
     public var cachedPromptTokens: SdkCount
     /**
-     * Tokens that the model wrote, those of calls and reasoning included.
+     * Tokens that the model wrote, including calls and reasoning.
      */
     public var completionTokens: SdkCount
     /**
-     * Those of them that are reasoning.
+     * Completion tokens in reasoning.
      */
     public var reasoningTokens: SdkCount
     /**
-     * Those of them that are blocks of calls.
+     * Completion tokens in blocks of calls.
      */
     public var callTokens: SdkCount
     /**
-     * Those of them that were the only ones possible, so that the model was not asked for them.
+     * Completion tokens that the constraint forced, so that no sampling was needed.
      */
     public var forcedTokens: SdkCount
     /**
-     * Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
-     * right.
+     * Draft tokens that the model verified (speculative decoding).
      */
     public var draftedTokens: SdkCount
     /**
-     * Those of them that were right.
+     * Draft tokens that were accepted.
      */
     public var acceptedDraftTokens: SdkCount
     /**
-     * Spent finding out which tokens are possible; a part of the other times.
+     * Time spent computing which tokens the constraint allows; a part of the other times.
      */
     public var constraintTime: Double
     /**
@@ -2714,19 +2538,19 @@ public struct GenerationStats: Equatable, Hashable {
      */
     public var totalTokens: SdkCount
     /**
-     * From the request to its turn.
+     * Time in the request queue.
      */
     public var queueTime: Double
     /**
-     * From the request to the first token written.
+     * Time from the request to the first token written.
      */
     public var timeToFirstToken: Double
     /**
-     * Spent reading the prompt.
+     * Time spent prefilling the prompt.
      */
     public var prefillTime: Double
     /**
-     * Spent writing.
+     * Time spent decoding.
      */
     public var decodeTime: Double
     /**
@@ -2746,7 +2570,7 @@ public struct GenerationStats: Equatable, Hashable {
      */
     public var contextSize: SdkCount
     /**
-     * Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+     * Peak memory of the whole process so far, in bytes; absent where the system does not report it.
      */
     public var peakMemory: SdkLong?
 
@@ -2757,44 +2581,43 @@ public struct GenerationStats: Equatable, Hashable {
          * Tokens of the prompt.
          */promptTokens: SdkCount,
         /**
-         * Those of them that did not have to be read, because a sequence before had read them.
+         * Prompt tokens taken from the prefix cache instead of being prefilled.
          */cachedPromptTokens: SdkCount,
         /**
-         * Tokens that the model wrote, those of calls and reasoning included.
+         * Tokens that the model wrote, including calls and reasoning.
          */completionTokens: SdkCount,
         /**
-         * Those of them that are reasoning.
+         * Completion tokens in reasoning.
          */reasoningTokens: SdkCount,
         /**
-         * Those of them that are blocks of calls.
+         * Completion tokens in blocks of calls.
          */callTokens: SdkCount,
         /**
-         * Those of them that were the only ones possible, so that the model was not asked for them.
+         * Completion tokens that the constraint forced, so that no sampling was needed.
          */forcedTokens: SdkCount,
         /**
-         * Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
-         * right.
+         * Draft tokens that the model verified (speculative decoding).
          */draftedTokens: SdkCount,
         /**
-         * Those of them that were right.
+         * Draft tokens that were accepted.
          */acceptedDraftTokens: SdkCount,
         /**
-         * Spent finding out which tokens are possible; a part of the other times.
+         * Time spent computing which tokens the constraint allows; a part of the other times.
          */constraintTime: Double,
         /**
          * Tokens of prompt and reply together.
          */totalTokens: SdkCount,
         /**
-         * From the request to its turn.
+         * Time in the request queue.
          */queueTime: Double,
         /**
-         * From the request to the first token written.
+         * Time from the request to the first token written.
          */timeToFirstToken: Double,
         /**
-         * Spent reading the prompt.
+         * Time spent prefilling the prompt.
          */prefillTime: Double,
         /**
-         * Spent writing.
+         * Time spent decoding.
          */decodeTime: Double,
         /**
          * Tokens written per second of decoding.
@@ -2809,7 +2632,7 @@ public struct GenerationStats: Equatable, Hashable {
          * Tokens that the context can hold.
          */contextSize: SdkCount,
         /**
-         * Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+         * Peak memory of the whole process so far, in bytes; absent where the system does not report it.
          */peakMemory: SdkLong?) {
         self.promptTokens = promptTokens
         self.cachedPromptTokens = cachedPromptTokens
@@ -2910,52 +2733,51 @@ public func FfiConverterTypeGenerationStats_lower(_ value: GenerationStats) -> R
 
 
 /**
- * How a model is loaded.
+ * Options for loading a model.
  */
 public struct LoadOptions: Equatable, Hashable {
     /**
-     * Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
+     * Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192.
      */
     public var contextSize: SdkCount?
     /**
-     * What computes. Default: the CPU.
+     * The device that computes. Default: the CPU.
      */
     public var device: Device?
     /**
-     * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-     * many as there are fast cores.
+     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
      */
     public var threads: SdkCount?
     /**
-     * What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
+     * The storage format of keys and values. Default: F16.
      */
     public var cacheType: CacheType?
     /**
-     * A chat template in place of the model's own.
+     * A chat template that replaces the model's own.
      */
     public var chatTemplate: String?
     /**
-     * The form in which the chat template is handed functions. Default: what its family is used to.
+     * The form in which the chat template gets functions. Default: that of the model's family.
      */
     public var toolListForm: ToolListForm?
     /**
-     * Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+     * The rule for names of functions. Default: letters, `_` and digits.
      */
     public var functionNames: FunctionNames?
     /**
-     * Sampling values in place of those that the model's files recommend.
+     * Sampling values that replace those that the model's files recommend.
      */
     public var generationDefaults: SamplingDefaults?
     /**
-     * From which the seeds of replies follow that have none of their own.
+     * The seed from which replies without a seed of their own derive theirs.
      */
     public var randomSeed: SdkLong?
     /**
-     * Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+     * Size of the prefix cache in bytes. Default 512 MiB.
      */
     public var cacheBytes: SdkLong?
     /**
-     * How many of them are kept; 0 keeps none. Default 256.
+     * Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
      */
     public var cacheEntries: SdkCount?
 
@@ -2963,38 +2785,37 @@ public struct LoadOptions: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
+         * Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192.
          */contextSize: SdkCount? = nil,
         /**
-         * What computes. Default: the CPU.
+         * The device that computes. Default: the CPU.
          */device: Device? = nil,
         /**
-         * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-         * many as there are fast cores.
+         * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
          */threads: SdkCount? = nil,
         /**
-         * What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
+         * The storage format of keys and values. Default: F16.
          */cacheType: CacheType? = nil,
         /**
-         * A chat template in place of the model's own.
+         * A chat template that replaces the model's own.
          */chatTemplate: String? = nil,
         /**
-         * The form in which the chat template is handed functions. Default: what its family is used to.
+         * The form in which the chat template gets functions. Default: that of the model's family.
          */toolListForm: ToolListForm? = nil,
         /**
-         * Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+         * The rule for names of functions. Default: letters, `_` and digits.
          */functionNames: FunctionNames? = nil,
         /**
-         * Sampling values in place of those that the model's files recommend.
+         * Sampling values that replace those that the model's files recommend.
          */generationDefaults: SamplingDefaults? = nil,
         /**
-         * From which the seeds of replies follow that have none of their own.
+         * The seed from which replies without a seed of their own derive theirs.
          */randomSeed: SdkLong? = nil,
         /**
-         * Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+         * Size of the prefix cache in bytes. Default 512 MiB.
          */cacheBytes: SdkLong? = nil,
         /**
-         * How many of them are kept; 0 keeps none. Default 256.
+         * Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
          */cacheEntries: SdkCount? = nil) {
         self.contextSize = contextSize
         self.device = device
@@ -3071,55 +2892,56 @@ public func FfiConverterTypeLoadOptions_lower(_ value: LoadOptions) -> RustBuffe
 
 
 /**
- * What a model is.
+ * Facts about a model.
  */
 public struct ModelInfo: Equatable, Hashable {
     /**
-     * What its makers call it, where the files say.
+     * The name that its files give it.
      */
     public var name: String?
     /**
-     * The family, by the name that its files give it.
+     * The family, by the name in its files.
      */
     public var architecture: String
     /**
-     * Weights, each counted once.
+     * Number of weights, each counted once.
      */
     public var parameters: SdkLong
     /**
-     * Layers of either kind.
+     * Number of layers of any kind.
      */
     public var layers: SdkCount
     /**
-     * Tokens that the model was made to hold in view.
+     * Context size that the model was trained for, in tokens.
      */
     public var contextSize: SdkCount
     /**
-     * Tokens of its vocabulary.
+     * Number of tokens in its vocabulary.
      */
     public var vocabularySize: SdkCount
     /**
-     * Types of the weights, the one with the most bytes first.
+     * Storage formats of the weights, the one with the most bytes first.
      */
     public var quantisation: [String]
     /**
-     * Whether the chat template offers functions.
+     * Whether the chat template supports functions.
      */
     public var supportsFunctionCalling: Bool
     /**
-     * Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+     * The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
+     * themselves.
      */
     public var functionCallParser: FunctionCallParser
     /**
-     * Whether the chat template speaks of reasoning.
+     * Whether the chat template supports reasoning.
      */
     public var supportsReasoning: Bool
     /**
-     * Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
+     * Estimated memory in bytes, with the context size that it was or would be loaded with.
      */
     public var memoryEstimate: SdkLong
     /**
-     * Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+     * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
      */
     public var problems: [String]
 
@@ -3127,40 +2949,41 @@ public struct ModelInfo: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * What its makers call it, where the files say.
+         * The name that its files give it.
          */name: String?,
         /**
-         * The family, by the name that its files give it.
+         * The family, by the name in its files.
          */architecture: String,
         /**
-         * Weights, each counted once.
+         * Number of weights, each counted once.
          */parameters: SdkLong,
         /**
-         * Layers of either kind.
+         * Number of layers of any kind.
          */layers: SdkCount,
         /**
-         * Tokens that the model was made to hold in view.
+         * Context size that the model was trained for, in tokens.
          */contextSize: SdkCount,
         /**
-         * Tokens of its vocabulary.
+         * Number of tokens in its vocabulary.
          */vocabularySize: SdkCount,
         /**
-         * Types of the weights, the one with the most bytes first.
+         * Storage formats of the weights, the one with the most bytes first.
          */quantisation: [String],
         /**
-         * Whether the chat template offers functions.
+         * Whether the chat template supports functions.
          */supportsFunctionCalling: Bool,
         /**
-         * Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+         * The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
+         * themselves.
          */functionCallParser: FunctionCallParser,
         /**
-         * Whether the chat template speaks of reasoning.
+         * Whether the chat template supports reasoning.
          */supportsReasoning: Bool,
         /**
-         * Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
+         * Estimated memory in bytes, with the context size that it was or would be loaded with.
          */memoryEstimate: SdkLong,
         /**
-         * Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+         * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
          */problems: [String]) {
         self.name = name
         self.architecture = architecture
@@ -3240,19 +3063,19 @@ public func FfiConverterTypeModelInfo_lower(_ value: ModelInfo) -> RustBuffer {
 
 
 /**
- * How a history became a prompt; messages are named by their place in the history.
+ * What a prompt left out of the history. Messages are given by their index.
  */
 public struct PromptReport: Equatable, Hashable {
     /**
-     * Messages left out for want of room.
+     * Messages left out so that the prompt fits the context.
      */
     public var droppedMessages: [SdkCount]
     /**
-     * Results of functions that were cut short for want of room.
+     * Function results that were cut short so that the prompt fits the context.
      */
     public var shrunkMessages: [SdkCount]
     /**
-     * Assistant messages that are followed by more or fewer results than they made calls.
+     * Assistant messages whose number of following results differs from their number of calls.
      */
     public var miscountedResults: [SdkCount]
 
@@ -3260,13 +3083,13 @@ public struct PromptReport: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Messages left out for want of room.
+         * Messages left out so that the prompt fits the context.
          */droppedMessages: [SdkCount],
         /**
-         * Results of functions that were cut short for want of room.
+         * Function results that were cut short so that the prompt fits the context.
          */shrunkMessages: [SdkCount],
         /**
-         * Assistant messages that are followed by more or fewer results than they made calls.
+         * Assistant messages whose number of following results differs from their number of calls.
          */miscountedResults: [SdkCount]) {
         self.droppedMessages = droppedMessages
         self.shrunkMessages = shrunkMessages
@@ -3323,23 +3146,23 @@ public func FfiConverterTypePromptReport_lower(_ value: PromptReport) -> RustBuf
  */
 public struct RejectedCall: Equatable, Hashable {
     /**
-     * Why, by code: `incomplete_block`, `positional_argument`, …
+     * The code of the reason: `incomplete_block`, `positional_argument`, …
      */
     public var reason: String
     /**
-     * The function's name, where it could be read.
+     * The function's name, if it could be parsed.
      */
     public var name: String?
     /**
-     * The refused text.
+     * The rejected text.
      */
     public var rawText: String
     /**
-     * Where it starts in its block, in bytes.
+     * The offset in its block, in bytes.
      */
     public var byteOffset: SdkLong
     /**
-     * The call as it could be read nevertheless; an app may accept it deliberately.
+     * The call as far as it could be parsed. An app may accept it deliberately.
      */
     public var candidate: SdkFunctionCall?
     /**
@@ -3351,19 +3174,19 @@ public struct RejectedCall: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Why, by code: `incomplete_block`, `positional_argument`, …
+         * The code of the reason: `incomplete_block`, `positional_argument`, …
          */reason: String,
         /**
-         * The function's name, where it could be read.
+         * The function's name, if it could be parsed.
          */name: String?,
         /**
-         * The refused text.
+         * The rejected text.
          */rawText: String,
         /**
-         * Where it starts in its block, in bytes.
+         * The offset in its block, in bytes.
          */byteOffset: SdkLong,
         /**
-         * The call as it could be read nevertheless; an app may accept it deliberately.
+         * The call as far as it could be parsed. An app may accept it deliberately.
          */candidate: SdkFunctionCall?,
         /**
          * One readable line.
@@ -3428,15 +3251,15 @@ public func FfiConverterTypeRejectedCall_lower(_ value: RejectedCall) -> RustBuf
 
 
 /**
- * How far a model may go on its own.
+ * Limits on the function calls of one message.
  */
 public struct RoundOptions: Equatable, Hashable {
     /**
-     * Replies whose calls are run, one after the other. Default 8.
+     * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
      */
     public var maxRounds: SdkCount?
     /**
-     * Seconds that a function may take. Default: as long as it takes.
+     * Seconds that a function may take. Default: no limit.
      */
     public var timeLimit: Double?
     /**
@@ -3448,10 +3271,10 @@ public struct RoundOptions: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * Replies whose calls are run, one after the other. Default 8.
+         * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
          */maxRounds: SdkCount? = nil,
         /**
-         * Seconds that a function may take. Default: as long as it takes.
+         * Seconds that a function may take. Default: no limit.
          */timeLimit: Double? = nil,
         /**
          * Whether all calls of a reply are run at once. Default: one after the other.
@@ -3584,7 +3407,7 @@ public func FfiConverterTypeSampling_lower(_ value: Sampling) -> RustBuffer {
 
 
 /**
- * Sampling values in place of those that a model's files recommend.
+ * Sampling values that replace those that a model's files recommend.
  */
 public struct SamplingDefaults: Equatable, Hashable {
     public var temperature: Float?
@@ -3653,7 +3476,7 @@ public func FfiConverterTypeSamplingDefaults_lower(_ value: SamplingDefaults) ->
 
 
 /**
- * A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+ * A token with the natural logarithm of its probability, before temperature, penalties, biases and constraints.
  */
 public struct ScoredToken: Equatable, Hashable {
     /**
@@ -3665,7 +3488,7 @@ public struct ScoredToken: Equatable, Hashable {
      */
     public var text: String
     /**
-     * What it adds to the reply; empty for a control token.
+     * The bytes that it adds to the reply; empty for a control token.
      */
     public var bytes: Data
     /**
@@ -3683,7 +3506,7 @@ public struct ScoredToken: Equatable, Hashable {
          * Its bytes as text; for a control token, its spelling.
          */text: String,
         /**
-         * What it adds to the reply; empty for a control token.
+         * The bytes that it adds to the reply; empty for a control token.
          */bytes: Data,
         /**
          * The natural logarithm of its probability.
@@ -3754,7 +3577,7 @@ public struct SdkFunction: Equatable, Hashable {
      */
     public var functionDescription: String
     /**
-     * In the order in which the model sees them.
+     * The parameters, in the order in which the model sees them.
      */
     public var parameters: [SdkFunctionParameter]
 
@@ -3768,7 +3591,7 @@ public struct SdkFunction: Equatable, Hashable {
          * The purpose of the function, written for the model.
          */functionDescription: String,
         /**
-         * In the order in which the model sees them.
+         * The parameters, in the order in which the model sees them.
          */parameters: [SdkFunctionParameter]) {
         self.name = name
         self.functionDescription = functionDescription
@@ -3821,19 +3644,19 @@ public func FfiConverterTypeSdkFunction_lower(_ value: SdkFunction) -> RustBuffe
 
 
 /**
- * A call that the model wants made. Validate the arguments before running anything.
+ * A function call that the model made. Validate the arguments before running the function.
  */
 public struct SdkFunctionCall: Equatable, Hashable {
     /**
-     * The function wanted. It need not be a registered one.
+     * The name of the function, which need not be registered.
      */
     public var name: String
     /**
-     * Exactly what the model wrote; arguments may be missing or of the wrong type.
+     * The arguments exactly as the model wrote them. Some may be missing or of the wrong type.
      */
     public var argumentsObject: JsonObject
     /**
-     * Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+     * Distinguishes the calls of a message: `call_0`, `call_1`, … in order.
      */
     public var callId: String
     /**
@@ -3841,11 +3664,11 @@ public struct SdkFunctionCall: Equatable, Hashable {
      */
     public var rawText: String
     /**
-     * What was mended to read it, by code; empty for clean calls.
+     * Codes of the repairs that were needed to parse the call; empty for valid calls.
      */
     public var repairs: [String]
     /**
-     * How it compares with the functions registered; empty when it fits.
+     * Differences from the registered functions; empty if the call fits.
      */
     public var diagnostics: [Diagnostic]
 
@@ -3853,22 +3676,22 @@ public struct SdkFunctionCall: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The function wanted. It need not be a registered one.
+         * The name of the function, which need not be registered.
          */name: String,
         /**
-         * Exactly what the model wrote; arguments may be missing or of the wrong type.
+         * The arguments exactly as the model wrote them. Some may be missing or of the wrong type.
          */argumentsObject: JsonObject,
         /**
-         * Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+         * Distinguishes the calls of a message: `call_0`, `call_1`, … in order.
          */callId: String = "",
         /**
          * The text of this call as the model wrote it.
          */rawText: String = "",
         /**
-         * What was mended to read it, by code; empty for clean calls.
+         * Codes of the repairs that were needed to parse the call; empty for valid calls.
          */repairs: [String] = [],
         /**
-         * How it compares with the functions registered; empty when it fits.
+         * Differences from the registered functions; empty if the call fits.
          */diagnostics: [Diagnostic] = []) {
         self.name = name
         self.argumentsObject = argumentsObject
@@ -3934,23 +3757,23 @@ public func FfiConverterTypeSdkFunctionCall_lower(_ value: SdkFunctionCall) -> R
  */
 public struct SdkFunctionParameter: Equatable, Hashable {
     /**
-     * The name under which the argument arrives.
+     * The name of the argument in calls.
      */
     public var name: String
     /**
-     * What values it takes. The type's own description is overridden by the parameter's.
+     * The type of its values. The parameter's description replaces that of the type.
      */
     public var type: SdkFunctionParameterType
     /**
-     * What the parameter means, written for the model.
+     * The meaning of the parameter, written for the model.
      */
     public var parameterDescription: String
     /**
-     * Whether a call may leave it out.
+     * Whether a call may omit it.
      */
     public var optional: Bool
     /**
-     * The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+     * The JSON Schema of an imported parameter that no type can express. It replaces the type.
      */
     public var schema: JsonObject?
 
@@ -3958,19 +3781,19 @@ public struct SdkFunctionParameter: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The name under which the argument arrives.
+         * The name of the argument in calls.
          */name: String,
         /**
-         * What values it takes. The type's own description is overridden by the parameter's.
+         * The type of its values. The parameter's description replaces that of the type.
          */type: SdkFunctionParameterType,
         /**
-         * What the parameter means, written for the model.
+         * The meaning of the parameter, written for the model.
          */parameterDescription: String,
         /**
-         * Whether a call may leave it out.
+         * Whether a call may omit it.
          */optional: Bool = false,
         /**
-         * The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+         * The JSON Schema of an imported parameter that no type can express. It replaces the type.
          */schema: JsonObject? = nil) {
         self.name = name
         self.type = type
@@ -4029,7 +3852,7 @@ public func FfiConverterTypeSdkFunctionParameter_lower(_ value: SdkFunctionParam
 
 
 /**
- * A token of a reply, and how likely it was.
+ * A token of a reply with its log-probability.
  */
 public struct TokenLogprob: Equatable, Hashable {
     /**
@@ -4037,11 +3860,11 @@ public struct TokenLogprob: Equatable, Hashable {
      */
     public var token: ScoredToken
     /**
-     * What it belongs to. Markers around reasoning and calls belong to those.
+     * The section that it belongs to. Markers of reasoning and of calls belong to those sections.
      */
     public var place: ReplySection
     /**
-     * The most probable tokens in its place, the best first, as many as were asked for.
+     * The most probable tokens at its position, the best first, as many as were requested.
      */
     public var alternatives: [ScoredToken]
 
@@ -4052,10 +3875,10 @@ public struct TokenLogprob: Equatable, Hashable {
          * The token that was written.
          */token: ScoredToken,
         /**
-         * What it belongs to. Markers around reasoning and calls belong to those.
+         * The section that it belongs to. Markers of reasoning and of calls belong to those sections.
          */place: ReplySection,
         /**
-         * The most probable tokens in its place, the best first, as many as were asked for.
+         * The most probable tokens at its position, the best first, as many as were requested.
          */alternatives: [ScoredToken]) {
         self.token = token
         self.place = place
@@ -4112,19 +3935,19 @@ public func FfiConverterTypeTokenLogprob_lower(_ value: TokenLogprob) -> RustBuf
  */
 public struct Validation: Equatable, Hashable {
     /**
-     * The arguments, with what obviously fits made to fit.
+     * The arguments, converted to the function's types where that is safe.
      */
     public var argumentsObject: JsonObject
     /**
-     * What was found.
+     * The findings.
      */
     public var diagnostics: [Diagnostic]
     /**
-     * Whether the function can be run with these arguments.
+     * Whether the function can run with these arguments.
      */
     public var isOk: Bool
     /**
-     * What is wrong, as a result to be sent back to the model.
+     * The errors, as a function result to be sent back to the model.
      */
     public var errorsAsToolText: String
 
@@ -4132,16 +3955,16 @@ public struct Validation: Equatable, Hashable {
     // declare one manually.
     public init(
         /**
-         * The arguments, with what obviously fits made to fit.
+         * The arguments, converted to the function's types where that is safe.
          */argumentsObject: JsonObject,
         /**
-         * What was found.
+         * The findings.
          */diagnostics: [Diagnostic],
         /**
-         * Whether the function can be run with these arguments.
+         * Whether the function can run with these arguments.
          */isOk: Bool,
         /**
-         * What is wrong, as a result to be sent back to the model.
+         * The errors, as a function result to be sent back to the model.
          */errorsAsToolText: String) {
         self.argumentsObject = argumentsObject
         self.diagnostics = diagnostics
@@ -4197,22 +4020,22 @@ public func FfiConverterTypeValidation_lower(_ value: Validation) -> RustBuffer 
 
 
 /**
- * What keys and values are kept as.
+ * The storage format of keys and values.
  */
 
 public enum CacheType: Equatable, Hashable {
 
     /**
-     * Half the memory and traffic of F32; what other engines take too.
+     * Half the memory and traffic of F32; the usual choice of other engines.
      */
     case f16
     /**
-     * For comparing with references to the last digits.
+     * For exact comparisons with reference results.
      */
     case f32
     /**
-     * Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
-     * model loses by it is for its user to measure.
+     * 8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
+     * less exact; measure the effect on your model.
      */
     case q80
 
@@ -4386,17 +4209,17 @@ public func FfiConverterTypeChatMessageContent_lower(_ value: ChatMessageContent
 
 
 /**
- * Who speaks.
+ * The author of a message.
  */
 
 public enum ChatMessageRole: Equatable, Hashable {
 
     /**
-     * Sets the frame of the conversation; first or absent.
+     * Instructions for the conversation; the first message, or absent.
      */
     case system
     /**
-     * The person.
+     * The user.
      */
     case user
     /**
@@ -4481,21 +4304,21 @@ public func FfiConverterTypeChatMessageRole_lower(_ value: ChatMessageRole) -> R
 
 
 /**
- * What happens to a history that does not fit the context.
+ * Treatment of a history that does not fit the context.
  */
 
 public enum ContextPolicy: Equatable, Hashable {
 
     /**
-     * An error.
+     * The reply fails.
      */
     case error
     /**
-     * The prompt leaves out whole turns, the oldest first.
+     * The prompt omits whole turns, the oldest first.
      */
     case slide(
         /**
-         * Cuts the results of functions in older turns short first.
+         * Whether function results in older turns are cut short first.
          */shrinkToolResults: Bool
     )
 
@@ -4562,13 +4385,13 @@ public func FfiConverterTypeContextPolicy_lower(_ value: ContextPolicy) -> RustB
 
 
 /**
- * What a model computes on.
+ * The device that computes.
  */
 
 public enum Device: Equatable, Hashable {
 
     /**
-     * The processor.
+     * The CPU.
      */
     case cpu
     /**
@@ -4651,7 +4474,7 @@ public enum FinishReason: Equatable, Hashable {
      */
     case toolCalls
     /**
-     * The maximum of tokens was written.
+     * The maximum number of tokens was written.
      */
     case maxTokens
     /**
@@ -4663,7 +4486,7 @@ public enum FinishReason: Equatable, Hashable {
      */
     case interrupted
     /**
-     * The reply could not go on as its options demand.
+     * The reply could not continue under its constraint.
      */
     case constraint
 
@@ -4752,7 +4575,7 @@ public func FfiConverterTypeFinishReason_lower(_ value: FinishReason) -> RustBuf
 
 
 /**
- * How a model family writes its function calls.
+ * The notation of function calls.
  */
 
 public enum FunctionCallParser: Equatable, Hashable {
@@ -4827,7 +4650,7 @@ public func FfiConverterTypeFunctionCallParser_lower(_ value: FunctionCallParser
 
 
 /**
- * Which names functions may have.
+ * The rule for names of functions.
  */
 
 public enum FunctionNames: Equatable, Hashable {
@@ -4902,17 +4725,17 @@ public func FfiConverterTypeFunctionNames_lower(_ value: FunctionNames) -> RustB
 
 
 /**
- * What comes of running a function.
+ * The outcome of running a function.
  */
 
 public enum FunctionOutcome: Equatable, Hashable {
 
     /**
-     * It returned text, which reaches the model as it is.
+     * It returned a string, which the model reads as it is.
      */
     case text(
         /**
-         * The text.
+         * The string.
          */text: String
     )
     /**
@@ -4928,7 +4751,7 @@ public enum FunctionOutcome: Equatable, Hashable {
      */
     case failed(
         /**
-         * Why, for the model to read.
+         * The reason, for the model to read.
          */reason: String
     )
     /**
@@ -5015,17 +4838,17 @@ public func FfiConverterTypeFunctionOutcome_lower(_ value: FunctionOutcome) -> R
 
 
 /**
- * What a conversation does with a request while another reply of it is being written.
+ * What a request does while another reply of the conversation is being generated.
  */
 
 public enum OnBusy: Equatable, Hashable {
 
     /**
-     * Refuses it.
+     * It fails with `Busy`.
      */
     case error
     /**
-     * Answers it when those before it have ended.
+     * It waits until the requests before it have ended.
      */
     case queue
 
@@ -5090,21 +4913,21 @@ public func FfiConverterTypeOnBusy_lower(_ value: OnBusy) -> RustBuffer {
 
 
 /**
- * What stays in the history of a reply that is cancelled.
+ * What remains of a cancelled reply in the history.
  */
 
 public enum OnCancel: Equatable, Hashable {
 
     /**
-     * What was written, marked as incomplete.
+     * The reply so far, marked as incomplete.
      */
     case keepPartial
     /**
-     * Nothing of the reply; the message it answers stays.
+     * Only the message that it answers.
      */
     case dropPartial
     /**
-     * Neither the reply nor the message it answers.
+     * Neither the reply nor the message that it answers.
      */
     case dropTurn
 
@@ -5175,92 +4998,7 @@ public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
 
 
 /**
- * Where in a reply something stands.
- */
-
-public enum ReplySection: Equatable, Hashable {
-
-    /**
-     * In text.
-     */
-    case text
-    /**
-     * In reasoning.
-     */
-    case reasoning
-    /**
-     * In a block of calls.
-     */
-    case calls
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ReplySection: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
-    typealias SwiftType = ReplySection
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReplySection {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .text
-
-        case 2: return .reasoning
-
-        case 3: return .calls
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: ReplySection, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .text:
-            writeInt(&buf, Int32(1))
-
-
-        case .reasoning:
-            writeInt(&buf, Int32(2))
-
-
-        case .calls:
-            writeInt(&buf, Int32(3))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypePlace_lift(_ buf: RustBuffer) throws -> ReplySection {
-    return try FfiConverterTypeReplySection.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypePlace_lower(_ value: ReplySection) -> RustBuffer {
-    return FfiConverterTypeReplySection.lower(value)
-}
-
-
-
-/**
- * What becomes of Python arguments without names.
+ * Treatment of Python-style arguments without names.
  */
 
 public enum PositionalArguments: Equatable, Hashable {
@@ -5270,7 +5008,7 @@ public enum PositionalArguments: Equatable, Hashable {
      */
     case reject
     /**
-     * They take the names of the function's parameters, in their order.
+     * They get the names of the function's parameters, in order.
      */
     case mapByOrder
 
@@ -5335,7 +5073,7 @@ public func FfiConverterTypePositionalArguments_lower(_ value: PositionalArgumen
 
 
 /**
- * One event of a reply. After `Complete`, or after one error, nothing follows.
+ * One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
  */
 
 public enum RawMessageResponse: Equatable, Hashable {
@@ -5357,7 +5095,7 @@ public enum RawMessageResponse: Equatable, Hashable {
          */reasoning: String
     )
     /**
-     * Sound.
+     * Audio.
      */
     case audioSample(
         /**
@@ -5368,7 +5106,7 @@ public enum RawMessageResponse: Equatable, Hashable {
          */sampleRate: SdkCount
     )
     /**
-     * Calls that the model wants made: one event for each block that it wrote.
+     * Calls that the model made: one event for each block of calls that it wrote.
      */
     case functionCalls(
         /**
@@ -5380,12 +5118,12 @@ public enum RawMessageResponse: Equatable, Hashable {
      */
     case functionCallsRejected(
         /**
-         * What was refused, in order.
+         * The rejected calls, in order.
          */rejectedCalls: [RejectedCall]
     )
     /**
-     * Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
-     * became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+     * Log-probabilities of tokens, if requested. Each token comes once, in order, no later than the event with its text. The
+     * token that ends the reply and tokens that a stop sequence cuts off are left out.
      */
     case logprobs(
         /**
@@ -5393,24 +5131,56 @@ public enum RawMessageResponse: Equatable, Hashable {
          */tokens: [TokenLogprob]
     )
     /**
-     * What came of a call, where functions are run along with the reply.
+     * Calls that the reader of the stream is to run, at once if there are several, and to answer. Their arguments fit the
+     * functions' parameters. Only in a stream that was started with functions.
+     */
+    case runFunctions(
+        /**
+         * The calls, in order.
+         */functionCalls: [SdkFunctionCall]
+    )
+    /**
+     * The result of a call, where functions run along with the reply.
      */
     case functionResult(
         /**
-         * The call's id; none for a call that was rejected.
+         * The call's id; none for a rejected call.
          */callId: String?,
         /**
-         * The function; none for a rejected call whose name could not be read.
+         * The function's name; none for a rejected call whose name could not be read.
          */name: String?,
         /**
          * The text of the message with the tool role that was added to the history.
          */text: String,
         /**
-         * Whether the text tells an error: of the function, or of the call.
+         * Whether the text describes an error of the function or of the call.
          */isError: Bool
     )
     /**
-     * The end.
+     * The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
+     */
+    case roundComplete(
+        /**
+         * The assembled reply, as it stands in the history.
+         */fullMessage: ChatMessage,
+        /**
+         * Why it ended.
+         */finishReason: FinishReason,
+        /**
+         * The stop sequence that was met, if one was.
+         */stopSequence: String?,
+        /**
+         * Counts and times.
+         */stats: GenerationStats,
+        /**
+         * What the prompt left out of the history, and whether the results in it match the calls.
+         */prompt: PromptReport,
+        /**
+         * Why calls were not constrained, or only up to some token, although that was requested.
+         */unconstrained: String?
+    )
+    /**
+     * The end of the stream.
      */
     case complete(
         /**
@@ -5426,13 +5196,13 @@ public enum RawMessageResponse: Equatable, Hashable {
          * Counts and times.
          */stats: GenerationStats,
         /**
-         * Those of the replies before it whose calls were run along the way, in order; else empty.
+         * Counts and times of the earlier replies of the same stream, in order; empty unless functions ran along with it.
          */earlierRounds: [GenerationStats],
         /**
          * What the prompt left out of the history, and whether the results in it match the calls.
          */prompt: PromptReport,
         /**
-         * Why calls were not constrained, or from some token on no longer, where that was asked for.
+         * Why calls were not constrained, or only up to some token, although that was requested.
          */unconstrained: String?
     )
 
@@ -5474,10 +5244,16 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
         case 6: return .logprobs(tokens: try FfiConverterSequenceTypeTokenLogprob.read(from: &buf)
         )
 
-        case 7: return .functionResult(callId: try FfiConverterOptionString.read(from: &buf), name: try FfiConverterOptionString.read(from: &buf), text: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf)
+        case 7: return .runFunctions(functionCalls: try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
         )
 
-        case 8: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
+        case 8: return .functionResult(callId: try FfiConverterOptionString.read(from: &buf), name: try FfiConverterOptionString.read(from: &buf), text: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf)
+        )
+
+        case 9: return .roundComplete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
+        )
+
+        case 10: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -5519,16 +5295,31 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterSequenceTypeTokenLogprob.write(tokens, into: &buf)
 
 
-        case let .functionResult(callId,name,text,isError):
+        case let .runFunctions(functionCalls):
             writeInt(&buf, Int32(7))
+            FfiConverterSequenceTypeSdkFunctionCall.write(functionCalls, into: &buf)
+
+
+        case let .functionResult(callId,name,text,isError):
+            writeInt(&buf, Int32(8))
             FfiConverterOptionString.write(callId, into: &buf)
             FfiConverterOptionString.write(name, into: &buf)
             FfiConverterString.write(text, into: &buf)
             FfiConverterBool.write(isError, into: &buf)
 
 
+        case let .roundComplete(fullMessage,finishReason,stopSequence,stats,prompt,unconstrained):
+            writeInt(&buf, Int32(9))
+            FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
+            FfiConverterTypeFinishReason.write(finishReason, into: &buf)
+            FfiConverterOptionString.write(stopSequence, into: &buf)
+            FfiConverterTypeGenerationStats.write(stats, into: &buf)
+            FfiConverterTypePromptReport.write(prompt, into: &buf)
+            FfiConverterOptionString.write(unconstrained, into: &buf)
+
+
         case let .complete(fullMessage,finishReason,stopSequence,stats,earlierRounds,prompt,unconstrained):
-            writeInt(&buf, Int32(8))
+            writeInt(&buf, Int32(10))
             FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
             FfiConverterTypeFinishReason.write(finishReason, into: &buf)
             FfiConverterOptionString.write(stopSequence, into: &buf)
@@ -5559,21 +5350,21 @@ public func FfiConverterTypeRawMessageResponse_lower(_ value: RawMessageResponse
 
 
 /**
- * What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+ * Whether the text of rejected calls is also delivered as text.
  */
 
 public enum RejectedCallText: Equatable, Hashable {
 
     /**
-     * It is text, in its place, when no call of its block was delivered.
+     * As text, at its position, if no call of its block was delivered.
      */
     case whenNoCall
     /**
-     * It stands in the rejection alone.
+     * Only in the rejection.
      */
     case never
     /**
-     * It is text in any case, behind the calls of its block.
+     * Always as text, after the calls of its block.
      */
     case always
 
@@ -5644,27 +5435,23 @@ public func FfiConverterTypeRejectedCallText_lower(_ value: RejectedCallText) ->
 
 
 /**
- * What rounds of calls yield.
+ * A section of a reply.
  */
 
-public enum RoundEvent: Equatable, Hashable {
+public enum ReplySection: Equatable, Hashable {
 
     /**
-     * An event for who reads the reply.
+     * Text.
      */
-    case response(
-        /**
-         * The event.
-         */response: RawMessageResponse
-    )
+    case text
     /**
-     * Calls to be run, at once if they are several; the next pull brings what came of them.
+     * Reasoning.
      */
-    case run(
-        /**
-         * The calls. Their arguments fit the functions' parameters.
-         */calls: [SdkFunctionCall]
-    )
+    case reasoning
+    /**
+     * A block of calls.
+     */
+    case calls
 
 
 
@@ -5673,41 +5460,43 @@ public enum RoundEvent: Equatable, Hashable {
 }
 
 #if compiler(>=6)
-extension RoundEvent: Sendable {}
+extension ReplySection: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeRoundEvent: FfiConverterRustBuffer {
-    typealias SwiftType = RoundEvent
+public struct FfiConverterTypeReplySection: FfiConverterRustBuffer {
+    typealias SwiftType = ReplySection
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RoundEvent {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ReplySection {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
-        case 1: return .response(response: try FfiConverterTypeRawMessageResponse.read(from: &buf)
-        )
+        case 1: return .text
 
-        case 2: return .run(calls: try FfiConverterSequenceTypeSdkFunctionCall.read(from: &buf)
-        )
+        case 2: return .reasoning
+
+        case 3: return .calls
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
 
-    public static func write(_ value: RoundEvent, into buf: inout [UInt8]) {
+    public static func write(_ value: ReplySection, into buf: inout [UInt8]) {
         switch value {
 
 
-        case let .response(response):
+        case .text:
             writeInt(&buf, Int32(1))
-            FfiConverterTypeRawMessageResponse.write(response, into: &buf)
 
 
-        case let .run(calls):
+        case .reasoning:
             writeInt(&buf, Int32(2))
-            FfiConverterSequenceTypeSdkFunctionCall.write(calls, into: &buf)
+
+
+        case .calls:
+            writeInt(&buf, Int32(3))
 
         }
     }
@@ -5717,15 +5506,15 @@ public struct FfiConverterTypeRoundEvent: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRoundEvent_lift(_ buf: RustBuffer) throws -> RoundEvent {
-    return try FfiConverterTypeRoundEvent.lift(buf)
+public func FfiConverterTypeReplySection_lift(_ buf: RustBuffer) throws -> ReplySection {
+    return try FfiConverterTypeReplySection.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeRoundEvent_lower(_ value: RoundEvent) -> RustBuffer {
-    return FfiConverterTypeRoundEvent.lower(value)
+public func FfiConverterTypeReplySection_lower(_ value: ReplySection) -> RustBuffer {
+    return FfiConverterTypeReplySection.lower(value)
 }
 
 
@@ -5739,12 +5528,12 @@ enum SdkError: Swift.Error, Equatable, Hashable {
 
 
     /**
-     * No file, or no model, at the place given.
+     * There is no model at the given path.
      */
     case ModelNotFound(reason: String
     )
     /**
-     * The model's files are unreadable, broken, incomplete or of a kind that is not known.
+     * The model's files are unreadable, damaged, incomplete or of an unknown kind.
      */
     case ModelLoad(reason: String
     )
@@ -5754,32 +5543,32 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     case LoadCancelled(reason: String
     )
     /**
-     * The model was unloaded: its conversations can be read, but not go on.
+     * The model was unloaded. Its conversations can be read, but not continued.
      */
     case ModelUnloaded(reason: String
     )
     /**
-     * The conversation is generating: wait for its end or cancel it.
+     * The conversation is generating a reply: wait for its end or cancel it.
      */
     case Busy(reason: String
     )
     /**
-     * The stream of a reply was read before.
+     * The stream was already read.
      */
     case StreamAlreadyConsumed(reason: String
     )
     /**
-     * The prompt leaves no room in the context for one token of reply.
+     * The prompt does not fit the context with at least one token of reply.
      */
     case PromptExceedsContext(reason: String, needed: SdkCount, available: SdkCount
     )
     /**
-     * An option is out of its range; the option is named.
+     * An option is out of its range. `option` is its name.
      */
     case InvalidOption(reason: String, option: String
     )
     /**
-     * A message cannot stand where it was given.
+     * A message is not valid at its position.
      */
     case InvalidMessage(reason: String
     )
@@ -5789,17 +5578,17 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     case InvalidFunction(reason: String
     )
     /**
-     * An argument, or a reply, is not what its type says; its place is named.
+     * An argument or a reply does not fit its type. `argument` is its path.
      */
     case InvalidArgument(reason: String, argument: String
     )
     /**
-     * Functions are registered, but the model's chat template cannot offer them.
+     * Functions are registered, but the model's chat template does not support them.
      */
     case FunctionCallingUnsupported(reason: String
     )
     /**
-     * The model cannot take a content part of this kind.
+     * The model does not support content parts of this kind.
      */
     case UnsupportedContent(reason: String
     )
@@ -5809,17 +5598,17 @@ enum SdkError: Swift.Error, Equatable, Hashable {
     case Generation(reason: String
     )
     /**
-     * Text that should hold data of a known form does not.
+     * Text does not have the expected data format.
      */
     case Serialization(reason: String
     )
     /**
-     * A saved session cannot be restored: `file`, `version`, `model` or `corrupt`.
+     * A saved session cannot be restored. `fault` is `file`, `version`, `model` or `corrupt`.
      */
     case Session(reason: String, fault: String
     )
     /**
-     * A fault of causerie itself, caught before it reached the app.
+     * A fault in causerie itself, which was caught.
      */
     case Internal(reason: String
     )
@@ -6037,20 +5826,20 @@ public func FfiConverterTypeSdkError_lower(_ value: SdkError) -> RustBuffer {
 
 
 /**
- * The type of a parameter, translated to JSON Schema for the model. A description counts only where the type is nested.
+ * The type of a parameter, translated to JSON Schema for the model. Its description is used only where the type is nested.
  */
 
 public indirect enum SdkFunctionParameterType: Equatable, Hashable {
 
     /**
-     * Text.
+     * A string.
      */
     case sdkStr(
         /**
-         * The allowed values; any text when absent.
+         * The allowed values; any string when absent.
          */enumValues: [String]? = nil,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */description: String? = nil
     )
     /**
@@ -6061,52 +5850,52 @@ public indirect enum SdkFunctionParameterType: Equatable, Hashable {
          * The allowed values; any finite number when absent.
          */enumValues: [Double]? = nil,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */description: String? = nil
     )
     /**
-     * A whole number.
+     * An integer.
      */
     case sdkInt(
         /**
-         * The allowed values; any whole number when absent.
+         * The allowed values; any integer when absent.
          */enumValues: [Int64]? = nil,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */description: String? = nil
     )
     /**
-     * True or false.
+     * A boolean.
      */
     case sdkBool(
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */description: String? = nil
     )
     /**
-     * A list.
+     * An array.
      */
     case sdkArr(
         /**
-         * The type of every item.
+         * The type of the items.
          */itemType: SdkFunctionParameterType,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */description: String? = nil
     )
     /**
-     * A map of named values.
+     * An object.
      */
     case sdkObj(
         /**
-         * Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
-         * others sorted by name.
+         * The properties by name. The model sees and writes the required ones first, in their order, then the others
+         * sorted by name.
          */properties: [String: SdkFunctionParameterType],
         /**
          * Names of the properties that must be present.
          */required: [String] = [],
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */description: String? = nil
     )
     /**
@@ -6223,17 +6012,17 @@ public func FfiConverterTypeSdkFunctionParameterType_lower(_ value: SdkFunctionP
 
 
 /**
- * How much a diagnostic matters.
+ * The severity of a diagnostic.
  */
 
 public enum Severity: Equatable, Hashable {
 
     /**
-     * The value was changed, and fits.
+     * The value was converted and now fits.
      */
     case coerced
     /**
-     * Nothing to compare with; the app decides.
+     * There is nothing to compare with; the app decides.
      */
     case warning
     /**
@@ -6308,17 +6097,17 @@ public func FfiConverterTypeSeverity_lower(_ value: Severity) -> RustBuffer {
 
 
 /**
- * What becomes of calls that had to be mended to be read.
+ * Treatment of calls that needed repairs.
  */
 
 public enum Strictness: Equatable, Hashable {
 
     /**
-     * They are delivered, with their repairs named.
+     * They are delivered, with the codes of the repairs.
      */
     case recover
     /**
-     * They are rejected, with the mended call as candidate.
+     * They are rejected, with the repaired call as candidate.
      */
     case strict
 
@@ -6383,17 +6172,17 @@ public func FfiConverterTypeStrictness_lower(_ value: Strictness) -> RustBuffer 
 
 
 /**
- * Whether calls are held to the declared functions while they are written.
+ * Whether calls are constrained to the declared functions.
  */
 
 public enum ToolCallConstraint: Equatable, Hashable {
 
     /**
-     * The model writes what it likes; calls are validated afterwards.
+     * Calls are not constrained, only validated afterwards.
      */
     case off
     /**
-     * Once the model begins a call, it writes nothing but calls of declared functions that fit.
+     * Once the model begins a call, only valid calls of declared functions are allowed.
      */
     case typed
 
@@ -6464,7 +6253,7 @@ public func FfiConverterTypeToolCallConstraint_lower(_ value: ToolCallConstraint
 public enum ToolChoice: Equatable, Hashable {
 
     /**
-     * As the model likes.
+     * The model decides.
      */
     case auto
     /**
@@ -6476,7 +6265,7 @@ public enum ToolChoice: Equatable, Hashable {
      */
     case required
     /**
-     * The reply begins with a call of this function, and calls no other.
+     * The reply begins with a call of this function and calls no other.
      */
     case function(
         /**
@@ -6559,7 +6348,7 @@ public func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer 
 
 
 /**
- * The form of the entries in the tool list that a model reads.
+ * The form of the entries in the tool list that the chat template gets.
  */
 
 public enum ToolListForm: Equatable, Hashable {
@@ -7035,30 +6824,6 @@ fileprivate struct FfiConverterOptionTypeRejectedCallText: FfiConverterRustBuffe
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRejectedCallText.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-fileprivate struct FfiConverterOptionTypeRoundEvent: FfiConverterRustBuffer {
-    typealias SwiftType = RoundEvent?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypeRoundEvent.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypeRoundEvent.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -8033,7 +7798,7 @@ public func functionsFromJson(text: String)throws  -> [SdkFunction]  {
 })
 }
 /**
- * Functions as JSON text: chat-completions `tools`.
+ * Writes functions as JSON text: chat-completions `tools`.
  */
 public func functionsToJson(functions: [SdkFunction]) -> String  {
     return try!  FfiConverterString.lift(try! rustCall() {
@@ -8078,8 +7843,8 @@ public func messagesToJson(messages: [ChatMessage]) -> String  {
 })
 }
 /**
- * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
- * its own, and ends soon after nobody waits for it any more.
+ * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
+ * its own, and stops soon after the caller has stopped waiting.
  */
 public func loadModelWatched(path: String, options: LoadOptions, progress: LoadProgress? = nil)async throws  -> ModelRunner  {
     return
@@ -8096,7 +7861,7 @@ public func loadModelWatched(path: String, options: LoadOptions, progress: LoadP
         )
 }
 /**
- * Starts a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
+ * Loads a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
  */
 public func loadScriptedModel(script: String)throws  -> ModelRunner  {
     return try  FfiConverterTypeModelRunner_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -8107,9 +7872,9 @@ public func loadScriptedModel(script: String)throws  -> ModelRunner  {
 })
 }
 /**
- * What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
- * `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
- * model's own, at most 8,192 tokens, or at most `context_size`.
+ * Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in
+ * the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
+ * most 8,192 tokens, or at most `context_size`.
  */
 public func readModelInfoRaw(path: String, contextSize: SdkCount? = nil)throws  -> ModelInfo  {
     return try  FfiConverterTypeModelInfo_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
@@ -8142,7 +7907,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_func_functions_from_json() != 64644) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_func_functions_to_json() != 40926) {
+    if (uniffi_causerie_ffi_checksum_func_functions_to_json() != 47829) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_func_validate() != 50377) {
@@ -8154,79 +7919,67 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_func_messages_to_json() != 21424) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_func_load_model() != 60887) {
+    if (uniffi_causerie_ffi_checksum_func_load_model() != 58582) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_func_load_scripted_model() != 12175) {
+    if (uniffi_causerie_ffi_checksum_func_load_scripted_model() != 48350) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_func_read_model_info() != 1193) {
+    if (uniffi_causerie_ffi_checksum_func_read_model_info() != 21593) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_fork() != 376) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_fork() != 6181) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_functions() != 45528) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_functions() != 12008) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_history() != 53582) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_history() != 45243) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_is_generating() != 32843) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_model_runner() != 25356) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_model_runner() != 43498) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 48533) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 12774) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_register_function() != 64596) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_register_function() != 24368) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 33076) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() != 19052) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() != 29780) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_save_session() != 27259) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_save_session() != 24746) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_start_continuation() != 54872) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_start_continuation() != 11160) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_start_response() != 22953) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_start_response() != 44108) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_start_rounds() != 11154) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() != 22050) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_truncate() != 53127) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_truncate() != 8287) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 58675) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_unregister_function() != 24105) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_functionrounds_cancel() != 48070) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_causerie_ffi_checksum_method_functionrounds_claim() != 18518) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_causerie_ffi_checksum_method_functionrounds_next() != 32677) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking() != 33766) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 62026) {
+    if (uniffi_causerie_ffi_checksum_method_loadprogress_proceed() != 47565) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_complete() != 5320) {
@@ -8235,37 +7988,40 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() != 58628) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 54045) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_context_size() != 47203) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 42854) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() != 51051) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 31417) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() != 50253) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_info() != 56072) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_info() != 19954) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() != 7724) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() != 41382) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() != 4349) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() != 17391) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 41881) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() != 61930) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 63201) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() != 60880) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_modelrunner_tokenize() != 54637) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 54720) {
+    if (uniffi_causerie_ffi_checksum_method_modelrunner_unload() != 34480) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_responsestream_cancel() != 47768) {
+    if (uniffi_causerie_ffi_checksum_method_responsestream_answer() != 37348) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_causerie_ffi_checksum_method_responsestream_cancel() != 51232) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_responsestream_claim() != 24998) {

@@ -1,4 +1,4 @@
-/// One event of a reply.
+/// One event of a reply. Later versions may add cases: a `switch` over them should have a `default`.
 public enum MessageResponse: Equatable, Hashable, Sendable {
     /// Text, in whole characters.
     case chunk(String)
@@ -13,13 +13,15 @@ public enum MessageResponse: Equatable, Hashable, Sendable {
     /// Log-probabilities of tokens, where ``GenerationOptions/logprobs`` asks for them: of each once, in order, no later
     /// than what its text became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
     case logprobs([TokenLogprob])
-    /// What came of a call, where functions are run along with the reply.
+    /// The result of a call, where functions run along with the reply.
     case functionResult(FunctionResult)
+    /// The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
+    case roundComplete(Completion)
     /// The end. Nothing follows.
     case complete(Completion)
 }
 
-/// What came of a call, as the model reads it.
+/// The result of a call, as the model reads it.
 public struct FunctionResult: Equatable, Hashable, Sendable {
     /// The call's id; `nil` for a call that was rejected.
     public var callId: String?
@@ -27,11 +29,11 @@ public struct FunctionResult: Equatable, Hashable, Sendable {
     public var name: String?
     /// The text of the message with the tool role that was added to the history.
     public var text: String
-    /// Whether the text tells an error: of the function, or of the call.
+    /// Whether the text describes an error of the function or of the call.
     public var isError: Bool
 }
 
-/// A reply that ended.
+/// A reply that has ended.
 public struct Completion: Equatable, Hashable, Sendable {
     /// The assembled reply, as it stands in the history, with all its calls.
     public var fullMessage: ChatMessage
@@ -41,17 +43,20 @@ public struct Completion: Equatable, Hashable, Sendable {
     public var stopSequence: String?
     /// Counts and times.
     public var stats: GenerationStats
-    /// Those of the replies before it whose calls were run along the way, in order; else empty.
+    /// Counts and times of the earlier replies of the same stream, in order; empty unless functions ran along with it.
     public var earlierRounds: [GenerationStats]
     /// What the prompt left out of the history, and whether the results in it match the calls.
     public var prompt: PromptReport
-    /// Why calls were not constrained, or from some token on no longer, where that was asked for.
+    /// Why calls were not constrained, or only up to some token, although that was requested.
     public var unconstrained: String?
 }
 
 extension MessageResponse {
-    init(_ event: RawMessageResponse) {
+    /// `nil` for calls to run, which the stream handles itself.
+    init?(_ event: RawMessageResponse) {
         switch event {
+        case .runFunctions:
+            return nil
         case .chunk(let text):
             self = .chunk(text)
         case .reasoningChunk(let reasoning):
@@ -66,6 +71,12 @@ extension MessageResponse {
             self = .logprobs(tokens)
         case .functionResult(let callId, let name, let text, let isError):
             self = .functionResult(FunctionResult(callId: callId, name: name, text: text, isError: isError))
+        case .roundComplete(
+            let fullMessage, let finishReason, let stopSequence, let stats, let prompt, let unconstrained):
+            self = .roundComplete(
+                Completion(
+                    fullMessage: fullMessage, finishReason: finishReason, stopSequence: stopSequence, stats: stats,
+                    earlierRounds: [], prompt: prompt, unconstrained: unconstrained))
         case .complete(
             let fullMessage, let finishReason, let stopSequence, let stats, let earlierRounds, let prompt,
             let unconstrained):

@@ -1,11 +1,24 @@
-/// A reply is read in a `for try await` loop, once: a second loop throws ``SdkError/StreamAlreadyConsumed(reason:)``.
+import Foundation
+
+/// A reply, read in a `for try await` loop, once: a second loop throws ``SdkError/StreamAlreadyConsumed(reason:)``.
 ///
 /// The loop ends after ``MessageResponse/complete(_:)``, or throws one ``SdkError``. When its task is cancelled, the engine
 /// stops and the loop throws `CancellationError`; when the loop is left, the engine stops. ``cancel()`` stops the engine
-/// too, but leaves the loop to read the rest: it ends with a `complete` whose finish reason is `interrupted`.
-extension ResponseStream: AsyncSequence {
+/// too, but leaves the loop to read the rest: it ends with a `complete` whose finish reason is `interrupted`. Functions
+/// that run are cancelled with the reply.
+public final class ResponseStream: AsyncSequence, Sendable {
     /// The events of a reply.
     public typealias Element = MessageResponse
+
+    /// The engine's stream, or the reason why it was refused before it began, which the reader gets.
+    private let stream: Result<RawResponseStream, any Error>
+    private let handlers: FunctionHandlers
+    private let running = Running()
+
+    init(handlers: FunctionHandlers = FunctionHandlers(), _ start: () throws -> RawResponseStream) {
+        stream = Result { try start() }
+        self.handlers = handlers
+    }
 
     /// Reads a reply in a loop.
     public struct AsyncIterator: AsyncIteratorProtocol, Sendable {
@@ -36,42 +49,64 @@ extension ResponseStream: AsyncSequence {
     ///
     /// Cancelling the task does not end this call, and not calling it again does not stop the engine: ``cancel()`` does.
     public func next() async throws -> MessageResponse? {
-        try await nextRaw().map(MessageResponse.init)
-    }
-}
-
-/// A reply that is refused before it begins, which is told to who reads it.
-private final class RefusedResponse: ResponseStream, @unchecked Sendable {
-    private let refusal: any Error
-
-    init(_ refusal: any Error) {
-        self.refusal = refusal
-        super.init(noHandle: NoHandle())
+        let stream = try stream.get()
+        while let event = try await stream.next() {
+            guard case .runFunctions(let calls) = event else { return MessageResponse(event) }
+            stream.answer(outcomes: await running.value(of: Task { await handlers.run(calls) }))
+        }
+        return nil
     }
 
-    @available(*, unavailable)
-    required init(unsafeFromHandle handle: UInt64) { fatalError("it has none") }
+    /// Stops the reply: within one token while the model writes, and at once while functions run, whose tasks are
+    /// cancelled. The loop then ends with a `complete` whose finish reason is `interrupted`.
+    ///
+    /// Calling it again, or after the end, does nothing.
+    public func cancel() {
+        try? stream.get().cancel()
+        running.cancel()
+    }
 
-    override func claim() throws { throw refusal }
-    override func nextRaw() async throws -> RawMessageResponse? { throw refusal }
-    override func nextRawBlocking() throws -> RawMessageResponse? { throw refusal }
-    override func cancel() {}
+    fileprivate func claim() throws {
+        try stream.get().claim()
+    }
 }
 
 extension GenerationOptions {
-    /// The reply that is started with them, once they were checked.
-    func reply(_ start: (GenerationOptions) -> ResponseStream) -> ResponseStream {
-        do {
+    /// The reply that is started with these options, once they have been checked.
+    func reply(_ start: (GenerationOptions) -> RawResponseStream) -> ResponseStream {
+        ResponseStream {
             try check()
             return start(self)
-        } catch {
-            return RefusedResponse(error)
         }
     }
 }
 
-/// The hold of a loop on its stream. It is let go when the loop is left, which stops the engine even where the app keeps
-/// the stream.
+/// The functions that run, if any do.
+private final class Running: @unchecked Sendable {
+    private let lock = NSLock()
+    // The lock protects both.
+    private var task: Task<[FunctionOutcome], Never>?
+    private var isCancelled = false
+
+    func cancel() {
+        lock.withLock {
+            isCancelled = true
+            task?.cancel()
+        }
+    }
+
+    /// The value of a task, which a cancel ends.
+    func value(of task: Task<[FunctionOutcome], Never>) async -> [FunctionOutcome] {
+        lock.withLock {
+            self.task = task
+            if isCancelled { task.cancel() }
+        }
+        return await task.value
+    }
+}
+
+/// A loop's hold on its stream. It is released when the loop is left, which stops the engine even if the app keeps the
+/// stream.
 private final class Reading: Sendable {
     private let stream: Result<ResponseStream, any Error>
 
@@ -84,7 +119,7 @@ private final class Reading: Sendable {
 
     func next() async throws -> MessageResponse? {
         let stream = try stream.get()
-        // The engine answers a cancel at once, so there is no need to leave the call before it does.
+        // The engine answers a cancel at once, so this call ends soon.
         let event = try await withTaskCancellationHandler {
             try await stream.next()
         } onCancel: {

@@ -120,7 +120,7 @@ private final class Player {
                     conversation.continueWithFunctions(handlers: handlers, generationOptions: options)
                 }
             cancel.set(stream.cancel)
-            return try await events(of: stream, cancel: stream.cancel, step)
+            return try await events(of: stream, step)
         }
         let stream =
             if let message {
@@ -128,22 +128,20 @@ private final class Player {
             } else {
                 conversation.continueResponse(generationOptions: options)
             }
-        return try await events(of: stream, cancel: stream.cancel, step)
+        return try await events(of: stream, step)
     }
 
-    private func events<Stream: AsyncSequence>(
-        of stream: Stream, cancel: () -> Void, _ step: JsonValue
-    ) async throws -> [JsonValue] where Stream.Element == MessageResponse {
+    private func events(of stream: ResponseStream, _ step: JsonValue) async throws -> [JsonValue] {
         var trace = Trace(counts: counts)
         var cancelAt = step["cancel_at"]?.string
         let leaveAt = step["leave_at"]?.string
         do {
             if leaveAt == "" { return [] }
-            try await cancelled(cancel, at: &cancelAt, step, trace)
+            try await cancelled(stream, at: &cancelAt, step, trace)
             for try await event in stream {
                 trace.add(event)
                 if trace.text == leaveAt { break }
-                try await cancelled(cancel, at: &cancelAt, step, trace)
+                try await cancelled(stream, at: &cancelAt, step, trace)
             }
         } catch let error as SdkError {
             trace.add(error)
@@ -153,12 +151,12 @@ private final class Player {
 
     /// Cancels the reply when its text so far is the one at which to.
     private func cancelled(
-        _ cancel: () -> Void, at cancelAt: inout String?, _ step: JsonValue, _ trace: Trace
+        _ stream: ResponseStream, at cancelAt: inout String?, _ step: JsonValue, _ trace: Trace
     ) async throws {
         if cancelAt == trace.text {
             cancelAt = nil
             try await play(step["meanwhile"]?.items ?? [])
-            cancel()
+            stream.cancel()
         }
     }
 }

@@ -27,8 +27,9 @@ struct Trace {
         case .functionCallsRejected(let calls): events.append(.object([("rejected", .array(calls.map(\.event)))]))
         case .logprobs(let tokens): events.append(.object([("logprobs", .array(tokens.map(\.event)))]))
         case .functionResult(let result): events.append(result.event)
-        case .complete(let completion): add(completion)
-        case .audioSample: Issue.record("no scenario has sound")
+        case .roundComplete(let completion): add("round", completion)
+        case .complete(let completion): add("complete", completion)
+        case .audioSample: Issue.record("no scenario has audio")
         }
     }
 
@@ -44,10 +45,10 @@ struct Trace {
         }
     }
 
-    private mutating func add(_ completion: Completion) {
+    private mutating func add(_ key: String, _ completion: Completion) {
         let message = try? JsonReader.value(from: messagesToJson(messages: [completion.fullMessage]))
         var entries: [(name: String, value: JsonValue)] = [
-            ("complete", .string(completion.finishReason.name)), ("message", message?.items?.first ?? .null),
+            (key, .string(completion.finishReason.name)), ("message", message?.items?.first ?? .null),
         ]
         if let stopSequence = completion.stopSequence { entries.append(("stop_sequence", .string(stopSequence))) }
         if counts {

@@ -5,9 +5,12 @@ mod preparation;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use futures_core::Stream;
 
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType};
@@ -131,7 +134,7 @@ fn order_of_ends(engine: &Arc<Engine>, prompts: &[Vec<u32>]) -> Vec<usize> {
             Ok(starter.thread())
         });
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        assert!(stream.poll(&mut context).is_pending());
+        assert!(Pin::new(&mut stream).poll_next(&mut context).is_pending());
         stream
     };
     let streams: Vec<_> = prompts.iter().enumerate().map(begin).collect();

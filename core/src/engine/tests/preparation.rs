@@ -28,7 +28,7 @@ fn held(engine: &Arc<Engine>, max_tokens: usize) -> (ResponseStream, HeldPrompt)
     });
     let mut stream = asked(engine, request);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    assert!(stream.poll(&mut context).is_pending());
+    assert!(Pin::new(&mut stream).poll_next(&mut context).is_pending());
     begun.recv().unwrap();
     (stream, HeldPrompt { begun, release, committed })
 }

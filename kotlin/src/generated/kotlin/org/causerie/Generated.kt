@@ -752,19 +752,11 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_start_response(
     ): Int
-    external fun uniffi_causerie_ffi_checksum_method_conversation_start_rounds(
+    external fun uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_truncate(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_unregister_function(
-    ): Int
-    external fun uniffi_causerie_ffi_checksum_method_functionrounds_cancel(
-    ): Int
-    external fun uniffi_causerie_ffi_checksum_method_functionrounds_claim(
-    ): Int
-    external fun uniffi_causerie_ffi_checksum_method_functionrounds_next(
-    ): Int
-    external fun uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_loadprogress_proceed(
     ): Int
@@ -791,6 +783,8 @@ internal object IntegrityCheckingUniffiLib {
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_tokenize(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_modelrunner_unload(
+    ): Int
+    external fun uniffi_causerie_ffi_checksum_method_responsestream_answer(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_responsestream_cancel(
     ): Int
@@ -853,24 +847,12 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_conversation_start_response(`ptr`: Long,`message`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
-    external fun uniffi_causerie_ffi_fn_method_conversation_start_rounds(`ptr`: Long,`message`: RustBuffer.ByValue,`handled`: RustBuffer.ByValue,`rounds`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(`ptr`: Long,`message`: RustBuffer.ByValue,`functions`: RustBuffer.ByValue,`rounds`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_conversation_truncate(`ptr`: Long,`messageCount`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_unregister_function(`ptr`: Long,`name`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Byte
-    external fun uniffi_causerie_ffi_fn_clone_functionrounds(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Long
-    external fun uniffi_causerie_ffi_fn_free_functionrounds(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
-    external fun uniffi_causerie_ffi_fn_method_functionrounds_cancel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
-    external fun uniffi_causerie_ffi_fn_method_functionrounds_claim(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
-    external fun uniffi_causerie_ffi_fn_method_functionrounds_next(`ptr`: Long,`outcomes`: RustBuffer.ByValue,
-    ): Long
-    external fun uniffi_causerie_ffi_fn_method_functionrounds_next_blocking(`ptr`: Long,`outcomes`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_clone_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_loadprogress(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -910,6 +892,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_clone_responsestream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_free_responsestream(`handle`: Long,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
+    external fun uniffi_causerie_ffi_fn_method_responsestream_answer(`ptr`: Long,`outcomes`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_responsestream_cancel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1064,7 +1048,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_func_functions_from_json() and 0xFFFF) != 64644) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_func_functions_to_json() and 0xFFFF) != 40926) {
+    if ((lib.uniffi_causerie_ffi_checksum_func_functions_to_json() and 0xFFFF) != 47829) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_func_validate() and 0xFFFF) != 50377) {
@@ -1076,79 +1060,67 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_func_messages_to_json() and 0xFFFF) != 21424) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_func_load_model() and 0xFFFF) != 60887) {
+    if ((lib.uniffi_causerie_ffi_checksum_func_load_model() and 0xFFFF) != 58582) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_func_load_scripted_model() and 0xFFFF) != 12175) {
+    if ((lib.uniffi_causerie_ffi_checksum_func_load_scripted_model() and 0xFFFF) != 48350) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_func_read_model_info() and 0xFFFF) != 1193) {
+    if ((lib.uniffi_causerie_ffi_checksum_func_read_model_info() and 0xFFFF) != 21593) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() and 0xFFFF) != 41754) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_fork() and 0xFFFF) != 376) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_fork() and 0xFFFF) != 6181) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_functions() and 0xFFFF) != 45528) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_functions() and 0xFFFF) != 12008) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_history() and 0xFFFF) != 53582) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_history() and 0xFFFF) != 45243) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_is_generating() and 0xFFFF) != 32843) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_model_runner() and 0xFFFF) != 25356) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_model_runner() and 0xFFFF) != 43498) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() and 0xFFFF) != 30125) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() and 0xFFFF) != 48533) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() and 0xFFFF) != 12774) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() and 0xFFFF) != 64596) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() and 0xFFFF) != 24368) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() and 0xFFFF) != 33076) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() and 0xFFFF) != 19052) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() and 0xFFFF) != 29780) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_save_session() and 0xFFFF) != 27259) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_save_session() and 0xFFFF) != 24746) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_continuation() and 0xFFFF) != 54872) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_continuation() and 0xFFFF) != 11160) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() and 0xFFFF) != 22953) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() and 0xFFFF) != 44108) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_rounds() and 0xFFFF) != 11154) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() and 0xFFFF) != 22050) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() and 0xFFFF) != 53127) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() and 0xFFFF) != 8287) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() and 0xFFFF) != 58675) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_unregister_function() and 0xFFFF) != 24105) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_cancel() and 0xFFFF) != 48070) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_claim() and 0xFFFF) != 18518) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_next() and 0xFFFF) != 32677) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_causerie_ffi_checksum_method_functionrounds_next_blocking() and 0xFFFF) != 33766) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 62026) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_loadprogress_proceed() and 0xFFFF) != 47565) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete() and 0xFFFF) != 5320) {
@@ -1157,37 +1129,40 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_complete_tokens() and 0xFFFF) != 58628) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() and 0xFFFF) != 54045) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_context_size() and 0xFFFF) != 47203) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() and 0xFFFF) != 42854) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation() and 0xFFFF) != 51051) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() and 0xFFFF) != 31417) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_create_conversation_from_history() and 0xFFFF) != 50253) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() and 0xFFFF) != 56072) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_info() and 0xFFFF) != 19954) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() and 0xFFFF) != 7724) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_prompt_tokens() and 0xFFFF) != 41382) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() and 0xFFFF) != 4349) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_render_prompt() and 0xFFFF) != 17391) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() and 0xFFFF) != 41881) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_restore_session() and 0xFFFF) != 61930) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() and 0xFFFF) != 63201) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_supports_function_calling() and 0xFFFF) != 60880) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_tokenize() and 0xFFFF) != 54637) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() and 0xFFFF) != 54720) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_modelrunner_unload() and 0xFFFF) != 34480) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_cancel() and 0xFFFF) != 47768) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_answer() and 0xFFFF) != 37348) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_cancel() and 0xFFFF) != 51232) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_responsestream_claim() and 0xFFFF) != 24998) {
@@ -1748,17 +1723,17 @@ public interface ConversationInterface {
     fun `appendToHistory`(`message`: ChatMessage)
 
     /**
-     * An independent conversation with the same history.
+     * Creates an independent conversation with the same history.
      */
     fun `fork`(): Conversation
 
     /**
-     * The functions registered.
+     * The registered functions.
      */
     fun `functions`(): List<SdkFunction>
 
     /**
-     * All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
      * functions.
      */
     fun `history`(): List<ChatMessage>
@@ -1769,7 +1744,7 @@ public interface ConversationInterface {
     fun `isGenerating`(): kotlin.Boolean
 
     /**
-     * The runner that made this conversation.
+     * The runner that created this conversation.
      */
     fun `modelRunner`(): ModelRunner
 
@@ -1779,12 +1754,12 @@ public interface ConversationInterface {
     fun `planContext`(`options`: GenerationOptions): ContextPlan
 
     /**
-     * Tokens that the model would read for the history as it stands, functions included.
+     * Number of prompt tokens for the history as it stands, including functions.
      */
     fun `promptTokenCount`(): SdkCount
 
     /**
-     * Offers a function to the model. One of the same name is replaced where it stands.
+     * Offers a function to the model. It replaces a function of the same name in place.
      */
     fun `registerFunction`(`function`: SdkFunction)
 
@@ -1794,37 +1769,38 @@ public interface ConversationInterface {
     fun `registerFunctions`(`functions`: List<SdkFunction>)
 
     /**
-     * Takes the last message back; none when there is none.
+     * Removes and returns the last message; none if there is none.
      */
     fun `removeLastMessage`(): ChatMessage?
 
     /**
-     * Saves the conversation to a file, with or without what the model has read of it.
+     * Saves the conversation to a file, with or without the model's cache of it.
      */
     fun `saveSession`(`path`: kotlin.String, `includeCache`: kotlin.Boolean)
 
     /**
-     * The stream of a reply to the history as it stands.
+     * Starts the stream of a reply to the history as it stands.
      */
     fun `startContinuation`(`options`: GenerationOptions): ResponseStream
 
     /**
-     * The stream of the reply to a message; each language wraps it in one of its own.
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
      */
     fun `startResponse`(`message`: ChatMessage, `options`: GenerationOptions): ResponseStream
 
     /**
-     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
      */
-    fun `startRounds`(`message`: ChatMessage?, `handled`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): FunctionRounds
+    fun `startResponseWithFunctions`(`message`: ChatMessage?, `functions`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): ResponseStream
 
     /**
-     * Keeps the first messages of the history.
+     * Keeps only the first messages of the history.
      */
     fun `truncate`(`messageCount`: SdkCount)
 
     /**
-     * Offers a function no longer; false when there is none of this name.
+     * Stops offering a function. Returns false if none has this name.
      */
     fun `unregisterFunction`(`name`: kotlin.String): kotlin.Boolean
 
@@ -1957,7 +1933,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * An independent conversation with the same history.
+     * Creates an independent conversation with the same history.
      */override fun `fork`(): Conversation {
             return FfiConverterTypeConversation.lift(
     callWithHandle {
@@ -1973,7 +1949,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * The functions registered.
+     * The registered functions.
      */override fun `functions`(): List<SdkFunction> {
             return FfiConverterSequenceTypeSdkFunction.lift(
     callWithHandle {
@@ -1989,7 +1965,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * All messages so far, as a copy. A reply joins them before its `Complete` is delivered, and as soon as it has called
+     * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
      * functions.
      */override fun `history`(): List<ChatMessage> {
             return FfiConverterSequenceTypeChatMessage.lift(
@@ -2022,7 +1998,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * The runner that made this conversation.
+     * The runner that created this conversation.
      */override fun `modelRunner`(): ModelRunner {
             return FfiConverterTypeModelRunner.lift(
     callWithHandle {
@@ -2056,7 +2032,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Tokens that the model would read for the history as it stands, functions included.
+     * Number of prompt tokens for the history as it stands, including functions.
      */
     @Throws(SdkException::class)override fun `promptTokenCount`(): SdkCount {
             return FfiConverterTypeSdkCount.lift(
@@ -2073,7 +2049,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Offers a function to the model. One of the same name is replaced where it stands.
+     * Offers a function to the model. It replaces a function of the same name in place.
      */
     @Throws(SdkException::class)override fun `registerFunction`(`function`: SdkFunction)
         =
@@ -2107,7 +2083,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Takes the last message back; none when there is none.
+     * Removes and returns the last message; none if there is none.
      */
     @Throws(SdkException::class)override fun `removeLastMessage`(): ChatMessage? {
             return FfiConverterOptionalTypeChatMessage.lift(
@@ -2124,7 +2100,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Saves the conversation to a file, with or without what the model has read of it.
+     * Saves the conversation to a file, with or without the model's cache of it.
      */
     @Throws(SdkException::class)override fun `saveSession`(`path`: kotlin.String, `includeCache`: kotlin.Boolean)
         =
@@ -2142,7 +2118,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * The stream of a reply to the history as it stands.
+     * Starts the stream of a reply to the history as it stands.
      */override fun `startContinuation`(`options`: GenerationOptions): ResponseStream {
             return FfiConverterTypeResponseStream.lift(
     callWithHandle {
@@ -2159,7 +2135,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * The stream of the reply to a message; each language wraps it in one of its own.
+     * Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
      */override fun `startResponse`(`message`: ChatMessage, `options`: GenerationOptions): ResponseStream {
             return FfiConverterTypeResponseStream.lift(
     callWithHandle {
@@ -2177,16 +2153,17 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * The reply to a message, or to the history as it stands, with the calls of these functions to be run along the way.
-     */override fun `startRounds`(`message`: ChatMessage?, `handled`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): FunctionRounds {
-            return FfiConverterTypeFunctionRounds.lift(
+     * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+     */override fun `startResponseWithFunctions`(`message`: ChatMessage?, `functions`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): ResponseStream {
+            return FfiConverterTypeResponseStream.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
-    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_rounds(
+    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
         it,
 
         FfiConverterOptionalTypeChatMessage.lower(`message`),
-        FfiConverterSequenceString.lower(`handled`),
+        FfiConverterSequenceString.lower(`functions`),
         FfiConverterTypeRoundOptions.lower(`rounds`),
         FfiConverterTypeGenerationOptions.lower(`options`),_status)
 }
@@ -2197,7 +2174,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Keeps the first messages of the history.
+     * Keeps only the first messages of the history.
      */
     @Throws(SdkException::class)override fun `truncate`(`messageCount`: SdkCount)
         =
@@ -2214,7 +2191,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Offers a function no longer; false when there is none of this name.
+     * Stops offering a function. Returns false if none has this name.
      */
     @Throws(SdkException::class)override fun `unregisterFunction`(`name`: kotlin.String): kotlin.Boolean {
             return FfiConverterBoolean.lift(
@@ -2365,359 +2342,12 @@ public object FfiConverterTypeConversation: FfiConverter<Conversation, Long> {
 
 
 /**
- * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
- * dropping it stops the reply.
- */
-public interface FunctionRoundsInterface {
-
-    /**
-     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
-     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
-     */
-    fun `cancel`()
-
-    /**
-     * Claims the reply for one reader.
-     */
-    fun `claim`()
-
-    /**
-     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
-     * one.
-     */
-    suspend fun `next`(`outcomes`: List<FunctionOutcome>): RoundEvent?
-
-    /**
-     * The same for callers that wait on a thread of their own.
-     */
-    fun `nextBlocking`(`outcomes`: List<FunctionOutcome>): RoundEvent?
-
-    companion object
-}
-
-/**
- * A reply with rounds of calls; each language wraps it in a stream of its own. Nothing happens before the first pull, and
- * dropping it stops the reply.
- */
-open class FunctionRounds: Disposable, AutoCloseable, FunctionRoundsInterface
-{
-
-    @Suppress("UNUSED_PARAMETER")
-    /**
-     * @suppress
-     */
-    constructor(withHandle: UniffiWithHandle, handle: Long) {
-        this.handle = handle
-        this.cleanable = UniffiLib.CLEANER.register(this, UniffiCleanAction(handle))
-    }
-
-    /**
-     * @suppress
-     *
-     * This constructor can be used to instantiate a fake object. Only used for tests. Any
-     * attempt to actually use an object constructed this way will fail as there is no
-     * connected Rust object.
-     */
-    @Suppress("UNUSED_PARAMETER")
-    constructor(noHandle: NoHandle) {
-        this.handle = 0
-        this.cleanable = null
-    }
-
-    protected val handle: Long
-    protected val cleanable: UniffiCleaner.Cleanable?
-
-    private val wasDestroyed = AtomicBoolean(false)
-    private val callCounter = AtomicLong(1)
-
-    /**
-     * Whether the current object has been destroyed and its reference is gone in the Rust side.
-     */
-    val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
-
-    override fun destroy() {
-        // Only allow a single call to this method.
-        // TODO: maybe we should log a warning if called more than once?
-        if (this.wasDestroyed.compareAndSet(false, true)) {
-            cancel()
-            // This decrement always matches the initial count of 1 given at creation time.
-            if (this.callCounter.decrementAndGet() == 0L) {
-                cleanable?.clean()
-            }
-        }
-    }
-
-    @Synchronized
-    override fun close() {
-        this.destroy()
-    }
-
-    internal inline fun <R> callWithHandle(block: (handle: Long) -> R): R {
-        // Check and increment the call counter, to keep the object alive.
-        // This needs a compare-and-set retry loop in case of concurrent updates.
-        do {
-            val c = this.callCounter.get()
-            if (c == 0L) {
-                throw IllegalStateException("${this.javaClass.simpleName} object has already been destroyed")
-            }
-            if (c == Long.MAX_VALUE) {
-                throw IllegalStateException("${this.javaClass.simpleName} call counter would overflow")
-            }
-        } while (! this.callCounter.compareAndSet(c, c + 1L))
-        // Now we can safely do the method call without the handle being freed concurrently.
-        try {
-            return block(this.uniffiCloneHandle())
-        } finally {
-            // This decrement always matches the increment we performed above.
-            if (this.callCounter.decrementAndGet() == 0L) {
-                cleanable?.clean()
-            }
-        }
-    }
-
-    // Use a static inner class instead of a closure so as not to accidentally
-    // capture `this` as part of the cleanable's action.
-    private class UniffiCleanAction(private val handle: Long) : Runnable {
-        override fun run() {
-            if (handle == 0.toLong()) {
-                // Fake object created with `NoHandle`, don't try to free.
-                return;
-            }
-            uniffiRustCall { status ->
-                UniffiLib.uniffi_causerie_ffi_fn_free_functionrounds(handle, status)
-            }
-        }
-    }
-
-    /**
-     * @suppress
-     */
-    fun uniffiCloneHandle(): Long {
-        if (handle == 0.toLong()) {
-            throw InternalException("uniffiCloneHandle() called on NoHandle object");
-        }
-        return uniffiRustCall() { status ->
-            UniffiLib.uniffi_causerie_ffi_fn_clone_functionrounds(handle, status)
-        }
-    }
-
-
-    /**
-     * Stops the reply within one token, and between replies before the next one. It then ends with a `Complete` whose
-     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
-     */override fun `cancel`()
-        =
-    callWithHandle {
-    uniffiRustCall() { _status ->
-    UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_cancel(
-        it,
-        _status)
-}
-    }
-
-
-
-
-    /**
-     * Claims the reply for one reader.
-     */
-    @Throws(SdkException::class)override fun `claim`()
-        =
-    callWithHandle {
-    uniffiRustCallWithError(SdkException) { _status ->
-    UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_claim(
-        it,
-        _status)
-}
-    }
-
-
-
-
-    /**
-     * Takes what came of the calls that were to be run, in their order, and gives the next event; none after the last
-     * one.
-     */
-    @Throws(SdkException::class)
-    @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
-    override suspend fun `next`(`outcomes`: List<FunctionOutcome>) : RoundEvent? {
-        return uniffiRustCallAsync(
-        callWithHandle { uniffiHandle ->
-            UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next(
-                uniffiHandle,
-
-        FfiConverterSequenceTypeFunctionOutcome.lower(`outcomes`),
-            )
-        },
-        { future, callback, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_poll_rust_buffer(future, callback, continuation) },
-        { future, continuation -> UniffiLib.ffi_causerie_ffi_rust_future_complete_rust_buffer(future, continuation) },
-        { future -> UniffiLib.ffi_causerie_ffi_rust_future_free_rust_buffer(future) },
-        // lift function
-        { FfiConverterOptionalTypeRoundEvent.lift(it) },
-        // Error FFI converter
-        SdkException.ErrorHandler,
-    )
-    }
-
-
-    /**
-     * The same for callers that wait on a thread of their own.
-     */
-    @Throws(SdkException::class)override fun `nextBlocking`(`outcomes`: List<FunctionOutcome>): RoundEvent? {
-            return FfiConverterOptionalTypeRoundEvent.lift(
-    callWithHandle {
-    uniffiRustCallWithError(SdkException) { _status ->
-    UniffiLib.uniffi_causerie_ffi_fn_method_functionrounds_next_blocking(
-        it,
-
-        FfiConverterSequenceTypeFunctionOutcome.lower(`outcomes`),_status)
-}
-    }
-    )
-    }
-
-
-
-
-
-
-
-
-
-    /**
-     * @suppress
-     */
-    companion object
-
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypeFunctionRounds: FfiConverter<FunctionRounds, Long> {
-    override fun lower(value: FunctionRounds): Long {
-        return value.uniffiCloneHandle()
-    }
-
-    override fun lift(value: Long): FunctionRounds {
-        return FunctionRounds(UniffiWithHandle, value)
-    }
-
-    override fun read(buf: ByteBuffer): FunctionRounds {
-        return lift(buf.getLong())
-    }
-
-    override fun allocationSize(value: FunctionRounds) = 8UL
-
-    override fun write(value: FunctionRounds, buf: ByteBuffer) {
-        buf.putLong(lower(value))
-    }
-}
-
-
-// This template implements a class for working with a Rust struct via a handle
-// to the live Rust struct on the other side of the FFI.
-//
-// There's some subtlety here, because we have to be careful not to operate on a Rust
-// struct after it has been dropped, and because we must expose a public API for freeing
-// theq Kotlin wrapper object in lieu of reliable finalizers. The core requirements are:
-//
-//   * Each instance holds an opaque handle to the underlying Rust struct.
-//     Method calls need to read this handle from the object's state and pass it in to
-//     the Rust FFI.
-//
-//   * When an instance is no longer needed, its handle should be passed to a
-//     special destructor function provided by the Rust FFI, which will drop the
-//     underlying Rust struct.
-//
-//   * Given an instance, calling code is expected to call the special
-//     `destroy` method in order to free it after use, either by calling it explicitly
-//     or by using a higher-level helper like the `use` method. Failing to do so risks
-//     leaking the underlying Rust struct.
-//
-//   * We can't assume that calling code will do the right thing, and must be prepared
-//     to handle Kotlin method calls executing concurrently with or even after a call to
-//     `destroy`, and to handle multiple (possibly concurrent!) calls to `destroy`.
-//
-//   * We must never allow Rust code to operate on the underlying Rust struct after
-//     the destructor has been called, and must never call the destructor more than once.
-//     Doing so may trigger memory unsafety.
-//
-//   * To mitigate many of the risks of leaking memory and use-after-free unsafety, a `Cleaner`
-//     is implemented to call the destructor when the Kotlin object becomes unreachable.
-//     This is done in a background thread. This is not a panacea, and client code should be aware that
-//      1. the thread may starve if some there are objects that have poorly performing
-//     `drop` methods or do significant work in their `drop` methods.
-//      2. the thread is shared across the whole library. This can be tuned by using `android_cleaner = true`,
-//         or `android = true` in the [`kotlin` section of the `uniffi.toml` file](https://mozilla.github.io/uniffi-rs/kotlin/configuration.html).
-//
-// If we try to implement this with mutual exclusion on access to the handle, there is the
-// possibility of a race between a method call and a concurrent call to `destroy`:
-//
-//    * Thread A starts a method call, reads the value of the handle, but is interrupted
-//      before it can pass the handle over the FFI to Rust.
-//    * Thread B calls `destroy` and frees the underlying Rust struct.
-//    * Thread A resumes, passing the already-read handle value to Rust and triggering
-//      a use-after-free.
-//
-// One possible solution would be to use a `ReadWriteLock`, with each method call taking
-// a read lock (and thus allowed to run concurrently) and the special `destroy` method
-// taking a write lock (and thus blocking on live method calls). However, we aim not to
-// generate methods with any hidden blocking semantics, and a `destroy` method that might
-// block if called incorrectly seems to meet that bar.
-//
-// So, we achieve our goals by giving each instance an associated `AtomicLong` counter to track
-// the number of in-flight method calls, and an `AtomicBoolean` flag to indicate whether `destroy`
-// has been called. These are updated according to the following rules:
-//
-//    * The initial value of the counter is 1, indicating a live object with no in-flight calls.
-//      The initial value for the flag is false.
-//
-//    * At the start of each method call, we atomically check the counter.
-//      If it is 0 then the underlying Rust struct has already been destroyed and the call is aborted.
-//      If it is nonzero them we atomically increment it by 1 and proceed with the method call.
-//
-//    * At the end of each method call, we atomically decrement and check the counter.
-//      If it has reached zero then we destroy the underlying Rust struct.
-//
-//    * When `destroy` is called, we atomically flip the flag from false to true.
-//      If the flag was already true we silently fail.
-//      Otherwise we atomically decrement and check the counter.
-//      If it has reached zero then we destroy the underlying Rust struct.
-//
-// Astute readers may observe that this all sounds very similar to the way that Rust's `Arc<T>` works,
-// and indeed it is, with the addition of a flag to guard against multiple calls to `destroy`.
-//
-// The overall effect is that the underlying Rust struct is destroyed only when `destroy` has been
-// called *and* all in-flight method calls have completed, avoiding violating any of the expectations
-// of the underlying Rust code.
-//
-// This makes a cleaner a better alternative to _not_ calling `destroy()` as
-// and when the object is finished with, but the abstraction is not perfect: if the Rust object's `drop`
-// method is slow, and/or there are many objects to cleanup, and it's on a low end Android device, then the cleaner
-// thread may be starved, and the app will leak memory.
-//
-// In this case, `destroy`ing manually may be a better solution.
-//
-// The cleaner can live side by side with the manual calling of `destroy`. In the order of responsiveness, uniffi objects
-// with Rust peers are reclaimed:
-//
-// 1. By calling the `destroy` method of the object, which calls `rustObject.free()`. If that doesn't happen:
-// 2. When the object becomes unreachable, AND the Cleaner thread gets to call `rustObject.free()`. If the thread is starved then:
-// 3. The memory is reclaimed when the process terminates.
-//
-// [1] https://stackoverflow.com/questions/24376768/can-java-finalize-an-object-when-it-is-still-in-scope/24380219
-//
-
-
-/**
  * Watches a model while it is loaded. It is called on the thread that loads.
  */
 public interface LoadProgress {
 
     /**
-     * How far loading is, from 0 to 1. False cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
      */
     fun `proceed`(`fraction`: kotlin.Float): kotlin.Boolean
 
@@ -2830,7 +2460,7 @@ open class LoadProgressImpl: Disposable, AutoCloseable, LoadProgress
 
 
     /**
-     * How far loading is, from 0 to 1. False cancels it, and so does an error.
+     * Reports the progress of loading, from 0 to 1. Returning false cancels it, and so does an error.
      */
     @Throws(SdkException::class)override fun `proceed`(`fraction`: kotlin.Float): kotlin.Boolean {
             return FfiConverterBoolean.lift(
@@ -3042,7 +2672,7 @@ public object FfiConverterTypeLoadProgress: FfiConverter<LoadProgress, Long> {
 
 
 /**
- * A loaded model, from which conversations are made.
+ * A loaded model, which creates conversations.
  */
 public interface ModelRunnerInterface {
 
@@ -3057,42 +2687,42 @@ public interface ModelRunnerInterface {
     fun `completeTokens`(`prompt`: List<kotlin.UInt>, `options`: GenerationOptions): ResponseStream
 
     /**
-     * Tokens that a prompt and its reply can have together.
+     * Context size in tokens, for a prompt and its reply together.
      */
     fun `contextSize`(): SdkCount
 
     /**
-     * A conversation that begins with a system prompt; with an empty one, without.
+     * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */
     fun `createConversation`(`systemPrompt`: kotlin.String): Conversation
 
     /**
-     * A conversation that goes on from a history. Functions come with it: its system message carries them.
+     * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */
     fun `createConversationFromHistory`(`history`: List<ChatMessage>): Conversation
 
     /**
-     * What the model is.
+     * Facts about the model.
      */
     fun `info`(): ModelInfo
 
     /**
-     * The token ids of the prompt that the model would read for these messages.
+     * The token ids of the prompt for these messages.
      */
     fun `promptTokens`(`messages`: List<ChatMessage>, `addGenerationPrompt`: kotlin.Boolean): List<kotlin.UInt>
 
     /**
-     * The prompt that the model would read for these messages.
+     * Renders the prompt for these messages.
      */
     fun `renderPrompt`(`messages`: List<ChatMessage>, `addGenerationPrompt`: kotlin.Boolean): kotlin.String
 
     /**
-     * A conversation that was saved to a file.
+     * Restores a conversation from a file.
      */
     fun `restoreSession`(`path`: kotlin.String): Conversation
 
     /**
-     * Whether the model's chat template can offer functions.
+     * Whether the model's chat template supports functions.
      */
     fun `supportsFunctionCalling`(): kotlin.Boolean
 
@@ -3102,8 +2732,7 @@ public interface ModelRunnerInterface {
     fun `tokenize`(`prompt`: kotlin.String): List<kotlin.UInt>
 
     /**
-     * Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-     * again does nothing.
+     * Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
      */
     suspend fun `unload`()
 
@@ -3111,7 +2740,7 @@ public interface ModelRunnerInterface {
 }
 
 /**
- * A loaded model, from which conversations are made.
+ * A loaded model, which creates conversations.
  */
 open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 {
@@ -3252,7 +2881,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * Tokens that a prompt and its reply can have together.
+     * Context size in tokens, for a prompt and its reply together.
      */override fun `contextSize`(): SdkCount {
             return FfiConverterTypeSdkCount.lift(
     callWithHandle {
@@ -3268,7 +2897,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * A conversation that begins with a system prompt; with an empty one, without.
+     * Creates a conversation that begins with a system prompt, or without one if it is empty.
      */override fun `createConversation`(`systemPrompt`: kotlin.String): Conversation {
             return FfiConverterTypeConversation.lift(
     callWithHandle {
@@ -3285,7 +2914,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * A conversation that goes on from a history. Functions come with it: its system message carries them.
+     * Creates a conversation that continues a history. The system message carries the functions, so they come with it.
      */override fun `createConversationFromHistory`(`history`: List<ChatMessage>): Conversation {
             return FfiConverterTypeConversation.lift(
     callWithHandle {
@@ -3302,7 +2931,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * What the model is.
+     * Facts about the model.
      */override fun `info`(): ModelInfo {
             return FfiConverterTypeModelInfo.lift(
     callWithHandle {
@@ -3318,7 +2947,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * The token ids of the prompt that the model would read for these messages.
+     * The token ids of the prompt for these messages.
      */
     @Throws(SdkException::class)override fun `promptTokens`(`messages`: List<ChatMessage>, `addGenerationPrompt`: kotlin.Boolean): List<kotlin.UInt> {
             return FfiConverterSequenceUInt.lift(
@@ -3337,7 +2966,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * The prompt that the model would read for these messages.
+     * Renders the prompt for these messages.
      */
     @Throws(SdkException::class)override fun `renderPrompt`(`messages`: List<ChatMessage>, `addGenerationPrompt`: kotlin.Boolean): kotlin.String {
             return FfiConverterString.lift(
@@ -3356,7 +2985,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * A conversation that was saved to a file.
+     * Restores a conversation from a file.
      */
     @Throws(SdkException::class)override fun `restoreSession`(`path`: kotlin.String): Conversation {
             return FfiConverterTypeConversation.lift(
@@ -3374,7 +3003,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * Whether the model's chat template can offer functions.
+     * Whether the model's chat template supports functions.
      */override fun `supportsFunctionCalling`(): kotlin.Boolean {
             return FfiConverterBoolean.lift(
     callWithHandle {
@@ -3408,8 +3037,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
 
     /**
-     * Ends all replies of this model as cancelled ones, and frees its memory. Conversations stay readable. Calling it
-     * again does nothing.
+     * Cancels all replies of this model and frees its memory. Conversations stay readable. Calling it again does nothing.
      */
     @Throws(SdkException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -3567,14 +3195,19 @@ public object FfiConverterTypeModelRunner: FfiConverter<ModelRunner, Long> {
 
 
 /**
- * A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
- * nothing more. Dropping it stops the reply.
+ * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+ * stream stops the reply.
  */
 public interface ResponseStreamInterface {
 
     /**
-     * Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-     * again, or after the end, does nothing.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     */
+    fun `answer`(`outcomes`: List<FunctionOutcome>)
+
+    /**
+     * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
      */
     fun `cancel`()
 
@@ -3597,8 +3230,8 @@ public interface ResponseStreamInterface {
 }
 
 /**
- * A reply as it is written. Nothing happens before the first pull. After the last event, and after an error, there is
- * nothing more. Dropping it stops the reply.
+ * The events of a reply. Nothing happens before the first pull. Nothing follows the last event or an error. Dropping the
+ * stream stops the reply.
  */
 open class ResponseStream: Disposable, AutoCloseable, ResponseStreamInterface
 {
@@ -3704,8 +3337,24 @@ open class ResponseStream: Disposable, AutoCloseable, ResponseStreamInterface
 
 
     /**
-     * Stops the reply within one token. It then ends with a `Complete` whose finish reason is `Interrupted`. Calling it
-     * again, or after the end, does nothing.
+     * Answers the calls of the last `RunFunctions`, in their order. The next pull continues from there.
+     */override fun `answer`(`outcomes`: List<FunctionOutcome>)
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_responsestream_answer(
+        it,
+
+        FfiConverterSequenceTypeFunctionOutcome.lower(`outcomes`),_status)
+}
+    }
+
+
+
+
+    /**
+     * Stops the reply within one token, and between two replies before the next one. It then ends with a `Complete` whose
+     * finish reason is `Interrupted`. Calling it again, or after the end, does nothing.
      */override fun `cancel`()
         =
     callWithHandle {
@@ -3820,7 +3469,7 @@ public object FfiConverterTypeResponseStream: FfiConverter<ResponseStream, Long>
  */
 data class ChatMessage (
     /**
-     * Who speaks.
+     * The author.
      */
     val `role`: ChatMessageRole
     ,
@@ -3830,7 +3479,7 @@ data class ChatMessage (
     val `content`: List<ChatMessageContent>
     ,
     /**
-     * What the model thought before and while it answered.
+     * The model's reasoning.
      */
     val `reasoningContent`: kotlin.String? = null
     ,
@@ -3845,12 +3494,12 @@ data class ChatMessage (
     val `rejectedCalls`: List<RejectedCall> = listOf()
     ,
     /**
-     * On the system message, the functions registered: so a history carries its functions with it.
+     * On the system message, the registered functions, so that a history carries its functions with it.
      */
     val `functions`: List<SdkFunction> = listOf()
     ,
     /**
-     * Whether the reply was cut short by a cancel.
+     * Whether a cancel cut the reply short.
      */
     val `incomplete`: kotlin.Boolean = false
     ,
@@ -3860,12 +3509,12 @@ data class ChatMessage (
     val `toolCallId`: kotlin.String? = null
     ,
     /**
-     * The name of who speaks, or of the function that was called.
+     * The name of the author, or of the function that was called.
      */
     val `name`: kotlin.String? = null
     ,
     /**
-     * Fields of an imported message that are not known, as JSON text of an object; they are exported again.
+     * Unknown fields of an imported message, as the text of a JSON object. They are exported again.
      */
     val `extra`: kotlin.String = "{}"
 
@@ -3927,7 +3576,7 @@ public object FfiConverterTypeChatMessage: FfiConverterRustBuffer<ChatMessage> {
 
 
 /**
- * What a prompt leaves out of a history; messages are named by their place in it.
+ * What a prompt leaves out of a history. Messages are given by their index.
  */
 data class ContextPlan (
     /**
@@ -3936,7 +3585,7 @@ data class ContextPlan (
     val `tokensBefore`: SdkCount
     ,
     /**
-     * Tokens of what the model would read.
+     * Tokens of the prompt.
      */
     val `tokensAfter`: SdkCount
     ,
@@ -3946,7 +3595,7 @@ data class ContextPlan (
     val `droppedMessages`: List<SdkCount>
     ,
     /**
-     * Results of functions cut short.
+     * Function results that are cut short.
      */
     val `shrunkMessages`: List<SdkCount>
 
@@ -3990,26 +3639,26 @@ public object FfiConverterTypeContextPlan: FfiConverterRustBuffer<ContextPlan> {
 
 
 /**
- * One remark about a call, or about one of its arguments.
+ * A finding about a call or one of its arguments.
  */
 data class Diagnostic (
     /**
-     * What was found: `missing_required`, `wrong_type`, …
+     * The code of the finding: `missing_required`, `wrong_type`, …
      */
     val `code`: kotlin.String
     ,
     /**
-     * How much it matters.
+     * The severity.
      */
     val `severity`: Severity
     ,
     /**
-     * Where: `config.items[2].id`; empty for the call as a whole.
+     * The path, such as `config.items[2].id`; empty for the call as a whole.
      */
     val `path`: kotlin.String
     ,
     /**
-     * One readable line, fit to be sent back to the model.
+     * One readable line, which may be sent back to the model.
      */
     val `text`: kotlin.String
 
@@ -4053,41 +3702,41 @@ public object FfiConverterTypeDiagnostic: FfiConverterRustBuffer<Diagnostic> {
 
 
 /**
- * How one reply is generated. What is absent takes the model's own default, else that of the specification.
+ * Options for generating a reply. An absent option takes the model's default, or else the default given here.
  */
 data class GenerationOptions (
     /**
-     * How calls are found in the reply; absent switches parsing off, and call text arrives as chunks.
+     * The parser that finds calls in the reply. If absent, parsing is off, and call text arrives as chunks.
      */
     val `functionCallParser`: FunctionCallParser?
     ,
     /**
-     * What becomes of calls that had to be mended to be read. Default: they are delivered.
+     * Whether calls that needed repairs are delivered or rejected. Default: delivered.
      */
     val `parserStrictness`: Strictness? = null
     ,
     /**
-     * What becomes of arguments that the model wrote without their names. Default: their call is rejected.
+     * How positional arguments are treated. Default: their call is rejected.
      */
     val `positionalArguments`: PositionalArguments? = null
     ,
     /**
-     * Takes a reply that begins with a list of calls without markers as calls, where all its functions are registered.
+     * Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
      */
     val `bareCalls`: kotlin.Boolean = false
     ,
     /**
-     * What becomes of the text of rejected calls. Default: it is text where no call was delivered.
+     * Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
      */
     val `rejectedCallText`: RejectedCallText? = null
     ,
     /**
-     * Randomness: 0 always picks the most probable token. Default 1.0.
+     * Randomness; 0 always takes the most probable token. Default 1.0.
      */
     val `temperature`: kotlin.Float? = null
     ,
     /**
-     * Keeps the most probable tokens up to this probability in sum. Default 1.0.
+     * Keeps the most probable tokens whose probabilities sum up to this value. Default 1.0.
      */
     val `topP`: kotlin.Float? = null
     ,
@@ -4097,83 +3746,83 @@ data class GenerationOptions (
     val `topK`: SdkCount? = null
     ,
     /**
-     * Keeps tokens of at least this share of the best one's probability. Default 0.
+     * Keeps tokens with at least this fraction of the highest probability. Default 0.
      */
     val `minP`: kotlin.Float? = null
     ,
     /**
-     * Above 1.0, makes tokens of the prompt and of the reply less probable. Default 1.0.
+     * Values above 1.0 make tokens of the prompt and the reply less probable. Default 1.0.
      */
     val `repetitionPenalty`: kotlin.Float? = null
     ,
     /**
-     * Taken off the logit of a token once the reply has it, from -2 to 2. Default 0.
+     * Subtracted from the logit of each token that the reply contains, from -2 to 2. Default 0.
      */
     val `presencePenalty`: kotlin.Float? = null
     ,
     /**
-     * Taken off the logit of a token for each time that the reply has it, from -2 to 2. Default 0.
+     * Subtracted from the logit of a token for each occurrence in the reply, from -2 to 2. Default 0.
      */
     val `frequencyPenalty`: kotlin.Float? = null
     ,
     /**
-     * Added to the logits of tokens, by id, from -100 to 100. Default: nothing.
+     * Added to the logits of tokens, by token id, from -100 to 100. Default: none.
      */
     val `logitBias`: Map<SdkCount, kotlin.Float>? = null
     ,
     /**
-     * Tells how likely each token was, beside so many of the most probable ones, 0 to 20. Default: nothing is told.
+     * Reports each token's log-probability, with this many of the most probable alternatives, 0 to 20. Default: off.
      */
     val `logprobs`: SdkCount? = null
     ,
     /**
-     * Fixes the draws. Default: drawn anew, and reported with the reply.
+     * The seed of sampling. Default: a random one, which is reported with the reply.
      */
     val `rngSeed`: SdkLong? = null
     ,
     /**
-     * Tokens of reply at most. Default: until the model ends or the context is full.
+     * Maximum number of tokens in the reply. Default: until the model ends or the context is full.
      */
     val `maxTokens`: SdkCount? = null
     ,
     /**
-     * Texts that end the reply; they are not part of it.
+     * Strings that end the reply. They are not part of it.
      */
     val `stopSequences`: List<kotlin.String> = listOf()
     ,
     /**
-     * Whether functions are called. Default: as the model likes.
+     * Whether functions are called. Default: the model decides.
      */
     val `toolChoice`: ToolChoice? = null
     ,
     /**
-     * Whether a reply may make several calls. Further ones are kept from being written where calls are constrained, else
-     * flagged.
+     * Whether a reply may make several calls. If not, constrained replies make only one; otherwise further calls get a
+     * diagnostic.
      */
     val `parallelToolCalls`: kotlin.Boolean = true
     ,
     /**
-     * Names of the functions that may be called, of those that the prompt offers. Default: all.
+     * Names of the offered functions that may be called. Default: all.
      */
     val `allowedTools`: List<kotlin.String>? = null
     ,
     /**
-     * Whether calls are held to the declared functions while they are written. Default: off.
+     * Whether calls are constrained to the declared functions. Default: off.
      */
     val `toolCallConstraint`: ToolCallConstraint? = null
     ,
     /**
-     * A JSON Schema, as JSON text, that the text of the reply must fit; functions can be called all the same.
+     * A JSON Schema, as JSON text, that constrains the text of the reply. Functions can still be called.
      */
     val `jsonSchemaConstraint`: kotlin.String? = null
     ,
     /**
-     * Tells the model of that schema, in the prompt alone.
+     * Adds that schema to the prompt. It does not join the history.
      */
     val `injectSchemaIntoPrompt`: kotlin.Boolean = true
     ,
     /**
-     * Delivers reasoning as reasoning chunks; else it is only kept with the message.
+     * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
      */
     val `enableThinking`: kotlin.Boolean = false
     ,
@@ -4183,27 +3832,27 @@ data class GenerationOptions (
     val `inlineThinkingTags`: kotlin.Boolean = false
     ,
     /**
-     * Variables for the chat template besides those that all of them know, for what a newer one takes.
+     * Additional variables for the chat template.
      */
     val `templateVariables`: SdkJsonObject? = null
     ,
     /**
-     * Ends the reply behind its first block of calls.
+     * Ends the reply after its first block of calls.
      */
     val `stopAfterToolCalls`: kotlin.Boolean = false
     ,
     /**
-     * What stays of a cancelled reply. Default: what was written.
+     * What remains of a cancelled reply in the history. Default: the text so far.
      */
     val `onCancel`: OnCancel? = null
     ,
     /**
-     * What happens while another reply of the conversation is being written. Default: an error.
+     * What a request does while another reply of the conversation is being generated. Default: it fails.
      */
     val `onBusy`: OnBusy? = null
     ,
     /**
-     * What happens to a history that does not fit the context. Default: an error.
+     * How a history that does not fit the context is treated. Default: an error.
      */
     val `contextPolicy`: ContextPolicy? = null
     ,
@@ -4345,43 +3994,42 @@ data class GenerationStats (
     val `promptTokens`: SdkCount
     ,
     /**
-     * Those of them that did not have to be read, because a sequence before had read them.
+     * Prompt tokens taken from the prefix cache instead of being prefilled.
      */
     val `cachedPromptTokens`: SdkCount
     ,
     /**
-     * Tokens that the model wrote, those of calls and reasoning included.
+     * Tokens that the model wrote, including calls and reasoning.
      */
     val `completionTokens`: SdkCount
     ,
     /**
-     * Those of them that are reasoning.
+     * Completion tokens in reasoning.
      */
     val `reasoningTokens`: SdkCount
     ,
     /**
-     * Those of them that are blocks of calls.
+     * Completion tokens in blocks of calls.
      */
     val `callTokens`: SdkCount
     ,
     /**
-     * Those of them that were the only ones possible, so that the model was not asked for them.
+     * Completion tokens that the constraint forced, so that no sampling was needed.
      */
     val `forcedTokens`: SdkCount
     ,
     /**
-     * Tokens that were guessed, by where the text before them stood already, and read along to see whether they are
-     * right.
+     * Draft tokens that the model verified (speculative decoding).
      */
     val `draftedTokens`: SdkCount
     ,
     /**
-     * Those of them that were right.
+     * Draft tokens that were accepted.
      */
     val `acceptedDraftTokens`: SdkCount
     ,
     /**
-     * Spent finding out which tokens are possible; a part of the other times.
+     * Time spent computing which tokens the constraint allows; a part of the other times.
      */
     val `constraintTime`: kotlin.Double
     ,
@@ -4391,22 +4039,22 @@ data class GenerationStats (
     val `totalTokens`: SdkCount
     ,
     /**
-     * From the request to its turn.
+     * Time in the request queue.
      */
     val `queueTime`: kotlin.Double
     ,
     /**
-     * From the request to the first token written.
+     * Time from the request to the first token written.
      */
     val `timeToFirstToken`: kotlin.Double
     ,
     /**
-     * Spent reading the prompt.
+     * Time spent prefilling the prompt.
      */
     val `prefillTime`: kotlin.Double
     ,
     /**
-     * Spent writing.
+     * Time spent decoding.
      */
     val `decodeTime`: kotlin.Double
     ,
@@ -4431,7 +4079,7 @@ data class GenerationStats (
     val `contextSize`: SdkCount
     ,
     /**
-     * Bytes that the process had in memory at its peak so far; absent where the system does not tell.
+     * Peak memory of the whole process so far, in bytes; absent where the system does not report it.
      */
     val `peakMemory`: SdkLong?
 
@@ -4520,62 +4168,61 @@ public object FfiConverterTypeGenerationStats: FfiConverterRustBuffer<Generation
 
 
 /**
- * How a model is loaded.
+ * Options for loading a model.
  */
 data class LoadOptions (
     /**
-     * Tokens that a prompt and its reply can have together. Default: what the model was made for, at most 8,192.
+     * Context size in tokens, for a prompt and its reply together. Default: that of the model, at most 8,192.
      */
     val `contextSize`: SdkCount? = null
     ,
     /**
-     * What computes. Default: the CPU.
+     * The device that computes. Default: the CPU.
      */
     val `device`: Device? = null
     ,
     /**
-     * Threads that compute, 1 to 1024, where the CPU is one that our kernels know. No result depends on it. Default: as
-     * many as there are fast cores.
+     * Number of computing threads, 1 to 1024. Results do not depend on it. Default: the number of fast cores.
      */
     val `threads`: SdkCount? = null
     ,
     /**
-     * What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
+     * The storage format of keys and values. Default: F16.
      */
     val `cacheType`: CacheType? = null
     ,
     /**
-     * A chat template in place of the model's own.
+     * A chat template that replaces the model's own.
      */
     val `chatTemplate`: kotlin.String? = null
     ,
     /**
-     * The form in which the chat template is handed functions. Default: what its family is used to.
+     * The form in which the chat template gets functions. Default: that of the model's family.
      */
     val `toolListForm`: ToolListForm? = null
     ,
     /**
-     * Which names the functions that the model is offered may have. Default: letters, `_` and digits.
+     * The rule for names of functions. Default: letters, `_` and digits.
      */
     val `functionNames`: FunctionNames? = null
     ,
     /**
-     * Sampling values in place of those that the model's files recommend.
+     * Sampling values that replace those that the model's files recommend.
      */
     val `generationDefaults`: SamplingDefaults? = null
     ,
     /**
-     * From which the seeds of replies follow that have none of their own.
+     * The seed from which replies without a seed of their own derive theirs.
      */
     val `randomSeed`: SdkLong? = null
     ,
     /**
-     * Bytes that the beginnings of prompts which were read before may take. Default 512 MiB.
+     * Size of the prefix cache in bytes. Default 512 MiB.
      */
     val `cacheBytes`: SdkLong? = null
     ,
     /**
-     * How many of them are kept; 0 keeps none. Default 256.
+     * Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
      */
     val `cacheEntries`: SdkCount? = null
 
@@ -4643,66 +4290,67 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
 
 
 /**
- * What a model is.
+ * Facts about a model.
  */
 data class ModelInfo (
     /**
-     * What its makers call it, where the files say.
+     * The name that its files give it.
      */
     val `name`: kotlin.String?
     ,
     /**
-     * The family, by the name that its files give it.
+     * The family, by the name in its files.
      */
     val `architecture`: kotlin.String
     ,
     /**
-     * Weights, each counted once.
+     * Number of weights, each counted once.
      */
     val `parameters`: SdkLong
     ,
     /**
-     * Layers of either kind.
+     * Number of layers of any kind.
      */
     val `layers`: SdkCount
     ,
     /**
-     * Tokens that the model was made to hold in view.
+     * Context size that the model was trained for, in tokens.
      */
     val `contextSize`: SdkCount
     ,
     /**
-     * Tokens of its vocabulary.
+     * Number of tokens in its vocabulary.
      */
     val `vocabularySize`: SdkCount
     ,
     /**
-     * Types of the weights, the one with the most bytes first.
+     * Storage formats of the weights, the one with the most bytes first.
      */
     val `quantisation`: List<kotlin.String>
     ,
     /**
-     * Whether the chat template offers functions.
+     * Whether the chat template supports functions.
      */
     val `supportsFunctionCalling`: kotlin.Boolean
     ,
     /**
-     * Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves.
+     * The parser for the calls that the model writes, found from its chat template. `GenerationOptions` do not choose it by
+     * themselves.
      */
     val `functionCallParser`: FunctionCallParser
     ,
     /**
-     * Whether the chat template speaks of reasoning.
+     * Whether the chat template supports reasoning.
      */
     val `supportsReasoning`: kotlin.Boolean
     ,
     /**
-     * Bytes of memory that it takes with the context it was loaded with, or would be, estimated.
+     * Estimated memory in bytes, with the context size that it was or would be loaded with.
      */
     val `memoryEstimate`: SdkLong
     ,
     /**
-     * Why it cannot be loaded although its weights could be, a line each; of a loaded model, none.
+     * Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
      */
     val `problems`: List<kotlin.String>
 
@@ -4770,21 +4418,21 @@ public object FfiConverterTypeModelInfo: FfiConverterRustBuffer<ModelInfo> {
 
 
 /**
- * How a history became a prompt; messages are named by their place in the history.
+ * What a prompt left out of the history. Messages are given by their index.
  */
 data class PromptReport (
     /**
-     * Messages left out for want of room.
+     * Messages left out so that the prompt fits the context.
      */
     val `droppedMessages`: List<SdkCount>
     ,
     /**
-     * Results of functions that were cut short for want of room.
+     * Function results that were cut short so that the prompt fits the context.
      */
     val `shrunkMessages`: List<SdkCount>
     ,
     /**
-     * Assistant messages that are followed by more or fewer results than they made calls.
+     * Assistant messages whose number of following results differs from their number of calls.
      */
     val `miscountedResults`: List<SdkCount>
 
@@ -4829,27 +4477,27 @@ public object FfiConverterTypePromptReport: FfiConverterRustBuffer<PromptReport>
  */
 data class RejectedCall (
     /**
-     * Why, by code: `incomplete_block`, `positional_argument`, …
+     * The code of the reason: `incomplete_block`, `positional_argument`, …
      */
     val `reason`: kotlin.String
     ,
     /**
-     * The function's name, where it could be read.
+     * The function's name, if it could be parsed.
      */
     val `name`: kotlin.String?
     ,
     /**
-     * The refused text.
+     * The rejected text.
      */
     val `rawText`: kotlin.String
     ,
     /**
-     * Where it starts in its block, in bytes.
+     * The offset in its block, in bytes.
      */
     val `byteOffset`: SdkLong
     ,
     /**
-     * The call as it could be read nevertheless; an app may accept it deliberately.
+     * The call as far as it could be parsed. An app may accept it deliberately.
      */
     val `candidate`: SdkFunctionCall?
     ,
@@ -4904,16 +4552,16 @@ public object FfiConverterTypeRejectedCall: FfiConverterRustBuffer<RejectedCall>
 
 
 /**
- * How far a model may go on its own.
+ * Limits on the function calls of one message.
  */
 data class RoundOptions (
     /**
-     * Replies whose calls are run, one after the other. Default 8.
+     * Maximum number of replies whose calls are run. The calls of the next reply are left to the app. Default 8.
      */
     val `maxRounds`: SdkCount? = null
     ,
     /**
-     * Seconds that a function may take. Default: as long as it takes.
+     * Seconds that a function may take. Default: no limit.
      */
     val `timeLimit`: kotlin.Double? = null
     ,
@@ -5028,7 +4676,7 @@ public object FfiConverterTypeSampling: FfiConverterRustBuffer<Sampling> {
 
 
 /**
- * Sampling values in place of those that a model's files recommend.
+ * Sampling values that replace those that a model's files recommend.
  */
 data class SamplingDefaults (
     val `temperature`: kotlin.Float? = null
@@ -5087,7 +4735,7 @@ public object FfiConverterTypeSamplingDefaults: FfiConverterRustBuffer<SamplingD
 
 
 /**
- * A token, with the natural logarithm of its probability: of what the model computed, before anything was done to it.
+ * A token with the natural logarithm of its probability, before temperature, penalties, biases and constraints.
  */
 data class ScoredToken (
     /**
@@ -5101,7 +4749,7 @@ data class ScoredToken (
     val `text`: kotlin.String
     ,
     /**
-     * What it adds to the reply; empty for a control token.
+     * The bytes that it adds to the reply; empty for a control token.
      */
     val `bytes`: kotlin.ByteArray
     ,
@@ -5164,7 +4812,7 @@ data class SdkFunction (
     val `description`: kotlin.String
     ,
     /**
-     * In the order in which the model sees them.
+     * The parameters, in the order in which the model sees them.
      */
     val `parameters`: List<SdkFunctionParameter>
 
@@ -5205,21 +4853,21 @@ public object FfiConverterTypeSdkFunction: FfiConverterRustBuffer<SdkFunction> {
 
 
 /**
- * A call that the model wants made. Validate the arguments before running anything.
+ * A function call that the model made. Validate the arguments before running the function.
  */
 data class SdkFunctionCall (
     /**
-     * The function wanted. It need not be a registered one.
+     * The name of the function, which need not be registered.
      */
     val `name`: kotlin.String
     ,
     /**
-     * Exactly what the model wrote; arguments may be missing or of the wrong type.
+     * The arguments exactly as the model wrote them. Some may be missing or of the wrong type.
      */
     val `arguments`: SdkJsonObject
     ,
     /**
-     * Tells the calls of a message apart: `call_0`, `call_1`, … in order.
+     * Distinguishes the calls of a message: `call_0`, `call_1`, … in order.
      */
     val `callId`: kotlin.String = ""
     ,
@@ -5229,12 +4877,12 @@ data class SdkFunctionCall (
     val `rawText`: kotlin.String = ""
     ,
     /**
-     * What was mended to read it, by code; empty for clean calls.
+     * Codes of the repairs that were needed to parse the call; empty for valid calls.
      */
     val `repairs`: List<kotlin.String> = listOf()
     ,
     /**
-     * How it compares with the functions registered; empty when it fits.
+     * Differences from the registered functions; empty if the call fits.
      */
     val `diagnostics`: List<Diagnostic> = listOf()
 
@@ -5288,27 +4936,27 @@ public object FfiConverterTypeSdkFunctionCall: FfiConverterRustBuffer<SdkFunctio
  */
 data class SdkFunctionParameter (
     /**
-     * The name under which the argument arrives.
+     * The name of the argument in calls.
      */
     val `name`: kotlin.String
     ,
     /**
-     * What values it takes. The type's own description is overridden by the parameter's.
+     * The type of its values. The parameter's description replaces that of the type.
      */
     val `type`: SdkFunctionParameterType
     ,
     /**
-     * What the parameter means, written for the model.
+     * The meaning of the parameter, written for the model.
      */
     val `description`: kotlin.String
     ,
     /**
-     * Whether a call may leave it out.
+     * Whether a call may omit it.
      */
     val `optional`: kotlin.Boolean = false
     ,
     /**
-     * The JSON Schema of an imported parameter that no type expresses: it counts in place of the type.
+     * The JSON Schema of an imported parameter that no type can express. It replaces the type.
      */
     val `schema`: SdkJsonObject? = null
 
@@ -5355,7 +5003,7 @@ public object FfiConverterTypeSdkFunctionParameter: FfiConverterRustBuffer<SdkFu
 
 
 /**
- * A token of a reply, and how likely it was.
+ * A token of a reply with its log-probability.
  */
 data class TokenLogprob (
     /**
@@ -5364,12 +5012,12 @@ data class TokenLogprob (
     val `token`: ScoredToken
     ,
     /**
-     * What it belongs to. Markers around reasoning and calls belong to those.
+     * The section that it belongs to. Markers of reasoning and of calls belong to those sections.
      */
     val `place`: ReplySection
     ,
     /**
-     * The most probable tokens in its place, the best first, as many as were asked for.
+     * The most probable tokens at its position, the best first, as many as were requested.
      */
     val `alternatives`: List<ScoredToken>
 
@@ -5414,22 +5062,22 @@ public object FfiConverterTypeTokenLogprob: FfiConverterRustBuffer<TokenLogprob>
  */
 data class Validation (
     /**
-     * The arguments, with what obviously fits made to fit.
+     * The arguments, converted to the function's types where that is safe.
      */
     val `arguments`: SdkJsonObject
     ,
     /**
-     * What was found.
+     * The findings.
      */
     val `diagnostics`: List<Diagnostic>
     ,
     /**
-     * Whether the function can be run with these arguments.
+     * Whether the function can run with these arguments.
      */
     val `isOk`: kotlin.Boolean
     ,
     /**
-     * What is wrong, as a result to be sent back to the model.
+     * The errors, as a function result to be sent back to the model.
      */
     val `errorsAsToolText`: kotlin.String
 
@@ -5473,22 +5121,22 @@ public object FfiConverterTypeValidation: FfiConverterRustBuffer<Validation> {
 
 
 /**
- * What keys and values are kept as.
+ * The storage format of keys and values.
  */
 
 enum class CacheType {
 
     /**
-     * Half the memory and traffic of F32; what other engines take too.
+     * Half the memory and traffic of F32; the usual choice of other engines.
      */
     F16,
     /**
-     * For comparing with references to the last digits.
+     * For exact comparisons with reference results.
      */
     F32,
     /**
-     * Bytes with a scale for each 32 of a head: little more than half of F16, for long contexts. Coarser: how much a
-     * model loses by it is for its user to measure.
+     * 8-bit integers with a scale for each 32 elements of a head: slightly more than half of F16, for long contexts. It is
+     * less exact; measure the effect on your model.
      */
     Q8_0;
 
@@ -5651,17 +5299,17 @@ public object FfiConverterTypeChatMessageContent : FfiConverterRustBuffer<ChatMe
 
 
 /**
- * Who speaks.
+ * The author of a message.
  */
 
 enum class ChatMessageRole {
 
     /**
-     * Sets the frame of the conversation; first or absent.
+     * Instructions for the conversation; the first message, or absent.
      */
     SYSTEM,
     /**
-     * The person.
+     * The user.
      */
     USER,
     /**
@@ -5704,22 +5352,22 @@ public object FfiConverterTypeChatMessageRole: FfiConverterRustBuffer<ChatMessag
 
 
 /**
- * What happens to a history that does not fit the context.
+ * Treatment of a history that does not fit the context.
  */
 sealed class ContextPolicy {
 
     /**
-     * An error.
+     * The reply fails.
      */
     object Error : ContextPolicy()
 
 
     /**
-     * The prompt leaves out whole turns, the oldest first.
+     * The prompt omits whole turns, the oldest first.
      */
     data class Slide(
         /**
-         * Cuts the results of functions in older turns short first.
+         * Whether function results in older turns are cut short first.
          */
         val `shrinkToolResults`: kotlin.Boolean) : ContextPolicy()
 
@@ -5789,13 +5437,13 @@ public object FfiConverterTypeContextPolicy : FfiConverterRustBuffer<ContextPoli
 
 
 /**
- * What a model computes on.
+ * The device that computes.
  */
 
 enum class Device {
 
     /**
-     * The processor.
+     * The CPU.
      */
     CPU,
     /**
@@ -5848,7 +5496,7 @@ enum class FinishReason {
      */
     TOOL_CALLS,
     /**
-     * The maximum of tokens was written.
+     * The maximum number of tokens was written.
      */
     MAX_TOKENS,
     /**
@@ -5860,7 +5508,7 @@ enum class FinishReason {
      */
     INTERRUPTED,
     /**
-     * The reply could not go on as its options demand.
+     * The reply could not continue under its constraint.
      */
     CONSTRAINT;
 
@@ -5895,7 +5543,7 @@ public object FfiConverterTypeFinishReason: FfiConverterRustBuffer<FinishReason>
 
 
 /**
- * How a model family writes its function calls.
+ * The notation of function calls.
  */
 
 enum class FunctionCallParser {
@@ -5940,7 +5588,7 @@ public object FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer<Functio
 
 
 /**
- * Which names functions may have.
+ * The rule for names of functions.
  */
 
 enum class FunctionNames {
@@ -5985,16 +5633,16 @@ public object FfiConverterTypeFunctionNames: FfiConverterRustBuffer<FunctionName
 
 
 /**
- * What comes of running a function.
+ * The outcome of running a function.
  */
 sealed class FunctionOutcome {
 
     /**
-     * It returned text, which reaches the model as it is.
+     * It returned a string, which the model reads as it is.
      */
     data class Text(
         /**
-         * The text.
+         * The string.
          */
         val `text`: kotlin.String) : FunctionOutcome()
 
@@ -6024,7 +5672,7 @@ sealed class FunctionOutcome {
      */
     data class Failed(
         /**
-         * Why, for the model to read.
+         * The reason, for the model to read.
          */
         val `reason`: kotlin.String) : FunctionOutcome()
 
@@ -6130,7 +5778,7 @@ public object FfiConverterTypeFunctionOutcome : FfiConverterRustBuffer<FunctionO
 
 
 /**
- * One event of a reply. After `Complete`, or after one error, nothing follows.
+ * One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
  */
 sealed class MessageResponse {
 
@@ -6165,7 +5813,7 @@ sealed class MessageResponse {
     }
 
     /**
-     * Sound.
+     * Audio.
      */
     data class AudioSample(
         /**
@@ -6184,7 +5832,7 @@ sealed class MessageResponse {
     }
 
     /**
-     * Calls that the model wants made: one event for each block that it wrote.
+     * Calls that the model made: one event for each block of calls that it wrote.
      */
     data class FunctionCalls(
         /**
@@ -6203,7 +5851,7 @@ sealed class MessageResponse {
      */
     data class FunctionCallsRejected(
         /**
-         * What was refused, in order.
+         * The rejected calls, in order.
          */
         val `rejectedCalls`: List<org.causerie.RejectedCall>) : MessageResponse()
 
@@ -6214,8 +5862,8 @@ sealed class MessageResponse {
     }
 
     /**
-     * Log-probabilities of tokens, where that is asked for: of each token once, in order, no later than what its text
-     * became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+     * Log-probabilities of tokens, if requested. Each token comes once, in order, no later than the event with its text. The
+     * token that ends the reply and tokens that a stop sequence cuts off are left out.
      */
     data class Logprobs(
         /**
@@ -6230,15 +5878,31 @@ sealed class MessageResponse {
     }
 
     /**
-     * What came of a call, where functions are run along with the reply.
+     * Calls that the reader of the stream is to run, at once if there are several, and to answer. Their arguments fit the
+     * functions' parameters. Only in a stream that was started with functions.
+     */
+    data class RunFunctions(
+        /**
+         * The calls, in order.
+         */
+        val `functionCalls`: List<org.causerie.SdkFunctionCall>) : MessageResponse()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The result of a call, where functions run along with the reply.
      */
     data class FunctionResult(
         /**
-         * The call's id; none for a call that was rejected.
+         * The call's id; none for a rejected call.
          */
         val `callId`: kotlin.String?,
         /**
-         * The function; none for a rejected call whose name could not be read.
+         * The function's name; none for a rejected call whose name could not be read.
          */
         val `name`: kotlin.String?,
         /**
@@ -6246,7 +5910,7 @@ sealed class MessageResponse {
          */
         val `text`: kotlin.String,
         /**
-         * Whether the text tells an error: of the function, or of the call.
+         * Whether the text describes an error of the function or of the call.
          */
         val `isError`: kotlin.Boolean) : MessageResponse()
 
@@ -6257,7 +5921,42 @@ sealed class MessageResponse {
     }
 
     /**
-     * The end.
+     * The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
+     */
+    data class RoundComplete(
+        /**
+         * The assembled reply, as it stands in the history.
+         */
+        val `fullMessage`: org.causerie.ChatMessage,
+        /**
+         * Why it ended.
+         */
+        val `finishReason`: org.causerie.FinishReason,
+        /**
+         * The stop sequence that was met, if one was.
+         */
+        val `stopSequence`: kotlin.String?,
+        /**
+         * Counts and times.
+         */
+        val `stats`: org.causerie.GenerationStats,
+        /**
+         * What the prompt left out of the history, and whether the results in it match the calls.
+         */
+        val `prompt`: org.causerie.PromptReport,
+        /**
+         * Why calls were not constrained, or only up to some token, although that was requested.
+         */
+        val `unconstrained`: kotlin.String?) : MessageResponse()
+
+    {
+
+
+        companion object
+    }
+
+    /**
+     * The end of the stream.
      */
     data class Complete(
         /**
@@ -6277,7 +5976,7 @@ sealed class MessageResponse {
          */
         val `stats`: org.causerie.GenerationStats,
         /**
-         * Those of the replies before it whose calls were run along the way, in order; else empty.
+         * Counts and times of the earlier replies of the same stream, in order; empty unless functions ran along with it.
          */
         val `earlierRounds`: List<org.causerie.GenerationStats>,
         /**
@@ -6285,7 +5984,7 @@ sealed class MessageResponse {
          */
         val `prompt`: org.causerie.PromptReport,
         /**
-         * Why calls were not constrained, or from some token on no longer, where that was asked for.
+         * Why calls were not constrained, or only up to some token, although that was requested.
          */
         val `unconstrained`: kotlin.String?) : MessageResponse()
 
@@ -6330,13 +6029,24 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
             6 -> MessageResponse.Logprobs(
                 FfiConverterSequenceTypeTokenLogprob.read(buf),
                 )
-            7 -> MessageResponse.FunctionResult(
+            7 -> MessageResponse.RunFunctions(
+                FfiConverterSequenceTypeSdkFunctionCall.read(buf),
+                )
+            8 -> MessageResponse.FunctionResult(
                 FfiConverterOptionalString.read(buf),
                 FfiConverterOptionalString.read(buf),
                 FfiConverterString.read(buf),
                 FfiConverterBoolean.read(buf),
                 )
-            8 -> MessageResponse.Complete(
+            9 -> MessageResponse.RoundComplete(
+                FfiConverterTypeChatMessage.read(buf),
+                FfiConverterTypeFinishReason.read(buf),
+                FfiConverterOptionalString.read(buf),
+                FfiConverterTypeGenerationStats.read(buf),
+                FfiConverterTypePromptReport.read(buf),
+                FfiConverterOptionalString.read(buf),
+                )
+            10 -> MessageResponse.Complete(
                 FfiConverterTypeChatMessage.read(buf),
                 FfiConverterTypeFinishReason.read(buf),
                 FfiConverterOptionalString.read(buf),
@@ -6393,6 +6103,13 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterSequenceTypeTokenLogprob.allocationSize(value.`tokens`)
             )
         }
+        is MessageResponse.RunFunctions -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterSequenceTypeSdkFunctionCall.allocationSize(value.`functionCalls`)
+            )
+        }
         is MessageResponse.FunctionResult -> {
             // Add the size for the Int that specifies the variant plus the size needed for all fields
             (
@@ -6401,6 +6118,18 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterOptionalString.allocationSize(value.`name`)
                 + FfiConverterString.allocationSize(value.`text`)
                 + FfiConverterBoolean.allocationSize(value.`isError`)
+            )
+        }
+        is MessageResponse.RoundComplete -> {
+            // Add the size for the Int that specifies the variant plus the size needed for all fields
+            (
+                4UL
+                + FfiConverterTypeChatMessage.allocationSize(value.`fullMessage`)
+                + FfiConverterTypeFinishReason.allocationSize(value.`finishReason`)
+                + FfiConverterOptionalString.allocationSize(value.`stopSequence`)
+                + FfiConverterTypeGenerationStats.allocationSize(value.`stats`)
+                + FfiConverterTypePromptReport.allocationSize(value.`prompt`)
+                + FfiConverterOptionalString.allocationSize(value.`unconstrained`)
             )
         }
         is MessageResponse.Complete -> {
@@ -6451,16 +6180,31 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterSequenceTypeTokenLogprob.write(value.`tokens`, buf)
                 Unit
             }
-            is MessageResponse.FunctionResult -> {
+            is MessageResponse.RunFunctions -> {
                 buf.putInt(7)
+                FfiConverterSequenceTypeSdkFunctionCall.write(value.`functionCalls`, buf)
+                Unit
+            }
+            is MessageResponse.FunctionResult -> {
+                buf.putInt(8)
                 FfiConverterOptionalString.write(value.`callId`, buf)
                 FfiConverterOptionalString.write(value.`name`, buf)
                 FfiConverterString.write(value.`text`, buf)
                 FfiConverterBoolean.write(value.`isError`, buf)
                 Unit
             }
+            is MessageResponse.RoundComplete -> {
+                buf.putInt(9)
+                FfiConverterTypeChatMessage.write(value.`fullMessage`, buf)
+                FfiConverterTypeFinishReason.write(value.`finishReason`, buf)
+                FfiConverterOptionalString.write(value.`stopSequence`, buf)
+                FfiConverterTypeGenerationStats.write(value.`stats`, buf)
+                FfiConverterTypePromptReport.write(value.`prompt`, buf)
+                FfiConverterOptionalString.write(value.`unconstrained`, buf)
+                Unit
+            }
             is MessageResponse.Complete -> {
-                buf.putInt(8)
+                buf.putInt(10)
                 FfiConverterTypeChatMessage.write(value.`fullMessage`, buf)
                 FfiConverterTypeFinishReason.write(value.`finishReason`, buf)
                 FfiConverterOptionalString.write(value.`stopSequence`, buf)
@@ -6479,17 +6223,17 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
 
 
 /**
- * What a conversation does with a request while another reply of it is being written.
+ * What a request does while another reply of the conversation is being generated.
  */
 
 enum class OnBusy {
 
     /**
-     * Refuses it.
+     * It fails with `Busy`.
      */
     ERROR,
     /**
-     * Answers it when those before it have ended.
+     * It waits until the requests before it have ended.
      */
     QUEUE;
 
@@ -6524,21 +6268,21 @@ public object FfiConverterTypeOnBusy: FfiConverterRustBuffer<OnBusy> {
 
 
 /**
- * What stays in the history of a reply that is cancelled.
+ * What remains of a cancelled reply in the history.
  */
 
 enum class OnCancel {
 
     /**
-     * What was written, marked as incomplete.
+     * The reply so far, marked as incomplete.
      */
     KEEP_PARTIAL,
     /**
-     * Nothing of the reply; the message it answers stays.
+     * Only the message that it answers.
      */
     DROP_PARTIAL,
     /**
-     * Neither the reply nor the message it answers.
+     * Neither the reply nor the message that it answers.
      */
     DROP_TURN;
 
@@ -6573,56 +6317,7 @@ public object FfiConverterTypeOnCancel: FfiConverterRustBuffer<OnCancel> {
 
 
 /**
- * Where in a reply something stands.
- */
-
-enum class ReplySection {
-
-    /**
-     * In text.
-     */
-    TEXT,
-    /**
-     * In reasoning.
-     */
-    REASONING,
-    /**
-     * In a block of calls.
-     */
-    CALLS;
-
-
-
-
-    companion object
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypeReplySection: FfiConverterRustBuffer<ReplySection> {
-    override fun read(buf: ByteBuffer) = try {
-
-        ReplySection.entries[buf.getInt() - 1]
-
-    } catch (e: IndexOutOfBoundsException) {
-        throw RuntimeException("invalid enum value, something is very wrong!!", e)
-    }
-
-    override fun allocationSize(value: ReplySection) = 4UL
-
-    override fun write(value: ReplySection, buf: ByteBuffer) {
-        buf.putInt(value.ordinal + 1)
-    }
-}
-
-
-
-
-
-/**
- * What becomes of Python arguments without names.
+ * Treatment of Python-style arguments without names.
  */
 
 enum class PositionalArguments {
@@ -6632,7 +6327,7 @@ enum class PositionalArguments {
      */
     REJECT,
     /**
-     * They take the names of the function's parameters, in their order.
+     * They get the names of the function's parameters, in order.
      */
     MAP_BY_ORDER;
 
@@ -6667,21 +6362,21 @@ public object FfiConverterTypePositionalArguments: FfiConverterRustBuffer<Positi
 
 
 /**
- * What becomes of the text of a block of calls that could not be delivered, besides its rejection.
+ * Whether the text of rejected calls is also delivered as text.
  */
 
 enum class RejectedCallText {
 
     /**
-     * It is text, in its place, when no call of its block was delivered.
+     * As text, at its position, if no call of its block was delivered.
      */
     WHEN_NO_CALL,
     /**
-     * It stands in the rejection alone.
+     * Only in the rejection.
      */
     NEVER,
     /**
-     * It is text in any case, behind the calls of its block.
+     * Always as text, after the calls of its block.
      */
     ALWAYS;
 
@@ -6716,43 +6411,23 @@ public object FfiConverterTypeRejectedCallText: FfiConverterRustBuffer<RejectedC
 
 
 /**
- * What rounds of calls yield.
+ * A section of a reply.
  */
-sealed class RoundEvent {
+
+enum class ReplySection {
 
     /**
-     * An event for who reads the reply.
+     * Text.
      */
-    data class Response(
-        /**
-         * The event.
-         */
-        val `response`: org.causerie.MessageResponse) : RoundEvent()
-
-    {
-
-
-        companion object
-    }
-
+    TEXT,
     /**
-     * Calls to be run, at once if they are several; the next pull brings what came of them.
+     * Reasoning.
      */
-    data class Run(
-        /**
-         * The calls. Their arguments fit the functions' parameters.
-         */
-        val `calls`: List<org.causerie.SdkFunctionCall>) : RoundEvent()
-
-    {
-
-
-        companion object
-    }
-
-
-
-
+    REASONING,
+    /**
+     * A block of calls.
+     */
+    CALLS;
 
 
 
@@ -6760,52 +6435,23 @@ sealed class RoundEvent {
     companion object
 }
 
+
 /**
  * @suppress
  */
-public object FfiConverterTypeRoundEvent : FfiConverterRustBuffer<RoundEvent>{
-    override fun read(buf: ByteBuffer): RoundEvent {
-        return when(buf.getInt()) {
-            1 -> RoundEvent.Response(
-                FfiConverterTypeMessageResponse.read(buf),
-                )
-            2 -> RoundEvent.Run(
-                FfiConverterSequenceTypeSdkFunctionCall.read(buf),
-                )
-            else -> throw RuntimeException("invalid enum value, something is very wrong!!")
-        }
+public object FfiConverterTypeReplySection: FfiConverterRustBuffer<ReplySection> {
+    override fun read(buf: ByteBuffer) = try {
+
+        ReplySection.entries[buf.getInt() - 1]
+
+    } catch (e: IndexOutOfBoundsException) {
+        throw RuntimeException("invalid enum value, something is very wrong!!", e)
     }
 
-    override fun allocationSize(value: RoundEvent): ULong = when(value) {
-        is RoundEvent.Response -> {
-            // Add the size for the Int that specifies the variant plus the size needed for all fields
-            (
-                4UL
-                + FfiConverterTypeMessageResponse.allocationSize(value.`response`)
-            )
-        }
-        is RoundEvent.Run -> {
-            // Add the size for the Int that specifies the variant plus the size needed for all fields
-            (
-                4UL
-                + FfiConverterSequenceTypeSdkFunctionCall.allocationSize(value.`calls`)
-            )
-        }
-    }
+    override fun allocationSize(value: ReplySection) = 4UL
 
-    override fun write(value: RoundEvent, buf: ByteBuffer) {
-        when(value) {
-            is RoundEvent.Response -> {
-                buf.putInt(1)
-                FfiConverterTypeMessageResponse.write(value.`response`, buf)
-                Unit
-            }
-            is RoundEvent.Run -> {
-                buf.putInt(2)
-                FfiConverterSequenceTypeSdkFunctionCall.write(value.`calls`, buf)
-                Unit
-            }
-        }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
+    override fun write(value: ReplySection, buf: ByteBuffer) {
+        buf.putInt(value.ordinal + 1)
     }
 }
 
@@ -6821,7 +6467,7 @@ public object FfiConverterTypeRoundEvent : FfiConverterRustBuffer<RoundEvent>{
 sealed class SdkException: kotlin.Exception() {
 
     /**
-     * No file, or no model, at the place given.
+     * There is no model at the given path.
      */
     class ModelNotFound(
 
@@ -6832,7 +6478,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * The model's files are unreadable, broken, incomplete or of a kind that is not known.
+     * The model's files are unreadable, damaged, incomplete or of an unknown kind.
      */
     class ModelLoad(
 
@@ -6854,7 +6500,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * The model was unloaded: its conversations can be read, but not go on.
+     * The model was unloaded. Its conversations can be read, but not continued.
      */
     class ModelUnloaded(
 
@@ -6865,7 +6511,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * The conversation is generating: wait for its end or cancel it.
+     * The conversation is generating a reply: wait for its end or cancel it.
      */
     class Busy(
 
@@ -6876,7 +6522,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * The stream of a reply was read before.
+     * The stream was already read.
      */
     class StreamAlreadyConsumed(
 
@@ -6887,7 +6533,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * The prompt leaves no room in the context for one token of reply.
+     * The prompt does not fit the context with at least one token of reply.
      */
     class PromptExceedsContext(
 
@@ -6902,7 +6548,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * An option is out of its range; the option is named.
+     * An option is out of its range. `option` is its name.
      */
     class InvalidOption(
 
@@ -6915,7 +6561,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * A message cannot stand where it was given.
+     * A message is not valid at its position.
      */
     class InvalidMessage(
 
@@ -6937,7 +6583,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * An argument, or a reply, is not what its type says; its place is named.
+     * An argument or a reply does not fit its type. `argument` is its path.
      */
     class InvalidArgument(
 
@@ -6950,7 +6596,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * Functions are registered, but the model's chat template cannot offer them.
+     * Functions are registered, but the model's chat template does not support them.
      */
     class FunctionCallingUnsupported(
 
@@ -6961,7 +6607,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * The model cannot take a content part of this kind.
+     * The model does not support content parts of this kind.
      */
     class UnsupportedContent(
 
@@ -6983,7 +6629,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * Text that should hold data of a known form does not.
+     * Text does not have the expected data format.
      */
     class Serialization(
 
@@ -6994,7 +6640,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * A saved session cannot be restored: `file`, `version`, `model` or `corrupt`.
+     * A saved session cannot be restored. `fault` is `file`, `version`, `model` or `corrupt`.
      */
     class Session(
 
@@ -7007,7 +6653,7 @@ sealed class SdkException: kotlin.Exception() {
     }
 
     /**
-     * A fault of causerie itself, caught before it reached the app.
+     * A fault in causerie itself, which was caught.
      */
     class Internal(
 
@@ -7292,20 +6938,20 @@ public object FfiConverterTypeSdkError : FfiConverterRustBuffer<SdkException> {
 
 
 /**
- * The type of a parameter, translated to JSON Schema for the model. A description counts only where the type is nested.
+ * The type of a parameter, translated to JSON Schema for the model. Its description is used only where the type is nested.
  */
 sealed class SdkFunctionParameterType {
 
     /**
-     * Text.
+     * A string.
      */
     data class SdkStr(
         /**
-         * The allowed values; any text when absent.
+         * The allowed values; any string when absent.
          */
         val `enumValues`: List<kotlin.String>? = null ,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */
         val `description`: kotlin.String? = null ) : SdkFunctionParameterType()
 
@@ -7324,7 +6970,7 @@ sealed class SdkFunctionParameterType {
          */
         val `enumValues`: List<kotlin.Double>? = null ,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */
         val `description`: kotlin.String? = null ) : SdkFunctionParameterType()
 
@@ -7335,15 +6981,15 @@ sealed class SdkFunctionParameterType {
     }
 
     /**
-     * A whole number.
+     * An integer.
      */
     data class SdkInt(
         /**
-         * The allowed values; any whole number when absent.
+         * The allowed values; any integer when absent.
          */
         val `enumValues`: List<kotlin.Long>? = null ,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */
         val `description`: kotlin.String? = null ) : SdkFunctionParameterType()
 
@@ -7354,11 +7000,11 @@ sealed class SdkFunctionParameterType {
     }
 
     /**
-     * True or false.
+     * A boolean.
      */
     data class SdkBool(
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */
         val `description`: kotlin.String? = null ) : SdkFunctionParameterType()
 
@@ -7369,15 +7015,15 @@ sealed class SdkFunctionParameterType {
     }
 
     /**
-     * A list.
+     * An array.
      */
     data class SdkArr(
         /**
-         * The type of every item.
+         * The type of the items.
          */
         val `itemType`: SdkFunctionParameterType,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */
         val `description`: kotlin.String? = null ) : SdkFunctionParameterType()
 
@@ -7388,12 +7034,12 @@ sealed class SdkFunctionParameterType {
     }
 
     /**
-     * A map of named values.
+     * An object.
      */
     data class SdkObj(
         /**
-         * Shown to the model, and written in a reply that is one, with the required ones first, in their order, and the
-         * others sorted by name.
+         * The properties by name. The model sees and writes the required ones first, in their order, then the others
+         * sorted by name.
          */
         val `properties`: Map<kotlin.String, org.causerie.SdkFunctionParameterType>,
         /**
@@ -7401,7 +7047,7 @@ sealed class SdkFunctionParameterType {
          */
         val `required`: List<kotlin.String> = listOf() ,
         /**
-         * Meaning of a nested value.
+         * The meaning of a nested value.
          */
         val `description`: kotlin.String? = null ) : SdkFunctionParameterType()
 
@@ -7570,17 +7216,17 @@ public object FfiConverterTypeSdkFunctionParameterType : FfiConverterRustBuffer<
 
 
 /**
- * How much a diagnostic matters.
+ * The severity of a diagnostic.
  */
 
 enum class Severity {
 
     /**
-     * The value was changed, and fits.
+     * The value was converted and now fits.
      */
     COERCED,
     /**
-     * Nothing to compare with; the app decides.
+     * There is nothing to compare with; the app decides.
      */
     WARNING,
     /**
@@ -7619,17 +7265,17 @@ public object FfiConverterTypeSeverity: FfiConverterRustBuffer<Severity> {
 
 
 /**
- * What becomes of calls that had to be mended to be read.
+ * Treatment of calls that needed repairs.
  */
 
 enum class Strictness {
 
     /**
-     * They are delivered, with their repairs named.
+     * They are delivered, with the codes of the repairs.
      */
     RECOVER,
     /**
-     * They are rejected, with the mended call as candidate.
+     * They are rejected, with the repaired call as candidate.
      */
     STRICT;
 
@@ -7664,17 +7310,17 @@ public object FfiConverterTypeStrictness: FfiConverterRustBuffer<Strictness> {
 
 
 /**
- * Whether calls are held to the declared functions while they are written.
+ * Whether calls are constrained to the declared functions.
  */
 
 enum class ToolCallConstraint {
 
     /**
-     * The model writes what it likes; calls are validated afterwards.
+     * Calls are not constrained, only validated afterwards.
      */
     OFF,
     /**
-     * Once the model begins a call, it writes nothing but calls of declared functions that fit.
+     * Once the model begins a call, only valid calls of declared functions are allowed.
      */
     TYPED;
 
@@ -7714,7 +7360,7 @@ public object FfiConverterTypeToolCallConstraint: FfiConverterRustBuffer<ToolCal
 sealed class ToolChoice {
 
     /**
-     * As the model likes.
+     * The model decides.
      */
     object Auto : ToolChoice()
 
@@ -7732,7 +7378,7 @@ sealed class ToolChoice {
 
 
     /**
-     * The reply begins with a call of this function, and calls no other.
+     * The reply begins with a call of this function and calls no other.
      */
     data class Function(
         /**
@@ -7828,7 +7474,7 @@ public object FfiConverterTypeToolChoice : FfiConverterRustBuffer<ToolChoice>{
 
 
 /**
- * The form of the entries in the tool list that a model reads.
+ * The form of the entries in the tool list that the chat template gets.
  */
 
 enum class ToolListForm {
@@ -8410,38 +8056,6 @@ public object FfiConverterOptionalTypeRejectedCallText: FfiConverterRustBuffer<R
         } else {
             buf.put(1)
             FfiConverterTypeRejectedCallText.write(value, buf)
-        }
-    }
-}
-
-
-
-
-/**
- * @suppress
- */
-public object FfiConverterOptionalTypeRoundEvent: FfiConverterRustBuffer<RoundEvent?> {
-    override fun read(buf: ByteBuffer): RoundEvent? {
-        if (buf.get().toInt() == 0) {
-            return null
-        }
-        return FfiConverterTypeRoundEvent.read(buf)
-    }
-
-    override fun allocationSize(value: RoundEvent?): ULong {
-        if (value == null) {
-            return 1UL
-        } else {
-            return 1UL + FfiConverterTypeRoundEvent.allocationSize(value)
-        }
-    }
-
-    override fun write(value: RoundEvent?, buf: ByteBuffer) {
-        if (value == null) {
-            buf.put(0)
-        } else {
-            buf.put(1)
-            FfiConverterTypeRoundEvent.write(value, buf)
         }
     }
 }
@@ -9529,7 +9143,7 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
 
         /**
-         * Functions as JSON text: chat-completions `tools`.
+         * Writes functions as JSON text: chat-completions `tools`.
          */ fun `functionsToJson`(`functions`: List<SdkFunction>): kotlin.String {
             return FfiConverterString.lift(
     uniffiRustCall() { _status ->
@@ -9587,8 +9201,8 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
 
         /**
-         * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. It is done on a thread of
-         * its own, and ends soon after nobody waits for it any more.
+         * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a thread of
+         * its own, and stops soon after the caller has stopped waiting.
          */
     @Throws(SdkException::class)
     @Suppress("ASSIGNED_BUT_NEVER_ACCESSED_VARIABLE")
@@ -9609,7 +9223,7 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
     }
 
         /**
-         * Starts a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
+         * Loads a model that follows a script, given as JSON text, for tests of apps. See the core's `testing::ScriptedModel`.
          */
     @Throws(SdkException::class) fun `loadScriptedModel`(`script`: kotlin.String): ModelRunner {
             return FfiConverterTypeModelRunner.lift(
@@ -9624,9 +9238,9 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
 
         /**
-         * What a model is, and what it would take, from the headers of its files: a GGUF file, a Hugging Face folder, or
-         * `<namespace>/<name>` in the local cache. Nothing is loaded. The memory is that of a context as loading has it: the
-         * model's own, at most 8,192 tokens, or at most `context_size`.
+         * Reads facts about a model from the headers of its files: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in
+         * the local cache. Nothing is loaded. The memory estimate uses the context size that loading would: the model's own, at
+         * most 8,192 tokens, or at most `context_size`.
          */
     @Throws(SdkException::class) fun `readModelInfo`(`path`: kotlin.String, `contextSize`: SdkCount? = null): ModelInfo {
             return FfiConverterTypeModelInfo.lift(

@@ -11,7 +11,7 @@ import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.selects.select
 
 /**
- * A reply, pulled by a thread that waits: for Java, and for Kotlin without coroutines.
+ * A reply that is read by a waiting thread: for Java, and for Kotlin without coroutines.
  *
  * ```java
  * try (BlockingReply reply = Causerie.generateResponseBlocking(conversation, message)) {
@@ -22,11 +22,16 @@ import kotlinx.coroutines.selects.select
  * ```
  *
  * It is cold, like the flow, and can be read once. Closing it stops the reply, and so ends the reading of another thread.
- * A thread that waits for an event heeds its interruption, and holds no carrier if it is a virtual one.
+ * A thread that waits for an event can be interrupted; a virtual thread does not block its carrier.
  */
-public class BlockingReply internal constructor(private val source: Source) :
+public class BlockingReply internal constructor(
+    private val stream: ResponseStream,
+    private val handlers: FunctionHandlers? = null
+) :
     Iterable<MessageResponse>,
     AutoCloseable {
+
+    private val cancelled = CompletableDeferred<Unit>()
 
     @Volatile
     private var isClosed = false
@@ -38,95 +43,20 @@ public class BlockingReply internal constructor(private val source: Source) :
      */
     @Throws(SdkException::class, InterruptedException::class)
     override fun iterator(): Iterator<MessageResponse> {
-        source.claim()
+        stream.claim()
         return generateSequence(::next) { last -> if (last is MessageResponse.Complete) null else next() }.iterator()
     }
 
     private fun next(): MessageResponse? = try {
-        source.next()
+        runBlocking { stream.nextResponse { calls -> outcomes(calls) } }
     } catch (err: IllegalStateException) {
         // Another thread closed it between two events.
         if (isClosed) null else throw err
     }
 
-    /** Stops the reply within one token, from any thread: it ends with a `Complete` that is interrupted. */
-    public fun cancel() {
-        try {
-            source.cancel()
-        } catch (_: IllegalStateException) {
-            // Closed, and stopped by that.
-        }
-    }
-
-    /** Stops the reply, if it has not ended. */
-    override fun close() {
-        isClosed = true
-        source.close()
-    }
-
-    internal interface Source : AutoCloseable {
-        fun claim()
-        fun next(): MessageResponse?
-        fun cancel()
-    }
-}
-
-/** The reply to a message; see [BlockingReply]. */
-@JvmOverloads
-public fun Conversation.generateResponseBlocking(
-    message: ChatMessage,
-    options: GenerationOptions = GenerationOptions()
-): BlockingReply = BlockingReply(PlainSource(startResponse(message, options)))
-
-/** A reply to the history as it stands; see [BlockingReply]. */
-@JvmOverloads
-public fun Conversation.continueResponseBlocking(options: GenerationOptions = GenerationOptions()): BlockingReply =
-    BlockingReply(PlainSource(startContinuation(options)))
-
-/** The reply to a message with the functions called on the way; see `respondWithFunctions` of Kotlin. */
-@JvmOverloads
-public fun Conversation.respondWithFunctionsBlocking(
-    message: ChatMessage,
-    handlers: FunctionHandlers,
-    options: GenerationOptions = GenerationOptions()
-): BlockingReply = BlockingReply(RoundSource(handlers.start(this, message, options), handlers))
-
-/** The same for a reply to the history as it stands. */
-@JvmOverloads
-public fun Conversation.continueWithFunctionsBlocking(
-    handlers: FunctionHandlers,
-    options: GenerationOptions = GenerationOptions()
-): BlockingReply = BlockingReply(RoundSource(handlers.start(this, null, options), handlers))
-
-private class PlainSource(private val stream: ResponseStream) : BlockingReply.Source {
-    override fun claim() = stream.claim()
-    override fun next() = runBlocking { stream.next() }
-    override fun cancel() = stream.cancel()
-    override fun close() = stream.close()
-}
-
-private class RoundSource(private val rounds: FunctionRounds, private val handlers: FunctionHandlers) :
-    BlockingReply.Source {
-    private val cancelled = CompletableDeferred<Unit>()
-
-    override fun claim() = rounds.claim()
-
-    override fun next() = runBlocking { response() }
-
-    private suspend fun response(): MessageResponse? {
-        var outcomes = listOf<FunctionOutcome>()
-        while (true) {
-            when (val event = rounds.next(outcomes)) {
-                null -> return null
-                is RoundEvent.Response -> return event.response
-                is RoundEvent.Run -> outcomes = outcomesOf(event.calls)
-            }
-        }
-    }
-
-    /** What came of the calls; nothing when the reply is cancelled before. */
-    private suspend fun outcomesOf(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
-        val running = async { handlers.run(calls) }
+    /** The outcomes of the calls; none if the reply is cancelled before. */
+    private suspend fun outcomes(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
+        val running = async { handlers?.run(calls).orEmpty() }
         select {
             running.onAwait { it }
             cancelled.onAwait {
@@ -136,13 +66,47 @@ private class RoundSource(private val rounds: FunctionRounds, private val handle
         }
     }
 
-    override fun cancel() {
+    /** Stops the reply within one token, from any thread: it ends with a `Complete` that is interrupted. */
+    public fun cancel() {
         cancelled.complete(Unit)
-        rounds.cancel()
+        try {
+            stream.cancel()
+        } catch (_: IllegalStateException) {
+            // Closed, and stopped by that.
+        }
     }
 
+    /** Stops the reply, if it has not ended. */
     override fun close() {
+        isClosed = true
         cancelled.complete(Unit)
-        rounds.close()
+        stream.close()
     }
 }
+
+/** The reply to a message; see [BlockingReply]. */
+@JvmOverloads
+public fun Conversation.generateResponseBlocking(
+    message: ChatMessage,
+    options: GenerationOptions = GenerationOptions()
+): BlockingReply = BlockingReply(startResponse(message, options))
+
+/** A reply to the history as it stands; see [BlockingReply]. */
+@JvmOverloads
+public fun Conversation.continueResponseBlocking(options: GenerationOptions = GenerationOptions()): BlockingReply =
+    BlockingReply(startContinuation(options))
+
+/** The reply to a message with all its function calls; see `respondWithFunctions` of Kotlin. */
+@JvmOverloads
+public fun Conversation.respondWithFunctionsBlocking(
+    message: ChatMessage,
+    handlers: FunctionHandlers,
+    options: GenerationOptions = GenerationOptions()
+): BlockingReply = BlockingReply(handlers.start(this, message, options), handlers)
+
+/** Like [respondWithFunctionsBlocking], as a reply to the history as it stands. */
+@JvmOverloads
+public fun Conversation.continueWithFunctionsBlocking(
+    handlers: FunctionHandlers,
+    options: GenerationOptions = GenerationOptions()
+): BlockingReply = BlockingReply(handlers.start(this, null, options), handlers)

@@ -38,7 +38,7 @@ class ConversationTest {
         val reply = scripted(listOf("one"), listOf("two")).createConversation("").generateResponse("Hi")
         assertEquals("one", reply.read().text())
         val err = assertThrows(SdkException.StreamAlreadyConsumed::class.java) { reply.read() }
-        assertEquals("the stream was read before", err.message)
+        assertEquals("the stream was already read", err.message)
     }
 
     @Test

@@ -211,8 +211,13 @@ private class Trace(private val hasCounts: Boolean) {
             is MessageResponse.FunctionCallsRejected -> events += mapOf("rejected" to event.rejectedCalls.map(::fields))
             is MessageResponse.Logprobs -> events += mapOf("logprobs" to event.tokens.map(::fields))
             is MessageResponse.FunctionResult -> events += fields(event)
-            is MessageResponse.Complete -> events += fields(event)
-            is MessageResponse.AudioSample -> error("no scenario has sound")
+            is MessageResponse.RoundComplete -> with(event) {
+                end("round", finishReason, fullMessage, stopSequence, stats)
+            }
+            is MessageResponse.Complete -> with(event) {
+                end("complete", finishReason, fullMessage, stopSequence, stats)
+            }
+            else -> error("no scenario has $event")
         }
     }
 
@@ -252,14 +257,22 @@ private class Trace(private val hasCounts: Boolean) {
         if (event.isError) put("is_error", true)
     }
 
-    private fun fields(event: MessageResponse.Complete): Map<String, Any?> = buildMap {
-        put("complete", event.finishReason.name.lowercase())
-        put("message", (json(messagesToJson(listOf(event.fullMessage))) as List<*>).single())
-        event.stopSequence?.let { put("stop_sequence", it) }
-        if (hasCounts) {
-            put("prompt_tokens", event.stats.promptTokens.toLong())
-            put("cached_prompt_tokens", event.stats.cachedPromptTokens.toLong())
-            put("completion_tokens", event.stats.completionTokens.toLong())
+    private fun end(
+        key: String,
+        reason: FinishReason,
+        message: ChatMessage,
+        stopSequence: String?,
+        stats: GenerationStats
+    ) {
+        events += buildMap {
+            put(key, reason.name.lowercase())
+            put("message", (json(messagesToJson(listOf(message))) as List<*>).single())
+            stopSequence?.let { put("stop_sequence", it) }
+            if (hasCounts) {
+                put("prompt_tokens", stats.promptTokens.toLong())
+                put("cached_prompt_tokens", stats.cachedPromptTokens.toLong())
+                put("completion_tokens", stats.completionTokens.toLong())
+            }
         }
     }
 }

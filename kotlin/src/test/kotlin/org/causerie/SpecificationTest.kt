@@ -44,6 +44,7 @@ class SpecificationTest {
                 is MessageResponse.Logprobs -> print(response.tokens.size)
                 is MessageResponse.FunctionResult -> print(response.text)
                 is MessageResponse.Complete -> assertEquals(calls, response.fullMessage.functionCalls)
+                else -> print(response)
             }
         }.collect()
         assertEquals(mapOf("city" to "Oslo"), calls.single().arguments)

@@ -1,0 +1,271 @@
+//! The request queue of a conversation: its history, the requests for replies in order, and what each leaves in the history.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::engine::ReplyNews;
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::message::ChatMessage;
+use crate::options::{GenerationOptions, OnBusy, OnCancel};
+
+/// The state that all handles of a conversation share.
+pub(super) struct RequestQueue {
+    state: Mutex<QueueState>,
+    /// Signalled when a request has left the queue.
+    left: Condvar,
+}
+
+struct QueueState {
+    history: Vec<ChatMessage>,
+    /// Requests in the order in which they were made. Only the first one is being answered.
+    requests: VecDeque<QueuedRequest>,
+    /// The current reply of the first request, from its first calls on.
+    reply: Option<ChatMessage>,
+    next_id: u64,
+}
+
+/// A request: one reply, or several replies with function calls between them (rounds).
+struct QueuedRequest {
+    id: u64,
+    cancelled: Arc<AtomicBool>,
+    on_cancel: OnCancel,
+    /// Number of messages in the history before this request, once it has begun.
+    n_before: Option<usize>,
+    /// Whether its calls are answered within the request.
+    has_rounds: bool,
+    /// Whether more replies may follow, so that the request does not end with the current one.
+    is_held: bool,
+    /// Whether a reply is being generated, or is queued in the engine.
+    is_replying: bool,
+    /// Messages that answer the open calls if a request with rounds ends now.
+    closing: Vec<ChatMessage>,
+}
+
+impl RequestQueue {
+    pub(super) fn new(history: Vec<ChatMessage>) -> Self {
+        let state = QueueState { history, requests: VecDeque::new(), reply: None, next_id: 0 };
+        Self { state: Mutex::new(state), left: Condvar::new() }
+    }
+
+    pub(super) fn history(&self) -> Vec<ChatMessage> {
+        let state = self.lock();
+        state.history.iter().chain(&state.reply).cloned().collect()
+    }
+
+    pub(super) fn is_generating(&self) -> bool {
+        !self.lock().requests.is_empty()
+    }
+
+    /// Changes the history between requests. Waits for cancelled replies: they end with the running step of the model.
+    pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Vec<ChatMessage>) -> T) -> Result<T> {
+        let mut state = self.lock();
+        loop {
+            state.close_abandoned(None);
+            if state.requests.is_empty() {
+                return Ok(edit(&mut state.history));
+            }
+            if !state.requests.iter().all(QueuedRequest::is_cancelled) {
+                return Err(busy());
+            }
+            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Adds a request and returns its id. After requests that are all cancelled it is never refused.
+    pub(super) fn enqueue(
+        &self,
+        options: &GenerationOptions,
+        cancelled: Arc<AtomicBool>,
+        has_rounds: bool,
+    ) -> Result<u64> {
+        let mut state = self.lock();
+        let is_busy = state.requests.iter().any(|request| !request.is_cancelled());
+        if is_busy && options.on_busy == OnBusy::Error {
+            return Err(busy());
+        }
+        let id = state.next_id;
+        state.next_id += 1;
+        state.requests.push_back(QueuedRequest {
+            id,
+            cancelled,
+            on_cancel: options.on_cancel,
+            n_before: None,
+            has_rounds,
+            is_held: has_rounds,
+            is_replying: !has_rounds,
+            closing: Vec::new(),
+        });
+        Ok(id)
+    }
+
+    /// Removes a request that the engine refused.
+    pub(super) fn withdraw(&self, id: u64) {
+        self.lock().requests.retain(|request| request.id != id);
+        self.left.notify_all();
+    }
+
+    /// Notes that the next reply of a held request is about to be queued in the engine.
+    pub(super) fn resume(&self, id: u64) {
+        self.lock().with(id, |request, _| request.is_replying = true);
+    }
+
+    /// Adds a message between two replies of a request.
+    pub(super) fn add(&self, id: u64, message: ChatMessage) {
+        self.lock().with(id, |_, history| history.push(message));
+    }
+
+    /// Sets the messages that answer the open calls if the request ends now.
+    pub(super) fn close_with(&self, id: u64, closing: Vec<ChatMessage>) {
+        self.lock().with(id, |request, _| request.closing = closing);
+    }
+
+    /// Gives up a request between two of its replies.
+    pub(super) fn close(&self, id: u64) {
+        self.lock().with(id, QueuedRequest::close);
+    }
+
+    /// Gives up a request whose reply may have ended already, with open calls.
+    pub(super) fn give_up(&self, id: u64) {
+        let mut state = self.lock();
+        state.with(id, QueuedRequest::close_calls);
+        state.release(id); // under the same lock, since the reply may end at any moment
+        self.left.notify_all();
+    }
+
+    /// Ends a held request with its current reply, or now if it has none.
+    pub(super) fn release(&self, id: u64) {
+        self.lock().release(id);
+        self.left.notify_all();
+    }
+
+    /// The history if the request is the first one, else `None`.
+    pub(super) fn begin(&self, id: u64) -> Option<Vec<ChatMessage>> {
+        let mut state = self.lock();
+        state.close_abandoned(Some(id));
+        (state.requests.front()?.id == id).then(|| state.history.clone())
+    }
+
+    /// Notes that the request has begun, and adds its messages to the history.
+    pub(super) fn commit(&self, id: u64, messages: impl Iterator<Item = ChatMessage>) {
+        let mut state = self.lock();
+        let n_before = state.history.len();
+        state.history.extend(messages);
+        if let Some(request) = state.requests.iter_mut().find(|request| request.id == id) {
+            request.n_before.get_or_insert(n_before);
+        }
+    }
+
+    /// Takes the engine's news of a reply of this request.
+    pub(super) fn take_news(&self, id: u64, news: ReplyNews<'_>) {
+        let mut state = self.lock();
+        match news {
+            ReplyNews::Called(reply) => state.reply = Some(reply.clone()),
+            ReplyNews::Ended(reply) => {
+                let QueueState { history, requests, reply: so_far, .. } = &mut *state;
+                let Some(at) = requests.iter().position(|request| request.id == id) else { return };
+                let request = &mut requests[at];
+                request.is_replying = false;
+                // A request that has not begun leaves no trace.
+                if request.n_before.is_some() {
+                    *so_far = None;
+                    request.add_reply(history, reply);
+                }
+                if !request.is_held {
+                    requests.remove(at);
+                }
+                self.left.notify_all();
+            }
+        }
+    }
+
+    /// The state. No code under the lock panics half way through a change, so a poisoned lock is usable.
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl QueueState {
+    /// Calls `act` with a request and the history, if the request is still in the queue.
+    fn with(&mut self, id: u64, act: impl FnOnce(&mut QueuedRequest, &mut Vec<ChatMessage>)) {
+        if let Some(request) = self.requests.iter_mut().find(|request| request.id == id) {
+            act(request, &mut self.history);
+        }
+    }
+
+    /// Closes requests that were cancelled between two replies, except `asking`: nobody else may be there to end them.
+    fn close_abandoned(&mut self, asking: Option<u64>) {
+        let Self { history, requests, .. } = self;
+        requests.retain_mut(|request| {
+            let stays =
+                Some(request.id) == asking || request.is_replying || !request.is_held || !request.is_cancelled();
+            if !stays {
+                request.close_calls(history);
+            }
+            stays
+        });
+    }
+
+    fn release(&mut self, id: u64) {
+        self.with(id, |request, _| request.is_held = false);
+        self.requests.retain(|request| request.id != id || request.is_replying);
+    }
+}
+
+impl QueuedRequest {
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Adds what remains of a reply to the history; `reply` is `None` after an error.
+    fn add_reply(&mut self, history: &mut Vec<ChatMessage>, reply: Option<&ChatMessage>) {
+        let Some(reply) = reply else { return };
+        let is_empty = reply.content.is_empty()
+            && reply.function_calls.is_none()
+            && reply.rejected_calls.is_empty()
+            && reply.reasoning_content.is_none();
+        match self.on_cancel {
+            OnCancel::DropTurn if reply.incomplete => return self.undo(history),
+            OnCancel::DropPartial if reply.incomplete => return,
+            _ if reply.incomplete && is_empty => return,
+            _ => history.push(reply.clone()),
+        }
+        if self.has_rounds {
+            let calls = reply.function_calls.iter().flatten();
+            self.closing = calls.map(|call| cancelled_result(&call.call_id)).collect();
+            // The reader has gone, or the rounds end with an interrupted reply.
+            if !self.is_held || reply.incomplete {
+                self.close_calls(history);
+            }
+        }
+    }
+
+    fn close_calls(&mut self, history: &mut Vec<ChatMessage>) {
+        if !self.closing.is_empty() {
+            self.close(history);
+        }
+    }
+
+    /// Answers open calls, because a call without a result confuses models.
+    fn close(&mut self, history: &mut Vec<ChatMessage>) {
+        match self.on_cancel {
+            OnCancel::DropTurn => self.undo(history),
+            OnCancel::KeepPartial | OnCancel::DropPartial => history.append(&mut self.closing),
+        }
+    }
+
+    /// Removes all messages that the request has added.
+    fn undo(&mut self, history: &mut Vec<ChatMessage>) {
+        history.truncate(self.n_before.unwrap_or(usize::MAX));
+        self.closing.clear();
+    }
+}
+
+/// The result of a call that was cancelled.
+pub(super) fn cancelled_result(call_id: &str) -> ChatMessage {
+    ChatMessage { tool_call_id: Some(call_id.to_owned()), ..ChatMessage::tool(r#"{"error": "cancelled"}"#) }
+}
+
+fn busy() -> SdkError {
+    SdkError::new(ErrorKind::Busy, "the conversation is generating a reply")
+}
