@@ -270,7 +270,7 @@ fn name(weights: &Weights) -> Result<Option<String>> {
 fn quantisation(weights: &Weights) -> Vec<QuantisationShare> {
     let mut bytes: HashMap<&str, u64> = HashMap::new();
     for tensor in weights.tensors() {
-        *bytes.entry(tensor.tensor_type.name).or_default() += tensor.n_bytes as u64;
+        *bytes.entry(tensor.tensor_type.name()).or_default() += tensor.n_bytes as u64;
     }
     let total: u64 = bytes.values().sum();
     let share = |n_bytes: u64| n_bytes as f64 / total.max(1) as f64;

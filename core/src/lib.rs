@@ -91,16 +91,10 @@ pub use history::{messages_from_json, messages_to_json};
 pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
-/// ```
-/// use causerie::{CacheType, LoadOptions};
-///
-/// let exact = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
-/// # assert!(exact.check().is_ok());
-/// ```
-pub use options::CacheType;
 pub use options::{
-    ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, PositionalArguments,
-    RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice, ToolListForm,
+    CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel,
+    PositionalArguments, RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
+    ToolListForm,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{

@@ -16,9 +16,6 @@ use crate::{byte_size, interrupt, model};
 /// Tokens of prompt and reply in the warm-up, after which the weights are in memory and the threads awake.
 const WARM_UP: (usize, usize) = (16, 4);
 
-/// Environment variables for the number of threads in candle's thread pools, used where candle computes.
-const THREAD_VARIABLES: [&str; 2] = ["CANDLE_NUM_THREADS", "RAYON_NUM_THREADS"];
-
 /// The results with one number of threads.
 #[derive(Serialize, Deserialize)]
 struct Measurement {
@@ -84,10 +81,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
 /// Measures in a new process with this number of threads.
 fn measure_in_process(arguments: &BenchArguments, threads: usize) -> Result<Measurement, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
-    command
-        .args(["bench", "--here"])
-        .envs(THREAD_VARIABLES.map(|name| (name, threads.to_string())))
-        .stderr(Stdio::inherit());
+    command.args(["bench", "--here"]).stderr(Stdio::inherit());
     if let Some(name) = &arguments.model.name {
         command.arg("--model").arg(name);
     }

@@ -72,12 +72,6 @@ impl Cpu {
         Self::with(Tier::detect(), Pool::new(n_threads))
     }
 
-    /// Whether there are kernels for this processor's vector instructions. Others use the portable kernels, which give the same
-    /// results, slowly.
-    pub fn is_known() -> bool {
-        !matches!(Tier::detect(), Tier::Portable)
-    }
-
     /// One `Cpu` for each instruction set of this processor, with its name, the fastest last. They differ only in speed.
     pub fn each(n_threads: usize) -> impl Iterator<Item = (&'static str, Self)> {
         Tier::all().into_iter().map(move |tier| (tier.name(), Self::with(tier, Pool::new(n_threads))))

@@ -1,11 +1,11 @@
-//! What a model's files say of it, whichever form they have. Shapes are not among it: the tensors themselves tell.
+//! The description of a model, from the files of either form. It has no shapes: those come from the tensors.
 
 use crate::error::Result;
 use crate::model::family::Family;
 use crate::model::invalid::invalid;
 use crate::model::rope::RopeSettings;
 
-/// More than any model has; a file that states more is broken.
+/// More than any model has; a file with more is damaged.
 const MOST_LAYERS: usize = 1024;
 /// Positions up to here are exact in f32.
 const LONGEST_CONTEXT: usize = 1 << 24;
@@ -16,25 +16,25 @@ pub(crate) struct Architecture {
     pub(crate) family: &'static Family,
     pub(crate) norm_eps: f32,
     pub(crate) context_size: usize,
-    /// Query heads, where stated.
+    /// Query heads, if the files say.
     pub(crate) n_heads: Option<usize>,
-    /// Numbers of a head, where stated.
+    /// Values of a head, if the files say.
     pub(crate) head_dim: Option<usize>,
-    /// Positions of layers that see the whole context.
+    /// Rotary positions of layers that see the whole context.
     pub(crate) rope: RopeSettings,
-    /// Positions of layers that see a window.
+    /// Rotary positions of layers that see a window.
     pub(crate) sliding_rope: RopeSettings,
-    /// One for each layer; short convolutions have no use for theirs.
+    /// One entry for each layer; short convolutions ignore theirs.
     pub(crate) layers: Vec<LayerPlan>,
     pub(crate) mixture: Option<Mixture>,
-    /// Whether the embedding serves for the logits as well, where stated.
+    /// Whether the embedding also gives the logits, if the files say.
     pub(crate) is_tied: Option<bool>,
 }
 
-/// What is said of one layer's attention.
+/// The kind of attention in one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LayerPlan {
-    /// Tokens that a token sees, itself included; `None` for all before it.
+    /// Tokens that a token sees, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     pub(crate) has_rope: bool,
 }
@@ -54,31 +54,31 @@ pub(crate) struct Mixture {
 impl Architecture {
     /// Refuses values that no model has.
     pub(crate) fn check(&self) -> Result<()> {
-        let in_range = |what: &str, value: usize, most: usize| match (1..=most).contains(&value) {
+        let in_range = |what: &str, value: usize, max: usize| match (1..=max).contains(&value) {
             true => Ok(()),
-            false => Err(invalid(format!("{what} is {value}, expected 1 to {most}"))),
+            false => Err(invalid(format!("{what} must be from 1 to {max}, found {value}"))),
         };
-        in_range("the context", self.context_size, LONGEST_CONTEXT)?;
+        in_range("the context size", self.context_size, LONGEST_CONTEXT)?;
         self.head_dim.map_or(Ok(()), |size| in_range("the size of a head", size, LARGEST_HEAD))?;
         self.n_heads.map_or(Ok(()), |count| in_range("the number of heads", count, LARGEST_HEAD))?;
         for window in self.layers.iter().filter_map(|layer| layer.window) {
             in_range("the attention window", window, usize::MAX)?;
         }
         if !self.norm_eps.is_finite() || self.norm_eps <= 0.0 {
-            return Err(invalid(format!("the epsilon of norms is {}", self.norm_eps)));
+            return Err(invalid(format!("the epsilon of norms must be above 0, found {}", self.norm_eps)));
         }
         if let Some(mixture) = self.mixture.as_ref().filter(|mixture| !mixture.scale.is_finite()) {
-            return Err(invalid(format!("experts are scaled by {}", mixture.scale)));
+            return Err(invalid(format!("the scale of experts must be finite, found {}", mixture.scale)));
         }
         self.rope.check()?;
         self.sliding_rope.check()
     }
 }
 
-/// The number of layers, refused before anything is made for each of them.
+/// Checks the number of layers before anything is allocated for each of them.
 pub(crate) fn check_layers(n_layers: usize) -> Result<usize> {
     match (1..=MOST_LAYERS).contains(&n_layers) {
         true => Ok(n_layers),
-        false => Err(invalid(format!("{n_layers} layers, expected 1 to {MOST_LAYERS}"))),
+        false => Err(invalid(format!("the number of layers must be from 1 to {MOST_LAYERS}, found {n_layers}"))),
     }
 }

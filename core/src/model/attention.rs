@@ -1,13 +1,11 @@
-//! Grouped-query attention with rotary positions; in some families with a norm on every query and key head.
-
-use causerie_backend::Pairing;
+//! Grouped-query attention with rotary positions. Some families have a norm on every query and key head.
 
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::model::rope::Rope;
+use crate::model::rope::{Rope, RopePairing};
 use crate::weights::Weights;
 
 pub(crate) struct Attention<B: Backend> {
@@ -17,9 +15,9 @@ pub(crate) struct Attention<B: Backend> {
     pub(crate) out_proj: Linear<B>,
     /// Norms of queries and of keys.
     pub(crate) norms: Option<(B::Vector, B::Vector)>,
-    /// `None` where attention knows no positions.
+    /// `None` if the layer has no positional encoding.
     pub(crate) rope: Option<Rope>,
-    /// Tokens that a token sees, itself included; `None` for all before it.
+    /// Tokens that a token sees, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     pub(crate) heads: Heads,
 }
@@ -36,24 +34,24 @@ impl Heads {
     pub(crate) fn read<B>(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let (architecture, layer) = (weights.architecture, weights.layer);
         let (q_rows, k_rows) = (weights.rows("attn_q")?, weights.rows("attn_k")?);
-        let stated = architecture.head_dim.or_else(|| Some(weights.hidden / architecture.n_heads?));
-        let head_dim = match (architecture.family.has_head_norms, weights.shape("attn_q_norm"), stated) {
+        let described = architecture.head_dim.or_else(|| Some(weights.hidden / architecture.n_heads?));
+        let head_dim = match (architecture.family.has_head_norms, weights.shape("attn_q_norm"), described) {
             (true, Some(&[head_dim]), _) => head_dim,
             (true, ..) => return Err(weights.weights.missing(&weights.name("attn_q_norm"))),
             (false, _, Some(head_dim)) => head_dim,
-            (false, _, None) => return Err(invalid("the size of a head is stated nowhere")),
+            (false, _, None) => return Err(invalid("the files must give the head size or the number of heads")),
         };
-        let wrong_heads = || {
+        let invalid_heads = || {
             invalid(format!(
-                "layer {layer} has {q_rows} query and {k_rows} key rows, which do not make heads of {head_dim}"
+                "the query and key rows of layer {layer} must divide into heads of {head_dim}, found {q_rows} and {k_rows}"
             ))
         };
         if head_dim == 0 || head_dim % 2 != 0 || q_rows % head_dim != 0 || k_rows % head_dim != 0 {
-            return Err(wrong_heads());
+            return Err(invalid_heads());
         }
         let heads = Self { n_queries: q_rows / head_dim, n_keys: k_rows / head_dim, head_dim };
         let is_grouped = heads.n_keys != 0 && heads.n_queries.is_multiple_of(heads.n_keys);
-        if is_grouped { Ok(heads) } else { Err(wrong_heads()) }
+        if is_grouped { Ok(heads) } else { Err(invalid_heads()) }
     }
 }
 
@@ -73,7 +71,7 @@ impl<B: Backend> Attention<B> {
         let settings = if plan.window.is_some() { &architecture.sliding_rope } else { &architecture.rope };
         let pairing = match weights.weights {
             Weights::Gguf(_) => family.gguf_pairing,
-            Weights::Folder(_) => Pairing::Halves,
+            Weights::Folder(_) => RopePairing::Halves,
         };
         let rope = plan.has_rope.then(|| Rope::load(weights.weights, settings, pairing, head_dim)).transpose()?;
         Ok(Self {

@@ -1,24 +1,21 @@
 //! What a model computes with: the one place that knows all implementations of [`Network`].
 
-use causerie_backend::{CacheType, Cpu};
-
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::architecture::Architecture;
+#[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
 use crate::model::native::Native;
 use crate::model::network::Network;
 use crate::model::progress::LoadProgress;
-use crate::options::{Device, LoadOptions};
+use crate::options::{CacheType, Device, LoadOptions};
 use crate::weights::Weights;
 
 /// What a model computes with.
 pub(crate) enum Compute {
     /// The CPU. The number of threads includes the calling one.
-    Native {
-        n_threads: usize,
-        cache_type: CacheType,
-    },
+    Native { n_threads: usize, cache_type: CacheType },
+    #[cfg(feature = "candle")]
     Candle(candle_core::Device),
 }
 
@@ -27,15 +24,16 @@ impl Compute {
     /// [`ErrorKind::InvalidOption`] if this build, or this machine, does not have the device.
     pub(crate) fn new(options: &LoadOptions) -> Result<Self> {
         match options.device {
-            Device::Cpu if !Cpu::is_known() => Ok(Self::Candle(candle_core::Device::Cpu)),
             Device::Cpu => {
                 let n_threads = options.threads.unwrap_or_else(causerie_backend::fast_cores);
                 Ok(Self::Native { n_threads, cache_type: options.cache_type })
             }
+            #[cfg(feature = "candle")]
             Device::Metal => candle_core::Device::new_metal(0).map(Self::Candle).map_err(|err| {
-                let message = "device is Metal, which this build or this machine does not have";
-                SdkError::new(ErrorKind::InvalidOption("device"), message).caused_by(err)
+                missing("device is Metal, which this build or this machine does not have").caused_by(err)
             }),
+            #[cfg(not(feature = "candle"))]
+            Device::Metal => Err(missing("device is Metal, which this build does not have")),
         }
     }
 
@@ -43,6 +41,7 @@ impl Compute {
     pub(crate) fn cache_type(&self) -> CacheType {
         match self {
             Self::Native { cache_type, .. } => *cache_type,
+            #[cfg(feature = "candle")]
             Self::Candle(_) => CacheType::F32,
         }
     }
@@ -59,7 +58,12 @@ impl Compute {
                 let native = Native::new(n_threads, cache_type);
                 Box::new(Decoder::load(native, weights, architecture, progress)?)
             }
+            #[cfg(feature = "candle")]
             Self::Candle(device) => Box::new(Decoder::load(Candle { device }, weights, architecture, progress)?),
         })
     }
+}
+
+fn missing(message: &str) -> SdkError {
+    SdkError::new(ErrorKind::InvalidOption("device"), message)
 }

@@ -1,7 +1,6 @@
 //! The decoder that all families are: an embedding, a stack of layers, a norm, and the logits.
 //!
-//! Our own rather than candle's: those take sizes from formulas or descriptions, and theirs of LFM2 forgets the
-//! convolution's state when a prompt arrives in chunks. Sizes here come from the tensors.
+//! Sizes come from the tensors, because formulas and descriptions are wrong for some models.
 
 use crate::error::Result;
 use crate::model::architecture::Architecture;
@@ -16,7 +15,7 @@ pub(crate) struct Decoder<B: Backend> {
     pub(crate) embedding: B::Matrix,
     pub(crate) layers: Vec<Layer<B>>,
     pub(crate) output_norm: B::Vector,
-    /// `None` when the embedding serves for the logits as well.
+    /// `None` if the embedding also gives the logits.
     pub(crate) head: Option<B::Matrix>,
     pub(crate) norm_eps: f32,
     pub(crate) n_vocabulary: usize,
@@ -71,12 +70,12 @@ pub(crate) fn embedding_shape(weights: &Weights) -> Result<(usize, usize)> {
     let name = embedding(weights);
     match weights.shape(name) {
         Some(&[n_vocabulary, hidden]) => Ok((n_vocabulary, hidden)),
-        Some(shape) => Err(invalid(format!("tensor {name} has shape {shape:?}, expected a matrix"))),
+        Some(shape) => Err(invalid(format!("tensor {name} must be a matrix, found shape {shape:?}"))),
         None => Err(weights.missing(name)),
     }
 }
 
-/// The norm before the logits. GGUF files of LFM2 call it the embedding's, all others and its older ones the output's.
+/// The norm before the logits. Newer GGUF files of LFM2 name it after the embedding, all others after the output.
 fn output_norm(weights: &Weights, architecture: &Architecture) -> String {
     match weights {
         Weights::Gguf(_) if weights.shape("token_embd_norm.weight").is_none() => "output_norm.weight".to_owned(),
@@ -85,13 +84,13 @@ fn output_norm(weights: &Weights, architecture: &Architecture) -> String {
     }
 }
 
-/// The matrix of the logits, where it is not the embedding.
+/// The matrix that gives the logits, if it is not the embedding.
 fn head(weights: &Weights, architecture: &Architecture) -> Option<&'static str> {
     let name = match weights {
         Weights::Gguf(_) => "output.weight",
         Weights::Folder(_) => "lm_head.weight",
     };
-    // Where nothing is stated, the tensor tells. A matrix of other values was trained after the two were tied.
+    // Without a description, the tensor decides. A matrix with other values was trained after the two had been tied.
     let is_tied = match architecture.is_tied {
         None => weights.shape(name).is_none(),
         Some(is_tied) => is_tied && !weights.differ(name, embedding(weights)),

@@ -33,7 +33,9 @@ impl<B: Backend> Experts<B> {
         };
         if MOST_EXPERTS < n_experts || !(1..=n_experts).contains(&mixture.n_used) {
             let n_used = mixture.n_used;
-            return Err(invalid(format!("layer {layer} has {n_experts} experts, of which a token takes {n_used}")));
+            return Err(invalid(format!(
+                "a token must use 1 to {n_experts} of the experts in layer {layer}, found {n_used}"
+            )));
         }
         let bias = if mixture.has_bias { bias(weights, n_experts)? } else { vec![0.0; n_experts] };
         Ok(Self {

@@ -1,55 +1,54 @@
-//! The families of models that are known: what each is called, how its folders name tensors, and where they differ.
+//! The known families of models: their names, how their folders name tensors, and how they differ.
 //!
-//! Everything is asked for by its name in GGUF files, which is the same in all families.
+//! Tensors are looked up by their names in GGUF files, which are the same in all families.
 
+use crate::model::rope::RopePairing;
 use crate::weights::Weights;
-use causerie_backend::Pairing;
-
-/// What sets a family of models apart, beyond what its files say.
+/// Properties of a family of models that its files leave out.
 #[derive(Debug)]
 pub(crate) struct Family {
     /// `general.architecture` of GGUF files, which also begins the keys of their metadata.
     pub(crate) gguf: &'static str,
     /// `model_type` of config.json.
     pub(crate) model_type: &'static str,
-    names: &'static Names,
-    /// Which numbers of a head make a pair, in GGUF files. In folders it is always the halves.
-    pub(crate) gguf_pairing: Pairing,
-    /// The base of rotary positions where config.json has none.
+    names: &'static TensorNames,
+    /// Which values of a head make a pair in GGUF files. In folders it is always the halves.
+    pub(crate) gguf_pairing: RopePairing,
+    /// The base of rotary positions if config.json has none.
     pub(crate) default_theta: f32,
     pub(crate) window: WindowRule,
-    /// Whether every query and key head is normed.
+    /// Whether every query and key head has a norm.
     pub(crate) has_head_norms: bool,
     /// Whether queries, keys and values always have a bias.
     pub(crate) has_biases: bool,
     /// Whether feed-forward blocks may be mixtures of experts.
     pub(crate) has_experts: bool,
-    /// In every how manyeth layer attention knows no positions, unless the files say otherwise.
+    /// Every Nth layer has no positional encoding (NoPE), unless the files list the layers.
     pub(crate) no_rope_interval: Option<usize>,
 }
 
-/// In which layers attention sees a window only, where config.json does not list them.
+/// The layers whose attention sees only a window, if config.json does not list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WindowRule {
-    /// None, unless listed.
+    /// No layer, unless listed.
     Listed,
-    /// Every layer, whatever is listed.
+    /// Every layer, even if config.json lists others.
     All,
     /// With `use_sliding_window`, the layers from `max_window_layers` on.
     FromLayer,
-    /// With `use_sliding_window`, the layers without positions.
+    /// With `use_sliding_window`, the layers without positional encoding.
     WithoutRope,
 }
 
 /// How folders name tensors.
 #[derive(Debug)]
-struct Names {
+struct TensorNames {
     output_norm: &'static str,
     /// Names in GGUF files and in folders. `*` stands for the number of an expert.
     in_layer: &'static [(&'static str, &'static str)],
 }
 
-static LFM2_NAMES: Names = Names {
+static LFM2_NAMES: TensorNames = TensorNames {
     output_norm: "model.embedding_norm",
     in_layer: &[
         ("attn_norm", "operator_norm"),
@@ -73,7 +72,7 @@ static LFM2_NAMES: Names = Names {
     ],
 };
 
-static PLAIN_NAMES: Names = Names {
+static PLAIN_NAMES: TensorNames = TensorNames {
     output_norm: "model.norm",
     in_layer: &[
         ("attn_norm", "input_layernorm"),
@@ -90,12 +89,12 @@ static PLAIN_NAMES: Names = Names {
     ],
 };
 
-/// The plain decoder, from which the others are told by their differences.
+/// The plain decoder; the other families are described by their differences from it.
 const PLAIN: Family = Family {
     gguf: "",
     model_type: "",
     names: &PLAIN_NAMES,
-    gguf_pairing: Pairing::Halves,
+    gguf_pairing: RopePairing::Halves,
     default_theta: 10_000.0,
     window: WindowRule::Listed,
     has_head_norms: false,
@@ -113,11 +112,10 @@ const LFM2: Family = Family {
     ..PLAIN
 };
 
-/// GGUF files of Llama, of Mistral, which go by its name there, and of SmolLM3 hold the rows of queries and keys in an order
-/// of their own: neighbours make a pair.
-const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: Pairing::Neighbours, ..PLAIN };
+/// GGUF files of Llama, Mistral (as `llama`) and SmolLM3 order the rows of queries and keys so that neighbours make a pair.
+const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: RopePairing::Neighbours, ..PLAIN };
 
-/// All families. Of those with one GGUF name, the first reads the file.
+/// All families. If several have the same GGUF name, the first one reads the file.
 pub(crate) static FAMILIES: [Family; 7] = [
     LFM2,
     Family { gguf: "lfm2moe", model_type: "lfm2_moe", has_experts: true, ..LFM2 },
@@ -128,7 +126,7 @@ pub(crate) static FAMILIES: [Family; 7] = [
     Family {
         gguf: "smollm3",
         model_type: "smollm3",
-        gguf_pairing: Pairing::Neighbours,
+        gguf_pairing: RopePairing::Neighbours,
         default_theta: 2_000_000.0,
         no_rope_interval: Some(4),
         window: WindowRule::WithoutRope,
@@ -137,7 +135,7 @@ pub(crate) static FAMILIES: [Family; 7] = [
 ];
 
 impl Family {
-    /// The name under which the files know it.
+    /// The family's name in the files.
     pub(crate) fn name(&self, weights: &Weights) -> &'static str {
         match weights {
             Weights::Gguf(_) => self.gguf,
@@ -150,7 +148,7 @@ impl Family {
         self.names.output_norm
     }
 
-    /// What folders call a part of a layer. A part that none of them has keeps its name, under which nothing is found.
+    /// The name of a part of a layer in folders. A part that folders do not have keeps its name, so that no tensor is found.
     pub(crate) fn folder_name<'a>(&self, part: &'a str) -> &'a str {
         self.names.in_layer.iter().find(|(gguf, _)| *gguf == part).map_or(part, |(_, folder)| folder)
     }

@@ -40,7 +40,7 @@ impl<B> LayerWeights<'_, B> {
     pub(crate) fn rows(&self, part: &str) -> Result<usize> {
         match self.shape(part) {
             Some(&[rows, _]) => Ok(rows),
-            Some(shape) => Err(invalid(format!("tensor {} has shape {shape:?}, expected a matrix", self.name(part)))),
+            Some(shape) => Err(invalid(format!("tensor {} must be a matrix, found shape {shape:?}", self.name(part)))),
             None => Err(self.weights.missing(&self.name(part))),
         }
     }

@@ -1,4 +1,4 @@
-//! The architecture of a GGUF file, from its metadata.
+//! Reads the architecture of a GGUF file from its metadata.
 
 use crate::error::Result;
 use crate::model::architecture::{Architecture, LayerPlan, Mixture, check_layers};
@@ -7,7 +7,7 @@ use crate::model::invalid::invalid;
 use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
 use crate::weights::GgufFile;
 
-/// `expert_gating_func` of a sigmoid.
+/// The value of `expert_gating_func` for a sigmoid.
 const SIGMOID: usize = 2;
 
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
@@ -19,7 +19,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
         let name = file.text("general.architecture")?.unwrap_or_default();
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
-    let keys = Keys { file, family };
+    let keys = MetadataKeys { file, family };
     if file.boolean(&keys.name("attention.causal"))? == Some(false) {
         return Err(invalid("attention in both directions is not supported"));
     }
@@ -42,12 +42,12 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
 }
 
 /// Metadata under the name of the architecture.
-struct Keys<'a> {
+struct MetadataKeys<'a> {
     file: &'a GgufFile,
     family: &'static Family,
 }
 
-impl Keys<'_> {
+impl MetadataKeys<'_> {
     fn name(&self, key: &str) -> String {
         format!("{}.{key}", self.family.gguf)
     }
@@ -64,11 +64,11 @@ impl Keys<'_> {
         value.ok_or_else(|| invalid(format!("metadata {} is missing", self.name(key))))
     }
 
-    /// The most heads that any layer has: a list holds 0 for layers without attention.
+    /// The largest number of heads in any layer: an array has 0 for layers without attention.
     fn heads(&self) -> Result<Option<usize>> {
         let heads = self.file.integers(&self.name("attention.head_count"))?.unwrap_or_default();
         let most = heads.into_iter().max().filter(|most| *most != 0).map(usize::try_from).transpose();
-        most.map_err(|_| invalid(format!("metadata {} is negative", self.name("attention.head_count"))))
+        most.map_err(|_| invalid(format!("metadata {} must be 0 or more", self.name("attention.head_count"))))
     }
 
     fn head_dim(&self) -> Result<Option<usize>> {
@@ -76,12 +76,12 @@ impl Keys<'_> {
         if values.is_some_and(|values| keys.is_some_and(|keys| keys != values)) {
             return Err(invalid(format!("heads with keys of {keys:?} and values of {values:?} are not supported")));
         }
-        let turned = self.count("rope.dimension_count")?;
-        // Files without a length of keys state this one, which is the same where whole heads turn.
-        if keys.is_some() && turned.is_some() && keys != turned {
-            return Err(invalid(format!("rotary positions of {turned:?} of {keys:?} dimensions are not supported")));
+        let rotated = self.count("rope.dimension_count")?;
+        // Files without a length of keys have this one, which is the same if whole heads are rotated.
+        if keys.is_some() && rotated.is_some() && keys != rotated {
+            return Err(invalid(format!("rotary positions of {rotated:?} of {keys:?} dimensions are not supported")));
         }
-        Ok(keys.or(turned))
+        Ok(keys.or(rotated))
     }
 
     fn rope(&self, context_size: usize) -> Result<RopeSettings> {
@@ -104,7 +104,7 @@ impl Keys<'_> {
     fn yarn(&self, factor: f64, context_size: usize) -> Result<Yarn> {
         let number = |key: &str| Ok::<_, crate::error::SdkError>(self.float(key)?.map(f64::from));
         // llama.cpp's converter writes two settings of config.json under this key: attention_factor, and attn_factor, which
-        // is below 1 and which transformers does not heed.
+        // is below 1 and which transformers ignores.
         let whole = number("rope.scaling.yarn_attn_factor")?.filter(|whole| 1.0 <= *whole);
         let attention_factor = match whole {
             Some(whole) => whole,
@@ -126,11 +126,11 @@ impl Keys<'_> {
 
     fn layers(&self, n_layers: usize) -> Result<Vec<LayerPlan>> {
         let window = self.count("attention.sliding_window")?.filter(|window| 0 < *window); // 0 means none
-        // Which layers the window is for: all, without a list of them.
+        // The layers that have the window: all of them, unless an array says otherwise.
         let slides = self.file.booleans(&self.name("attention.sliding_window_pattern"))?;
         if slides.as_ref().is_some_and(|slides| slides.len() < n_layers) {
             let key = self.name("attention.sliding_window_pattern");
-            return Err(invalid(format!("metadata {key} has not an entry for each of {n_layers} layers")));
+            return Err(invalid(format!("metadata {key} must have an entry for each of {n_layers} layers")));
         }
         let plan = |layer: usize| LayerPlan {
             window: window.filter(|_| slides.as_ref().is_none_or(|slides| slides[layer])),
@@ -147,7 +147,7 @@ impl Keys<'_> {
             };
         }
         if let Some(gating) = self.count("expert_gating_func")?.filter(|gating| *gating != SIGMOID) {
-            return Err(invalid(format!("expert gating function {gating} is not supported, expected {SIGMOID}")));
+            return Err(invalid(format!("expert gating function must be {SIGMOID}, found {gating}")));
         }
         Ok(Some(Mixture {
             n_used: self.needed("expert_used_count", self.count("expert_used_count")?)?,

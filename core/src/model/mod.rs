@@ -8,6 +8,7 @@
 mod architecture;
 mod attention;
 mod backend;
+#[cfg(feature = "candle")]
 mod candle;
 mod compute;
 mod config;

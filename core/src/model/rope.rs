@@ -1,39 +1,37 @@
-//! Rotary positions: each pair of numbers of a head turns by an angle that grows with the token's place.
+//! Rotary position embeddings: each pair of values of a head is rotated by an angle that grows with the position.
 
 use std::f64::consts::PI;
-
-use causerie_backend::Pairing;
 
 use crate::error::Result;
 use crate::model::invalid::invalid;
 use crate::weights::Weights;
 
-/// GGUF files of Llama 3 hold the divisors of the frequencies, in place of what they follow from.
+/// GGUF files of Llama 3 hold the divisors of the frequencies instead of the settings that they follow from.
 const DIVISORS: &str = "rope_freqs.weight";
 
-/// How fast the pairs turn, as the files state it.
+/// How fast the pairs rotate, as the files describe it.
 #[derive(Clone, Debug)]
 pub(crate) struct RopeSettings {
     pub(crate) theta: f32,
     pub(crate) scaling: RopeScaling,
 }
 
-/// What stretches the positions that a model was first trained on over a longer context.
+/// How the positions that a model was first trained on are scaled to a longer context.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RopeScaling {
     None,
-    /// All turn slower.
+    /// All pairs rotate slower.
     Linear {
         factor: f64,
     },
-    /// Slow pairs turn slower, fast ones do not, those between in part.
+    /// Slow pairs rotate slower, fast ones do not, and those in between in part.
     Llama3 {
         factor: f64,
         low: f64,
         high: f64,
         original_context: usize,
     },
-    /// The same with other bounds; queries and keys grow by a factor besides.
+    /// The same with other bounds; queries and keys are also multiplied by a factor.
     Yarn(Yarn),
 }
 
@@ -42,11 +40,11 @@ pub(crate) struct Yarn {
     pub(crate) factor: f64,
     pub(crate) original_context: usize,
     pub(crate) attention_factor: f64,
-    /// Turns within the original context from which on a pair keeps its speed.
+    /// Rotations within the original context from which a pair keeps its speed.
     pub(crate) beta_fast: f64,
-    /// Turns within the original context below which a pair slows by the whole factor.
+    /// Rotations within the original context below which a pair is slowed by the whole factor.
     pub(crate) beta_slow: f64,
-    /// Whether the bounds are moved to whole pairs.
+    /// Whether the bounds are rounded to whole pairs.
     pub(crate) truncate: bool,
 }
 
@@ -56,10 +54,10 @@ pub(crate) fn yarn_attention_factor(factor: f64, multiplier: f64) -> f64 {
 }
 
 impl RopeSettings {
-    /// Refuses numbers with which nothing can be computed.
+    /// Refuses values that cannot be computed with.
     pub(crate) fn check(&self) -> Result<()> {
-        let is_fine = |number: f64| number.is_finite() && 0.0 < number;
-        let numbers = match &self.scaling {
+        let is_valid = |value: f64| value.is_finite() && 0.0 < value;
+        let values = match &self.scaling {
             RopeScaling::None => vec![],
             RopeScaling::Linear { factor } => vec![*factor],
             RopeScaling::Llama3 { factor, low, high, original_context } => {
@@ -74,27 +72,45 @@ impl RopeSettings {
                 f64::from(self.theta) - 1.0, // its logarithm divides
             ],
         };
-        let is_fine = is_fine(self.theta.into()) && numbers.into_iter().all(is_fine);
-        if is_fine { Ok(()) } else { Err(invalid(format!("rotary positions are out of any range: {self:?}"))) }
+        let is_valid = is_valid(self.theta.into()) && values.into_iter().all(is_valid);
+        if is_valid {
+            Ok(())
+        } else {
+            Err(invalid(format!("settings of rotary positions must be finite and above 0, found {self:?}")))
+        }
     }
+}
+
+/// Which values of a head make a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RopePairing {
+    /// The values at the same place of both halves.
+    Halves,
+    /// Neighbours.
+    Neighbours,
 }
 
 /// The rotary positions of one layer.
 #[derive(PartialEq)]
 pub(crate) struct Rope {
-    /// Of each pair, in radians a token: `(head_dim / 2)`.
+    /// The angle of each pair per position, in radians: `(head_dim / 2)`.
     frequencies: Vec<f32>,
     attention_factor: f32,
-    pub(crate) pairing: Pairing,
+    pub(crate) pairing: RopePairing,
 }
 
 impl Rope {
-    pub(crate) fn load(weights: &Weights, settings: &RopeSettings, pairing: Pairing, head_dim: usize) -> Result<Self> {
+    pub(crate) fn load(
+        weights: &Weights,
+        settings: &RopeSettings,
+        pairing: RopePairing,
+        head_dim: usize,
+    ) -> Result<Self> {
         let mut frequencies = frequencies(settings, head_dim);
         if matches!(weights, Weights::Gguf(_)) && weights.shape(DIVISORS).is_some() {
             let divisors = weights.floats(DIVISORS, &[head_dim / 2])?;
             if divisors.iter().any(|divisor| !divisor.is_finite() || *divisor <= 0.0) {
-                return Err(invalid(format!("tensor {DIVISORS} holds what is no divisor")));
+                return Err(invalid(format!("tensor {DIVISORS} must hold finite values above 0")));
             }
             frequencies.iter_mut().zip(divisors).for_each(|(frequency, divisor)| *frequency /= divisor);
         }
@@ -105,7 +121,7 @@ impl Rope {
         Ok(Self { frequencies, attention_factor, pairing })
     }
 
-    /// Adds the cosines and sines of a token's angles, one for each pair.
+    /// Appends the cosines and sines of a position's angles, one for each pair.
     pub(crate) fn angles(&self, position: usize, cosines: &mut Vec<f32>, sines: &mut Vec<f32>) {
         for frequency in &self.frequencies {
             let angle = position as f32 * frequency; // exact: positions stay below 2^24
@@ -115,7 +131,7 @@ impl Rope {
     }
 }
 
-/// In f32 and in this order, as the implementations that models are trained with: at far positions every bit counts.
+/// In f32 and in this order, as in the implementations that models are trained with: every bit counts at far positions.
 fn frequencies(settings: &RopeSettings, head_dim: usize) -> Vec<f32> {
     let powers = (0..head_dim).step_by(2).map(|pair| settings.theta.powf(pair as f32 / head_dim as f32));
     match &settings.scaling {
@@ -155,10 +171,10 @@ fn frequencies(settings: &RopeSettings, head_dim: usize) -> Vec<f32> {
 }
 
 impl Yarn {
-    /// The last pair that keeps its speed, and the first that slows by the whole factor.
+    /// The last pair that keeps its speed, and the first that is slowed by the whole factor.
     fn bounds(&self, theta: f64, head_dim: usize) -> (f64, f64) {
-        let pair_of = |n_turns: f64| {
-            head_dim as f64 * (self.original_context as f64 / (n_turns * 2.0 * PI)).ln() / (2.0 * theta.ln())
+        let pair_of = |n_rotations: f64| {
+            head_dim as f64 * (self.original_context as f64 / (n_rotations * 2.0 * PI)).ln() / (2.0 * theta.ln())
         };
         let (first, last) = (pair_of(self.beta_fast), pair_of(self.beta_slow));
         let (first, last) = if self.truncate { (first.floor(), last.ceil()) } else { (first, last) };

@@ -6,23 +6,15 @@
 //! head size)`. A restored state continues bit for bit as the saved one would have, so it can be used only with the same
 //! storage format.
 
-use causerie_backend::CacheType;
-
 /// The kind of a layer in the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SavedLayerKind(u8);
 
 impl SavedLayerKind {
     pub(crate) const CONVOLUTION: Self = Self(0);
-
-    /// Attention whose keys and values have this storage format.
-    pub(crate) fn attention(cache_type: CacheType) -> Self {
-        match cache_type {
-            CacheType::F32 => Self(1),
-            CacheType::F16 => Self(2),
-            CacheType::Q8_0 => Self(3),
-        }
-    }
+    pub(crate) const ATTENTION_F32: Self = Self(1);
+    pub(crate) const ATTENTION_F16: Self = Self(2);
+    pub(crate) const ATTENTION_Q8_0: Self = Self(3);
 }
 
 /// Writes a state as bytes.

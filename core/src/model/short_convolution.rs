@@ -8,12 +8,12 @@ use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
 
-/// The longest window that is believed; known models have 3 and 7.
+/// The longest window that is accepted; known models have 3 and 7.
 const LONGEST: usize = 64;
 
 pub(crate) struct ShortConvolution<B: Backend> {
     pub(crate) in_proj: Linear<B>,
-    /// One row for each place in the window, oldest first: `(window * hidden)`.
+    /// One row for each position of the window, oldest first: `(window * hidden)`.
     pub(crate) taps: B::Vector,
     /// `(hidden)`
     pub(crate) bias: Option<B::Vector>,
@@ -39,7 +39,7 @@ impl<B: Backend> ShortConvolution<B> {
     }
 }
 
-/// Tokens that the convolution of a layer spans.
+/// The number of tokens that the convolution of a layer spans.
 pub(crate) fn window<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
     let shape = weights.shape("shortconv.conv").unwrap_or_default();
     match *shape {
@@ -47,7 +47,9 @@ pub(crate) fn window<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
         [rows, 1, window] | [rows, window] if rows == weights.hidden && (2..=LONGEST).contains(&window) => Ok(window),
         _ => {
             let (name, hidden) = (weights.name("shortconv.conv"), weights.hidden);
-            Err(invalid(format!("tensor {name} has shape {shape:?}, expected {hidden} rows of a window")))
+            Err(invalid(format!(
+                "tensor {name} must have {hidden} rows of 2 to {LONGEST} values, found shape {shape:?}"
+            )))
         }
     }
 }

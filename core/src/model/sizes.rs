@@ -1,13 +1,12 @@
-//! How large a model is and what it will take in memory, from the headers of its files alone.
-
-use causerie_backend::{CacheShape, CacheType};
+//! The size of a model and the memory that it will take, from the headers of its files alone.
 
 use crate::error::Result;
 use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
 use crate::model::description;
 use crate::model::layer_weights::LayerWeights;
-use crate::model::short_convolution;
+use crate::model::{native, short_convolution};
+use crate::options::CacheType;
 use crate::weights::Weights;
 
 /// Prompt tokens that one step computes at most. Working memory grows with it, and a cancel waits for one step at most.
@@ -19,11 +18,11 @@ pub(crate) struct Sizes {
     pub(crate) context_size: usize,
     pub(crate) n_vocabulary: usize,
     pub(crate) hidden: usize,
-    /// The widest feed-forward block, of one expert where there are several.
+    /// Width of the widest feed-forward block, or of the widest expert.
     pub(crate) feed_forward: usize,
-    /// Those of each attention layer.
+    /// The heads of each attention layer.
     pub(crate) heads: Vec<Heads>,
-    /// The widest window of an attention layer that has one.
+    /// The widest attention window, if any layer has one.
     pub(crate) window: Option<usize>,
     /// Tokens that each short convolution spans.
     pub(crate) convolutions: Vec<usize>,
@@ -31,7 +30,7 @@ pub(crate) struct Sizes {
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
     pub(crate) n_weight_bytes: u64,
-    /// What keys and values are kept as.
+    /// The storage format of keys and values.
     pub(crate) cache_type: CacheType,
 }
 
@@ -45,7 +44,7 @@ impl Sizes {
             n_vocabulary,
             hidden,
             window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
-            n_weight_bytes: weights.tensors().map(|tensor| tensor.n_bytes_loaded()).sum(),
+            n_weight_bytes: native::weight_bytes(weights),
             ..Self::default()
         };
         for layer in 0..architecture.layers.len() {
@@ -71,29 +70,26 @@ impl Sizes {
         Ok(())
     }
 
-    /// Bytes of keys and values of a sequence; they lie in whole pages.
-    pub(crate) fn key_value_bytes(&self, n_tokens: usize) -> u64 {
-        let bytes_of = |heads: &Heads| {
-            let page = CacheShape { n_heads: heads.n_keys, head_dim: heads.head_dim, cache_type: self.cache_type };
-            product([page.page_bytes(), n_tokens.div_ceil(page.page_tokens())])
-        };
-        self.heads.iter().map(bytes_of).fold(0, u64::saturating_add)
+    /// Bytes of the keys and values of a sequence.
+    pub(crate) fn key_value_bytes(&self, n_positions: usize) -> u64 {
+        let n_bytes = self.heads.iter().map(|heads| native::key_value_bytes(heads, self.cache_type, n_positions));
+        n_bytes.fold(0, u64::saturating_add)
     }
 
-    /// Bytes of what the convolutions remember of a sequence.
+    /// Bytes of the convolution inputs that a sequence keeps.
     pub(crate) fn convolution_bytes(&self) -> u64 {
         let bytes = self.convolutions.iter().map(|window| product([window - 1, self.hidden, FLOAT]));
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Bytes of the numbers between two weights, while `chunk` tokens are read.
+    /// Bytes of the values between operations while a chunk of this many positions is computed.
     pub(crate) fn working_bytes(&self, chunk: usize) -> u64 {
         let n_queries = self.heads.iter().map(|heads| heads.n_queries * heads.head_dim).max().unwrap_or_default();
-        // The stream and what is projected of it; inputs of products as floats and as bytes with scales.
+        // The residual stream and its projections; the inputs of products as floats and as bytes with scales.
         let widest = self.feed_forward.max(n_queries).max(self.hidden);
         let mut rows = 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
         if 0 < self.n_experts {
-            // Those of one expert at a time, of which all rows may be.
+            // The values of one expert at a time, which all rows may use.
             rows += 4 * (2 * self.feed_forward + self.hidden) + 6 * widest;
         }
         product([rows, chunk]).saturating_add(product([2, self.n_vocabulary, FLOAT]))

@@ -7,10 +7,6 @@ use crate::function::FunctionNames;
 
 /// How a model is loaded. The defaults suit a chat on one device.
 ///
-/// On a CPU that our kernels do not know, candle computes, with threads that are one set for all models of a process: the
-/// environment variables `CANDLE_NUM_THREADS` and `RAYON_NUM_THREADS`, set to the same number before the first model is
-/// loaded, choose how many.
-///
 /// ```
 /// use causerie::{LoadOptions, ModelRunner};
 ///
@@ -26,10 +22,10 @@ pub struct LoadOptions {
     pub context_size: Option<usize>,
     /// The device that computes. Default: the CPU.
     pub device: Device,
-    /// Threads that compute, 1 to 1024, where the CPU is one that our kernels know; elsewhere as many as there are
-    /// processors do. No result depends on it. Default: as many as there are cores, of fast and slow ones the fast.
+    /// Threads that compute on the CPU, 1 to 1024. No result depends on it. Default: the number of cores; if there are fast
+    /// and slow ones, the number of fast ones.
     pub threads: Option<usize>,
-    /// What keys and values are kept as, where the CPU is one that our kernels know; F32 elsewhere. Default: F16.
+    /// The storage format of keys and values on the CPU; on Metal it is always F32. Default: F16.
     pub cache_type: CacheType,
     /// Whether tokens that are the only ones possible, and draft tokens of speculative decoding, are computed together with
     /// the token before them. On the CPU this changes the speed only, not the reply. Default: true.
@@ -110,7 +106,25 @@ impl LoadOptions {
     }
 }
 
-pub use causerie_backend::CacheType;
+/// The storage format of keys and values.
+///
+/// ```
+/// use causerie::{CacheType, LoadOptions};
+///
+/// let exact = LoadOptions { cache_type: CacheType::F32, ..Default::default() };
+/// # assert!(exact.check().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheType {
+    /// Half the memory and traffic of F32; other engines use it too.
+    #[default]
+    F16,
+    /// For comparisons with references to the last digit.
+    F32,
+    /// Bytes with a scale for each 32 values of a head: little more than half of F16, for long contexts. It is coarser; how
+    /// much a model loses by it has to be measured.
+    Q8_0,
+}
 
 /// The device that a model is computed on.
 ///

@@ -10,12 +10,13 @@ use safetensors::tensor::Metadata;
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::weights::tensor_type::{self, TensorType};
-use crate::weights::tensors::{Content, Part, Stated, unreadable};
+use crate::weights::content::{Content, unreadable};
+use crate::weights::tensor_type::TensorType;
+use crate::weights::tensors::{TensorBlocks, TensorDescription};
 
-/// Text files beside the weights; real ones hold a few MiB.
+/// Bytes of a text file beside the weights at most; real ones have a few MiB.
 const LONGEST_TEXT: u64 = 64 << 20;
-/// Bytes of a safetensors header; real ones hold a few MiB at most.
+/// Bytes of a safetensors header at most; real ones have a few MiB.
 const LONGEST_HEADER: usize = 64 << 20;
 
 /// An open folder whose weights' headers have been checked.
@@ -23,14 +24,14 @@ pub(crate) struct Folder {
     path: PathBuf,
     config: Json,
     files: Vec<Content>,
-    tensors: HashMap<String, Entry>,
-    /// Tensors of types that are not supported. Some are no weights, so only those asked for are an error.
-    unread: HashMap<String, Dtype>,
+    tensors: HashMap<String, FolderTensor>,
+    /// Tensors of types that are not supported. Not all of them are weights, so they are errors only when they are used.
+    unreadable: HashMap<String, Dtype>,
 }
 
-struct Entry {
+struct FolderTensor {
     file: usize,
-    tensor_type: &'static TensorType,
+    tensor_type: TensorType,
     shape: Vec<usize>,
     bytes: std::ops::Range<usize>,
 }
@@ -39,8 +40,13 @@ impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let config = read_json(&path.join("config.json"))?
             .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("no config.json in {}", path.display())))?;
-        let mut folder =
-            Self { path: path.to_owned(), config, files: Vec::new(), tensors: HashMap::new(), unread: HashMap::new() };
+        let mut folder = Self {
+            path: path.to_owned(),
+            config,
+            files: Vec::new(),
+            tensors: HashMap::new(),
+            unreadable: HashMap::new(),
+        };
         for file in weight_files(path)? {
             folder.add(&file)?;
         }
@@ -53,11 +59,11 @@ impl Folder {
         let (start, metadata) = read_header(&file).map_err(|err| SdkError::new(err.kind(), place()).caused_by(err))?;
         for (name, info) in metadata.tensors() {
             let tensor_type = match info.dtype {
-                Dtype::F32 => &tensor_type::F32,
-                Dtype::F16 => &tensor_type::F16,
-                Dtype::BF16 => &tensor_type::BF16,
+                Dtype::F32 => TensorType::F32,
+                Dtype::F16 => TensorType::F16,
+                Dtype::BF16 => TensorType::Bf16,
                 other => {
-                    self.unread.insert(name.clone(), other);
+                    self.unreadable.insert(name.clone(), other);
                     continue;
                 }
             };
@@ -65,11 +71,11 @@ impl Folder {
                 return Err(SdkError::new(ErrorKind::ModelLoad, format!("tensor {name} is empty, in {}", place())));
             }
             let bytes = start + info.data_offsets.0..start + info.data_offsets.1;
-            let entry = Entry { file: self.files.len(), tensor_type, shape: info.shape.clone(), bytes };
+            let entry = FolderTensor { file: self.files.len(), tensor_type, shape: info.shape.clone(), bytes };
             if self.tensors.insert(name.clone(), entry).is_some() {
                 return Err(SdkError::new(
                     ErrorKind::ModelLoad,
-                    format!("tensor {name} stands twice, also in {}", place()),
+                    format!("tensor {name} appears twice, also in {}", place()),
                 ));
             }
         }
@@ -86,12 +92,12 @@ impl Folder {
         &self.config
     }
 
-    /// A JSON file of the folder, if it is there.
+    /// A JSON file of the folder, if it exists.
     pub(crate) fn json(&self, name: &str) -> Result<Option<Json>> {
         read_json(&self.path.join(name))
     }
 
-    /// A text file of the folder, if it is there.
+    /// A text file of the folder, if it exists.
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
         read_text(&self.path.join(name))
     }
@@ -100,9 +106,9 @@ impl Folder {
         self.tensors.get(name).map(|entry| entry.shape.as_slice())
     }
 
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = TensorDescription<'_>> {
         let tensors = self.tensors.values();
-        tensors.map(|tensor| Stated {
+        tensors.map(|tensor| TensorDescription {
             tensor_type: tensor.tensor_type,
             shape: &tensor.shape,
             n_bytes: tensor.bytes.len(),
@@ -110,36 +116,36 @@ impl Folder {
     }
 
     /// The type of a tensor that cannot be read.
-    pub(crate) fn unread(&self, name: &str) -> Option<Dtype> {
-        self.unread.get(name).copied()
+    pub(crate) fn unreadable(&self, name: &str) -> Option<Dtype> {
+        self.unreadable.get(name).copied()
     }
 
-    pub(super) fn part(&self, name: &str) -> Option<Part<'_>> {
-        let entry = self.tensors.get(name)?;
-        Some(Part { tensor_type: entry.tensor_type, bytes: entry.bytes.clone(), content: &self.files[entry.file] })
+    pub(super) fn blocks<'a>(&'a self, name: &'a str) -> Option<TensorBlocks<'a>> {
+        let FolderTensor { tensor_type, bytes, file, .. } = self.tensors.get(name)?;
+        Some(TensorBlocks { name, tensor_type: *tensor_type, bytes: bytes.clone(), content: &self.files[*file] })
     }
 }
 
-/// The header of a safetensors file, all of whose numbers are checked, and where the tensors begin.
+/// The checked header of a safetensors file, and the offset of its first tensor.
 fn read_header(file: &ModelFile) -> Result<(usize, Metadata)> {
-    const LENGTH: usize = size_of::<u64>(); // the header's own, which stands before it
-    let wrong = |rule: &str| SdkError::new(ErrorKind::ModelLoad, format!("no safetensors file: {rule}"));
-    let cut = |err| wrong("it ends early").caused_by(err);
+    const LENGTH: usize = size_of::<u64>(); // of the length itself, which precedes the header
+    let invalid = |rule: &str| SdkError::new(ErrorKind::ModelLoad, format!("not a safetensors file: {rule}"));
+    let cut = |err| invalid("it ends early").caused_by(err);
     let length = file.read(0..LENGTH).map_err(cut)?;
     let length = length.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).unwrap_or_default();
     let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_HEADER);
-    let start = LENGTH + length.ok_or_else(|| wrong("its header is too long"))?;
+    let start = LENGTH + length.ok_or_else(|| invalid("its header is too long"))?;
     let header = file.read(LENGTH..start).map_err(cut)?;
     let metadata: Metadata =
-        serde_json::from_slice(&header).map_err(|err| wrong("its header is broken").caused_by(err))?;
+        serde_json::from_slice(&header).map_err(|err| invalid("its header is damaged").caused_by(err))?;
     if start.checked_add(metadata.data_len()) != Some(file.n_bytes()) {
-        return Err(wrong("its tensors are not as long as the file"));
+        return Err(invalid("its tensors must fill the file"));
     }
     Ok((start, metadata))
 }
 
-/// The one safetensors file of a folder, or else those that its index lists: an index may be left from before the model was
-/// saved anew.
+/// The single safetensors file of a folder, otherwise the files that its index lists. The single file comes first: an index
+/// may be left over from an earlier version of the model.
 fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let single = folder.join("model.safetensors");
     if single.exists() {
@@ -148,18 +154,18 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let index = read_json(&folder.join("model.safetensors.index.json"))?.ok_or_else(|| {
         SdkError::new(ErrorKind::ModelNotFound, format!("no model.safetensors in {}", folder.display()))
     })?;
-    let wrong = |rule: &str| {
+    let invalid = |rule: &str| {
         SdkError::new(ErrorKind::ModelLoad, format!("model.safetensors.index.json in {}: {rule}", folder.display()))
     };
-    let map = index.get("weight_map").and_then(Json::as_object).ok_or_else(|| wrong("no weight_map"))?;
+    let map = index.get("weight_map").and_then(Json::as_object).ok_or_else(|| invalid("no weight_map"))?;
     let mut names: Vec<&str> = map.values().filter_map(Json::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    // An index from outside must not lead out of its folder.
+    // The index is not trusted: it must not lead out of its folder.
     let is_plain =
         |name: &&str| matches!(Path::new(*name).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
     match names.iter().find(|name| !is_plain(name)) {
-        Some(name) => Err(wrong(&format!("{name:?} is no file name"))),
+        Some(name) => Err(invalid(&format!("weight_map must hold file names, found {name:?}"))),
         None => Ok(names.iter().map(|name| folder.join(name)).collect()),
     }
 }
@@ -168,7 +174,7 @@ fn read_json(path: &Path) -> Result<Option<Json>> {
     let Some(text) = read_text(path)? else { return Ok(None) };
     let json = serde_json::from_str(&text);
     json.map(Some).map_err(|err| {
-        SdkError::new(ErrorKind::ModelLoad, format!("{} is no valid JSON", path.display())).caused_by(err)
+        SdkError::new(ErrorKind::ModelLoad, format!("{} must be valid JSON", path.display())).caused_by(err)
     })
 }
 
@@ -182,7 +188,7 @@ fn read_text(path: &Path) -> Result<Option<String>> {
         Err(err) => return Err(unreadable(err)),
     };
     if LONGEST_TEXT < size {
-        return Err(unreadable(std::io::Error::other(format!("{size} bytes are too many"))));
+        return Err(unreadable(std::io::Error::other(format!("{size} bytes, more than {LONGEST_TEXT}"))));
     }
     fs::read_to_string(path).map(Some).map_err(unreadable)
 }

@@ -1,4 +1,4 @@
-//! Where a model lies: a file, a folder, or `<namespace>/<name>` in the local cache.
+//! Finds a model: a file, a folder, or `<namespace>/<name>` in the local cache.
 //!
 //! The cache is Hugging Face's, so that models fetched by other tools are found:
 //! `$HF_HUB_CACHE`, else `$HF_HOME/hub`, else `~/.cache/huggingface/hub`, with
@@ -10,15 +10,16 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Result, SdkError};
 
-/// The GGUF file or the folder that a user's text names.
+/// The GGUF file or the folder that `model` names.
 pub(crate) fn locate(model: &str) -> Result<PathBuf> {
     locate_in(model, cache_folder().as_deref())
 }
 
 fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
     if let Some(url) = strip_scheme(model) {
-        let path = path_of_url(url)
-            .ok_or_else(|| SdkError::new(ErrorKind::ModelNotFound, format!("{model} names no file of this device")))?;
+        let path = path_of_url(url).ok_or_else(|| {
+            SdkError::new(ErrorKind::ModelNotFound, format!("{model} must be a file URL of this device"))
+        })?;
         return locate_in(&path, None);
     }
     let path = Path::new(model);
@@ -43,8 +44,8 @@ fn strip_scheme(model: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("file://").then_some(rest)
 }
 
-/// The path behind `file://`, whose host may be empty or `localhost`; `None` for another host, for a query, and for bytes
-/// that are no UTF-8.
+/// The path after `file://`, with an empty host or `localhost`; `None` for another host, a query, or bytes that are not
+/// UTF-8.
 fn path_of_url(url: &str) -> Option<String> {
     let (host, path) = url.split_at(url.find('/')?);
     if !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) || path.contains(['?', '#']) {
@@ -62,19 +63,19 @@ fn path_of_url(url: &str) -> Option<String> {
         });
     }
     let path = String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))?;
-    // A drive of Windows stands behind a slash of its own.
+    // A drive of Windows follows a slash.
     let drive = path.strip_prefix('/').filter(|path| cfg!(windows) && path.as_bytes().get(1) == Some(&b':'));
     Some(drive.unwrap_or(&path).to_owned())
 }
 
-/// Splits `<namespace>/<name>`. Whatever could lead out of the cache is no model id.
+/// Splits `<namespace>/<name>`; `None` for anything that could lead out of the cache.
 fn model_id(text: &str) -> Option<(&str, &str)> {
     let (namespace, name) = text.split_once('/')?;
     let is_plain = |part: &str| {
         let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         (1..=96).contains(&part.len()) && part.bytes().all(is_fine) && !part.starts_with('.') && !part.ends_with('.')
     };
-    // A path to a file that is not there is better told so than looked up in the cache.
+    // The path of a file that does not exist is reported as such, and not looked up in the cache.
     (is_plain(namespace) && is_plain(name) && !name.ends_with(".gguf")).then_some((namespace, name))
 }
 
@@ -85,7 +86,7 @@ fn cache_folder() -> Option<PathBuf> {
         .or_else(|| Some(env::home_dir()?.join(".cache/huggingface/hub")))
 }
 
-/// The revision that `main` names, else the only one there.
+/// The revision that `main` names, otherwise the only one.
 fn snapshot(repository: &Path) -> Result<PathBuf> {
     let snapshots = repository.join("snapshots");
     if let Ok(revision) = fs::read_to_string(repository.join("refs/main")) {
@@ -102,7 +103,7 @@ fn snapshot(repository: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A folder of safetensors is a model; else its only GGUF file is, also beside a config.json.
+/// A folder of safetensors is a model; otherwise its only GGUF file is, even beside a config.json.
 fn in_folder(folder: &Path) -> Result<PathBuf> {
     let holds = |name: &str| folder.join(name).exists();
     if holds("model.safetensors") || holds("model.safetensors.index.json") {
@@ -116,7 +117,7 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
         (Some(file), true) => Ok(file),
         (Some(_), false) => Err(SdkError::new(
             ErrorKind::ModelNotFound,
-            format!("several GGUF files in {}: name one", folder.display()),
+            format!("a folder must have one GGUF file, found several in {}: give the path of one", folder.display()),
         )),
         (None, _) => Err(SdkError::new(
             ErrorKind::ModelNotFound,
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_of_a_file_is_its_path() {
+    fn a_file_url_gives_its_path() {
         for (url, expect) in [
             ("/a/b.gguf", Some("/a/b.gguf")),
             ("localhost/a%20b/%C3%BC.gguf", Some("/a b/ü.gguf")),
@@ -172,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn of_several_files_one_must_be_named() {
+    fn a_folder_with_several_gguf_files_is_refused() {
         let cache = cache_with(&["a.gguf", "b.gguf"], "several");
         let err = locate_in(cache.to_str().unwrap(), None).unwrap_err();
-        assert!(err.message().starts_with("several GGUF files"), "{err}");
+        assert!(err.message().starts_with("a folder must have one GGUF file"), "{err}");
         fs::remove_dir_all(cache).unwrap();
     }
 

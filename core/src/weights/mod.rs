@@ -1,33 +1,38 @@
-//! Model files: a GGUF file, or a Hugging Face folder. Their headers are checked before anything trusts them.
+//! Model files: a GGUF file, or a Hugging Face folder. Their headers are checked before anything else reads them.
+//!
+//! Tensors are handed out as blocks in the types of the files; how they are stored in memory is the matter of what computes.
 
+mod content;
+mod dequantise;
 mod folder;
 mod gguf;
+#[cfg(test)]
+mod golden_blocks;
 mod location;
 mod tensor_type;
 mod tensors;
 
 use std::borrow::Cow;
 
-use candle_core::Device;
-use candle_core::quantized::QMatMul;
-use causerie_backend::{Cpu, Matrix};
-
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SamplingDefaults;
 
+pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};
 pub(crate) use folder::Folder;
 pub(crate) use gguf::GgufFile;
-use tensors::Part;
-pub(crate) use tensors::{MatrixPlace, Stated};
+#[cfg(test)]
+pub(crate) use golden_blocks::golden_blocks;
+pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
+pub(crate) use tensors::{MatrixPlace, TensorBlocks, TensorDescription};
 
-/// An open model, of either form. Tensors are asked for by the name that the form uses.
+/// An open model of either form. Tensors are named as the form names them.
 pub(crate) enum Weights {
     Gguf(GgufFile),
     Folder(Folder),
 }
 
 impl Weights {
-    /// Opens what `model` names: a GGUF file, a folder, or `<namespace>/<name>` in the local cache.
+    /// Opens the model that `model` names: a GGUF file, a folder, or `<namespace>/<name>` in the local cache.
     pub(crate) fn open(model: &str) -> Result<Self> {
         let path = location::locate(model)?;
         if path.is_dir() { Folder::open(&path).map(Self::Folder) } else { GgufFile::open(&path).map(Self::Gguf) }
@@ -38,8 +43,8 @@ impl Weights {
         GgufFile::from_bytes(bytes).map(Self::Gguf)
     }
 
-    /// Checks that no other program has written to the files since they were opened: what was read of them may not
-    /// belong together then.
+    /// Checks that no other program has written to the files since they were opened. Otherwise the parts that were read may
+    /// not belong together.
     ///
     /// # Errors
     /// [`ErrorKind::ModelLoad`].
@@ -60,58 +65,49 @@ impl Weights {
         }
     }
 
-    /// All tensors that can be read, in no order.
-    pub(crate) fn tensors(&self) -> Box<dyn Iterator<Item = Stated<'_>> + '_> {
+    /// All tensors that can be read, in no particular order.
+    pub(crate) fn tensors(&self) -> Box<dyn Iterator<Item = TensorDescription<'_>> + '_> {
         match self {
             Self::Gguf(file) => Box::new(file.tensors()),
             Self::Folder(folder) => Box::new(folder.tensors()),
         }
     }
 
-    /// A tensor as f32, of the shape expected.
+    /// The values of a tensor of this shape.
     pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         self.expect(name, shape)?;
-        self.part(name, None)?.floats(name)
+        self.tensor_blocks(name, None)?.values()
     }
 
-    /// A matrix of candle's, in the precision of the file where it is quantised.
-    pub(crate) fn matrix(&self, place: &MatrixPlace<'_>, device: &Device) -> Result<QMatMul> {
-        self.place(place)?.matrix(place, device)
-    }
-
-    /// A matrix of the native kernels, in the precision of the file.
-    pub(crate) fn packed_matrix(&self, place: &MatrixPlace<'_>, cpu: &Cpu) -> Result<Matrix> {
-        self.place(place)?.packed(place, cpu)
-    }
-
-    /// Whether both tensors are there, with different bytes.
-    pub(crate) fn differ(&self, a: &str, b: &str) -> bool {
-        let [Ok(a), Ok(b)] = [a, b].map(|name| self.part(name, None)) else { return false };
-        !a.is_same(&b)
-    }
-
-    fn place(&self, place: &MatrixPlace<'_>) -> Result<Part<'_>> {
+    /// The blocks of a matrix.
+    pub(crate) fn blocks<'a>(&'a self, place: &MatrixPlace<'a>) -> Result<TensorBlocks<'a>> {
         let (rows, columns) = place.shape;
         match place.of_stack {
             Some((_, n_matrices)) => self.expect(place.name, &[n_matrices, rows, columns])?,
             None => self.expect(place.name, &[rows, columns])?,
         }
-        self.part(place.name, place.of_stack)
+        self.tensor_blocks(place.name, place.of_stack)
     }
 
-    /// A tensor's bytes, or those of one of several matrices that it stacks.
-    fn part(&self, name: &str, of_stack: Option<(usize, usize)>) -> Result<Part<'_>> {
-        let part = match self {
-            Self::Gguf(file) => file.part(name),
-            Self::Folder(folder) => folder.part(name),
+    /// Whether both tensors exist, with different bytes.
+    pub(crate) fn differ(&self, a: &str, b: &str) -> bool {
+        let [Ok(a), Ok(b)] = [a, b].map(|name| self.tensor_blocks(name, None)) else { return false };
+        !a.is_same(&b)
+    }
+
+    /// The blocks of a tensor, or those of one of several matrices that it stacks.
+    fn tensor_blocks<'a>(&'a self, name: &'a str, of_stack: Option<(usize, usize)>) -> Result<TensorBlocks<'a>> {
+        let blocks = match self {
+            Self::Gguf(file) => file.blocks(name),
+            Self::Folder(folder) => folder.blocks(name),
         };
-        let mut part = part.ok_or_else(|| self.missing(name))?;
+        let mut blocks = blocks.ok_or_else(|| self.missing(name))?;
         if let Some((index, n_matrices)) = of_stack {
-            let size = part.bytes.len() / n_matrices.max(1); // whole: rows divide into blocks
-            let start = part.bytes.start + index * size;
-            part.bytes = start..start + size;
+            let size = blocks.bytes.len() / n_matrices.max(1); // exact: rows are whole blocks
+            let start = blocks.bytes.start + index * size;
+            blocks.bytes = start..start + size;
         }
-        Ok(part)
+        Ok(blocks)
     }
 
     fn expect(&self, name: &str, shape: &[usize]) -> Result<()> {
@@ -119,19 +115,19 @@ impl Weights {
             Some(found) if found == shape => Ok(()),
             Some(found) => Err(SdkError::new(
                 ErrorKind::ModelLoad,
-                format!("tensor {name} has shape {found:?}, expected {shape:?}"),
+                format!("tensor {name} must have shape {shape:?}, found {found:?}"),
             )),
             None => Err(self.missing(name)),
         }
     }
 
-    /// The error for a tensor that is needed and not there, or there in a type that cannot be read.
+    /// The error for a needed tensor that does not exist, or has a type that cannot be read.
     pub(crate) fn missing(&self, name: &str) -> SdkError {
-        let unread = match self {
+        let unreadable = match self {
             Self::Gguf(_) => None,
-            Self::Folder(folder) => folder.unread(name),
+            Self::Folder(folder) => folder.unreadable(name),
         };
-        let message = match unread {
+        let message = match unreadable {
             Some(dtype) => format!("tensor {name} is of type {dtype}, which is not supported"),
             None => format!("tensor {name} is missing"),
         };
@@ -140,30 +136,30 @@ impl Weights {
 
     /// The sampling values that the model's files recommend: `generation_config.json`, or `general.sampling.*`.
     pub(crate) fn sampling_defaults(&self) -> Result<SamplingDefaults> {
-        let defaults = self.stated_sampling()?;
-        let wrong = |err: SdkError| {
+        let defaults = self.file_sampling()?;
+        let invalid = |err: SdkError| {
             SdkError::new(ErrorKind::ModelLoad, "the model's own sampling defaults are out of range").caused_by(err)
         };
-        defaults.check().map_err(wrong)?;
+        defaults.check().map_err(invalid)?;
         Ok(defaults)
     }
 
-    fn stated_sampling(&self) -> Result<SamplingDefaults> {
+    fn file_sampling(&self) -> Result<SamplingDefaults> {
         match self {
             Self::Gguf(file) => Ok(SamplingDefaults {
                 temperature: file.float("general.sampling.temp")?,
                 top_p: file.float("general.sampling.top_p")?,
-                // llama.cpp writes 0 or less for "all".
+                // llama.cpp writes 0 or less if all tokens are candidates.
                 top_k: file.integer("general.sampling.top_k")?.map(|k| usize::try_from(k).unwrap_or(0)),
                 min_p: file.float("general.sampling.min_p")?,
                 repetition_penalty: file.float("general.sampling.penalty_repeat")?,
             }),
             Self::Folder(folder) => {
                 let config = folder.json("generation_config.json")?.unwrap_or_default();
-                let number = |key: &str| config.get(key)?.as_f64().map(|number| number as f32); // settings may round
+                let number = |key: &str| config.get(key)?.as_f64().map(|number| number as f32); // rounding is fine for settings
                 let is_greedy = config.get("do_sample").and_then(|flag| flag.as_bool()) == Some(false);
                 Ok(SamplingDefaults {
-                    // Files without any sampling value say do_sample = false by default, not by choice.
+                    // Files without sampling values have do_sample = false by default, not by choice.
                     temperature: number("temperature").map(|temperature| if is_greedy { 0.0 } else { temperature }),
                     top_p: number("top_p"),
                     top_k: config.get("top_k").and_then(|k| k.as_u64()).and_then(|k| usize::try_from(k).ok()),

@@ -299,7 +299,7 @@ fn errors_are_reported_in_one_line() {
     check_failure(&mut generate("none.gguf"), 1, "causerie: no model at none.gguf\n");
     check_failure(&mut generate("org/model"), 1, "is neither a path nor in the local cache; nothing is downloaded");
     let readme = fixture("calls/README.md");
-    check_failure(&mut generate(readme.to_str().unwrap()), 1, "no GGUF file");
+    check_failure(&mut generate(readme.to_str().unwrap()), 1, "not a GGUF file");
     check_failure(generate("none.gguf").args(["--temperature", "-1"]), 1, "temperature must be 0 or more, found -1");
     check_failure(causerie("wrong").args(["chat", "--functions", "none.json", "a"]), 1, "cannot read none.json");
     check_failure(causerie("wrong").args(["generate", "--prompt", "a"]), 2, "--model");

@@ -1,14 +1,12 @@
 //! Grouped-query attention, page by page.
 
-use candle_core::{D, Device, Result as TensorResult, Tensor};
-use candle_nn::ops::{rms_norm, softmax_last_dim};
-use candle_nn::rotary_emb::{rope, rope_i};
-use causerie_backend::Pairing;
-
 use crate::model::attention::{Attention, Heads};
 use crate::model::candle::backend::Candle;
 use crate::model::candle::pages::{CandleKeyValues, PAGE};
-use crate::model::rope::Rope;
+use crate::model::rope::{Rope, RopePairing};
+use candle_core::{D, Device, Result as TensorResult, Tensor};
+use candle_nn::ops::{rms_norm, softmax_last_dim};
+use candle_nn::rotary_emb::{rope, rope_i};
 
 impl Attention<Candle> {
     /// `x` is `(time, hidden)`, as is the result. The first position is `start`.
@@ -101,8 +99,8 @@ fn rotated(rope_of_layer: &Rope, heads: &Tensor, start: usize) -> TensorResult<T
     let (cosines, sines) = (table(cosines)?, table(sines)?);
     let heads = heads.unsqueeze(0)?;
     let rotated = match rope_of_layer.pairing {
-        Pairing::Halves => rope(&heads, &cosines, &sines),
-        Pairing::Neighbours => rope_i(&heads, &cosines, &sines),
+        RopePairing::Halves => rope(&heads, &cosines, &sines),
+        RopePairing::Neighbours => rope_i(&heads, &cosines, &sines),
     };
     rotated?.squeeze(0)
 }

@@ -5,6 +5,7 @@ use candle_core::{Device, Tensor};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::backend::Backend;
+use crate::model::candle::matrix::matrix;
 use crate::weights::{MatrixPlace, Weights};
 
 pub(crate) struct Candle {
@@ -16,7 +17,7 @@ impl Backend for Candle {
     type Vector = Tensor;
 
     fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<QMatMul> {
-        weights.matrix(place, &self.device)
+        matrix(weights, place, &self.device)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Tensor> {

@@ -5,6 +5,7 @@ mod backend;
 mod decoder;
 mod experts;
 mod feed_forward;
+mod matrix;
 mod pages;
 mod short_convolution;
 mod state;

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use candle_core::{Device, Result as TensorResult, Tensor};
-use causerie_backend::CacheType;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::attention::Heads;
@@ -52,7 +51,7 @@ impl CandleLayerState {
                 *inputs = tensor(reader, &[rows, columns])?;
             }
             Self::Attention(past, Heads { n_keys, head_dim, .. }) => {
-                reader.expect_layer(SavedLayerKind::attention(CacheType::F32), [*n_keys, *head_dim])?;
+                reader.expect_layer(SavedLayerKind::ATTENTION_F32, [*n_keys, *head_dim])?;
                 let shape = [*n_keys, reader.n_positions(), *head_dim];
                 let (keys, values) = (tensor(reader, &shape)?, tensor(reader, &shape)?);
                 past.append(&keys, &values).ok()?;
@@ -70,7 +69,7 @@ impl CandleLayerState {
             }
             Self::Attention(past, Heads { n_keys, head_dim, .. }) => {
                 let (k, v) = past.joined()?;
-                let kind = SavedLayerKind::attention(CacheType::F32);
+                let kind = SavedLayerKind::ATTENTION_F32;
                 writer.layer(kind, [*n_keys, *head_dim], &[&values(&k)?, &values(&v)?]);
             }
         }

@@ -1,12 +1,13 @@
 //! Grouped-query attention on the CPU.
 
-use causerie_backend::{AttentionStep, Cpu, Rotation};
+use causerie_backend::{AttentionStep, Cpu, Pairing, Rotation};
 
 use crate::model::attention::{Attention, Heads};
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::{PassBuffers, RotaryAngles, resize};
 use crate::model::native::state::{NativeLayerState, NativeLayerStates};
 use crate::model::network::PerSequence;
+use crate::model::rope::RopePairing;
 
 impl Attention<Native> {
     /// `angles` is the index of the layer's rotary positions in the buffers.
@@ -30,7 +31,11 @@ impl Attention<Native> {
         self.v_proj.add_bias(cpu, v);
         let rotation = angles.zip(self.rope.as_ref()).map(|(at, rope)| {
             let RotaryAngles { cosines, sines } = &all_angles[at];
-            Rotation { cosines, sines, pairing: rope.pairing }
+            let pairing = match rope.pairing {
+                RopePairing::Halves => Pairing::Halves,
+                RopePairing::Neighbours => Pairing::Neighbours,
+            };
+            Rotation { cosines, sines, pairing }
         });
         let norms = self.norms.as_ref();
         cpu.rotate(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), rotation);

@@ -2,11 +2,13 @@
 
 use std::sync::Mutex;
 
-use causerie_backend::{CacheType, Cpu, Matrix};
+use causerie_backend::{Cpu, Matrix};
 
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::native::buffers::PassBuffers;
+use crate::model::native::storage;
+use crate::options::CacheType;
 use crate::weights::{MatrixPlace, Weights};
 
 pub(crate) struct Native {
@@ -26,7 +28,7 @@ impl Backend for Native {
     type Vector = Vec<f32>;
 
     fn matrix(&self, weights: &Weights, place: &MatrixPlace<'_>) -> Result<Matrix> {
-        weights.packed_matrix(place, &self.cpu)
+        storage::matrix(&self.cpu, weights, place)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Vec<f32>> {

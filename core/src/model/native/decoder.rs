@@ -14,6 +14,7 @@ use crate::model::feed_forward::FeedForward;
 use crate::model::layer::{Layer, Operator};
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::{PassBuffers, resize};
+use crate::model::native::cache_type::stored_cache_type;
 use crate::model::native::state::{ConvolutionWindow, NativeLayerState, NativeState};
 use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 use crate::model::rope::Rope;
@@ -83,7 +84,7 @@ impl Decoder<Native> {
             }
             Operator::Attention(attention) => {
                 let Heads { n_keys: n_heads, head_dim, .. } = attention.heads;
-                let cache_type = self.backend.cache_type;
+                let cache_type = stored_cache_type(self.backend.cache_type);
                 NativeLayerState::Attention(KeyValues::new(CacheShape { n_heads, head_dim, cache_type }))
             }
         });

@@ -6,11 +6,15 @@
 mod attention;
 mod backend;
 mod buffers;
+mod cache_type;
 mod decoder;
 mod dense;
 mod experts;
 mod linear;
+mod memory;
 mod short_convolution;
 mod state;
+mod storage;
 
 pub(super) use backend::Native;
+pub(super) use memory::{key_value_bytes, weight_bytes};

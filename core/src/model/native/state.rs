@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use causerie_backend::{CacheShape, KeyValues};
+use causerie_backend::{CacheShape, CacheType, KeyValues};
 
 use crate::error::Result;
 use crate::model::network::SequenceState;
@@ -105,7 +105,7 @@ impl NativeLayerState {
             }
             Self::Attention(past) => {
                 let CacheShape { n_heads, head_dim, cache_type } = past.shape();
-                reader.expect_layer(SavedLayerKind::attention(cache_type), [n_heads, head_dim])?;
+                reader.expect_layer(attention(cache_type), [n_heads, head_dim])?;
                 let shape = [n_heads, reader.n_positions(), head_dim];
                 past.append_heads(&reader.values(&shape)?, &reader.values(&shape)?);
             }
@@ -121,9 +121,18 @@ impl NativeLayerState {
             Self::Attention(past) => {
                 let CacheShape { n_heads, head_dim, cache_type } = past.shape();
                 let (keys, values) = past.to_floats();
-                writer.layer(SavedLayerKind::attention(cache_type), [n_heads, head_dim], &[&keys, &values]);
+                writer.layer(attention(cache_type), [n_heads, head_dim], &[&keys, &values]);
             }
         }
+    }
+}
+
+/// The kind of attention with this storage format.
+fn attention(cache_type: CacheType) -> SavedLayerKind {
+    match cache_type {
+        CacheType::F32 => SavedLayerKind::ATTENTION_F32,
+        CacheType::F16 => SavedLayerKind::ATTENTION_F16,
+        CacheType::Q8_0 => SavedLayerKind::ATTENTION_Q8_0,
     }
 }
 

@@ -1,5 +1,7 @@
-//! Our logits against those of transformers, recorded by `scripts/golden`.
+//! Our logits compared with those of transformers, recorded by `scripts/golden`.
 
+#[cfg(feature = "candle")]
+mod candle;
 mod refused;
 mod same_bits;
 
@@ -8,9 +10,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use causerie_backend::CacheType;
-
 use super::*;
+use crate::options::CacheType;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -57,8 +58,13 @@ fn native(cache_type: CacheType) -> Compute {
     Compute::Native { n_threads: 2, cache_type }
 }
 
-fn candle() -> Compute {
-    Compute::Candle(candle_core::Device::Cpu)
+/// Everything that this build can compute with on the CPU.
+fn computes(cache_type: CacheType) -> Vec<Compute> {
+    vec![
+        native(cache_type),
+        #[cfg(feature = "candle")]
+        Compute::Candle(candle_core::Device::Cpu),
+    ]
 }
 
 fn read(model: &Model, ids: &[u32], state: &mut Box<dyn SequenceState>) -> Vec<f32> {
@@ -128,8 +134,7 @@ fn print_row(file: &str, measure: &str, greedy: usize, golden: &Golden) {
 /// Unquantised files: the same arithmetic in another order; 1e-4 is ten times the difference that rounding makes.
 #[track_caller]
 fn check_exact(record: &str, file: &str) {
-    check_exact_with(record, file, native(CacheType::F32));
-    check_exact_with(record, file, candle());
+    computes(CacheType::F32).into_iter().for_each(|compute| check_exact_with(record, file, compute));
 }
 
 #[track_caller]
@@ -148,12 +153,11 @@ fn check_exact_with(record: &str, file: &str, compute: Compute) {
     print_row(file, &format!("{largest:.1e}"), golden.greedy.len(), &golden);
 }
 
-/// Quantised files: candle rounds activations to 8 bits for the products, the reference does not. The bound is on the
+/// Quantised files: our products round activations to 8 bits, the reference does not. The bound is on the
 /// divergence of the distributions (Kullback-Leibler, nats), which that rounding moves by some thousandths.
 #[track_caller]
 fn check_quantised(record: &str) {
-    check_quantised_with(record, native(CacheType::F16));
-    check_quantised_with(record, candle());
+    computes(CacheType::F16).into_iter().for_each(|compute| check_quantised_with(record, compute));
 }
 
 #[track_caller]

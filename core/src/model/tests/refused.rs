@@ -1,4 +1,4 @@
-//! Descriptions of models that cannot be computed: each is refused, and the error names what is wrong.
+//! Descriptions of models that cannot be computed. Each is refused with an error that names the fault.
 
 use serde_json::{Value as Json, json};
 
@@ -13,7 +13,7 @@ fn check(result: Result<impl Sized>, expect: &str) {
     assert!(err.to_string().contains(expect), "{err}");
 }
 
-/// The config.json of a fixture, with other keys.
+/// The config.json of a fixture with changed keys.
 fn config_of(folder: &str, changes: Json) -> Json {
     let text = std::fs::read(fixture(folder).join("config.json")).unwrap();
     let mut config: Json = serde_json::from_slice(&text).unwrap();
@@ -34,7 +34,7 @@ fn read_config(config: &Json) -> Result<Architecture> {
     Ok(architecture)
 }
 
-/// A GGUF fixture, in which the value of a key is overwritten by as many bytes.
+/// A GGUF fixture in which the bytes of a value are overwritten.
 #[track_caller]
 fn check_metadata(file: &str, key: &str, value: &[u8], expect: &str) {
     check(load_patched(file, key, value), expect);
@@ -43,12 +43,12 @@ fn check_metadata(file: &str, key: &str, value: &[u8], expect: &str) {
 fn load_patched(file: &str, key: &str, value: &[u8]) -> Result<Model> {
     let mut bytes = std::fs::read(fixture(file)).unwrap();
     let key_at = bytes.windows(key.len()).position(|window| window == key.as_bytes()).expect("the key is there");
-    let at = key_at + key.len() + size_of::<u32>(); // behind the type
+    let at = key_at + key.len() + size_of::<u32>(); // after the type
     bytes[at..at + value.len()].copy_from_slice(value);
     load_from(&Weights::from_bytes(bytes.into())?)
 }
 
-/// A text as it stands in a file.
+/// A string in the form of the file.
 fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
 }
@@ -56,7 +56,7 @@ fn text(text: &str) -> Vec<u8> {
 #[test]
 fn architectures_that_are_unknown_are_named() {
     check_config("llama3", json!({"model_type": "gemma3"}), "architecture \"gemma3\" is not supported");
-    check_config("llama3", json!({"model_type": null}), "no model_type");
+    check_config("llama3", json!({"model_type": null}), "must have a model_type");
     let key = "general.architecture";
     check_metadata("qwen2-f32.gguf", key, &text("qwen9"), "architecture \"qwen9\" is not supported");
 }
@@ -65,9 +65,9 @@ fn architectures_that_are_unknown_are_named() {
 fn ways_of_scaling_that_are_unknown_are_named() {
     let longrope = json!({"rope_scaling": {"type": "longrope", "factor": 2.0}});
     check_config("smollm2", longrope, "rope scaling \"longrope\" is not supported");
-    check_config("smollm2", json!({"rope_scaling": {"rope_type": 3}}), "rope_type in config.json is not text");
-    check_config("smollm2", json!({"rope_scaling": "linear"}), "rope_scaling in config.json is not an object");
-    check_config("smollm2", json!({"rope_scaling": {"type": "linear"}}), "no factor");
+    check_config("smollm2", json!({"rope_scaling": {"rope_type": 3}}), "rope_type in config.json must be a string");
+    check_config("smollm2", json!({"rope_scaling": "linear"}), "rope_scaling in config.json must be an object");
+    check_config("smollm2", json!({"rope_scaling": {"type": "linear"}}), "must have factor");
     check_config("smollm2", json!({"partial_rotary_factor": 0.5}), "a part of each head");
     let key = "qwen2.rope.scaling.type";
     check_metadata("qwen2-f32.gguf", key, &text("warp"), "rope scaling \"warp\" is not supported");
@@ -76,61 +76,66 @@ fn ways_of_scaling_that_are_unknown_are_named() {
 #[test]
 fn numbers_out_of_range_are_refused() {
     for (key, value, expect) in [
-        ("num_hidden_layers", json!(0), "0 layers, expected 1 to 1024"),
-        ("num_hidden_layers", json!(u64::MAX), "layers, expected 1 to 1024"),
-        ("num_hidden_layers", json!(-1), "num_hidden_layers in config.json is not a count"),
-        ("num_hidden_layers", json!("3"), "num_hidden_layers in config.json is not a count"),
-        ("max_position_embeddings", json!(1u64 << 40), "the context is"),
-        ("rms_norm_eps", json!(0), "the epsilon of norms is 0"),
-        ("rms_norm_eps", json!(1e300), "the epsilon of norms is inf"),
-        ("head_dim", json!(0), "the size of a head is 0"),
-        ("num_attention_heads", json!(u32::MAX), "the number of heads is"),
-        ("rope_theta", json!(0), "rotary positions are out of any range"),
+        ("num_hidden_layers", json!(0), "the number of layers must be from 1 to 1024, found 0"),
+        ("num_hidden_layers", json!(u64::MAX), "the number of layers must be from 1 to 1024"),
+        ("num_hidden_layers", json!(-1), "num_hidden_layers in config.json must be an integer"),
+        ("num_hidden_layers", json!("3"), "num_hidden_layers in config.json must be an integer"),
+        ("max_position_embeddings", json!(1u64 << 40), "the context size must be"),
+        ("rms_norm_eps", json!(0), "the epsilon of norms must be above 0, found 0"),
+        ("rms_norm_eps", json!(1e300), "the epsilon of norms must be above 0, found inf"),
+        ("head_dim", json!(0), "the size of a head must be from 1 to 65536, found 0"),
+        ("num_attention_heads", json!(u32::MAX), "the number of heads must be from 1 to"),
+        ("rope_theta", json!(0), "settings of rotary positions must be"),
         ("hidden_act", json!("gelu"), "activation \"gelu\" is not supported"),
         ("quantization_config", json!({"quant_method": "gptq"}), "weights quantised by \"gptq\" are not supported"),
     ] {
         check_config("smollm2", json!({ key: value }), expect);
     }
     let zero = json!({"rope_scaling": {"type": "linear", "factor": 0.0}});
-    check_config("smollm2", zero, "rotary positions are out of any range");
+    check_config("smollm2", zero, "settings of rotary positions must be");
     let crossed = json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 4.0});
-    check_config("llama3", json!({ "rope_scaling": crossed }), "rotary positions are out of any range");
+    check_config("llama3", json!({ "rope_scaling": crossed }), "settings of rotary positions must be");
 }
 
 #[test]
 fn lists_of_layers_fit_the_layers() {
-    check_config("lfm2-sliding", json!({"layer_types": ["conv"]}), "not an entry for each of 4 layers");
+    check_config("lfm2-sliding", json!({"layer_types": ["conv"]}), "must have an entry for each of 4 layers");
     check_config("lfm2-sliding", json!({"layer_types": ["conv", "conv", "conv", "ring"]}), "type \"ring\"");
-    check_config("lfm2-sliding", json!({"sliding_window": null}), "gives layer 1 a window, and no sliding_window");
-    check_config("lfm2-sliding", json!({"sliding_window": 0}), "the attention window is 0");
-    check_config("smollm3", json!({"no_rope_layers": [1, 1]}), "not 0 or 1 for each of 4 layers");
+    check_config("lfm2-sliding", json!({"sliding_window": null}), "must have sliding_window, because layer 1");
+    check_config("lfm2-sliding", json!({"sliding_window": 0}), "the attention window must be from 1 to");
+    check_config("smollm3", json!({"no_rope_layers": [1, 1]}), "must have 0 or 1 for each of 4 layers");
 }
 
 #[test]
 fn numbers_of_experts_fit_the_router() {
     let key = "lfm2moe.expert_used_count";
     for count in [0, 6, u32::MAX] {
-        let expect = format!("5 experts, of which a token takes {count}");
+        let expect = format!("a token must use 1 to 5 of the experts in layer 1, found {count}");
         check_metadata("lfm2moe-f32.gguf", key, &count.to_le_bytes(), &expect);
     }
     let key = "lfm2moe.expert_gating_func";
-    check_metadata("lfm2moe-f32.gguf", key, &1u32.to_le_bytes(), "expert gating function 1 is not supported");
+    check_metadata("lfm2moe-f32.gguf", key, &1u32.to_le_bytes(), "expert gating function must be 2, found 1");
     let key = "lfm2moe.expert_weights_scale";
-    check_metadata("lfm2moe-f32.gguf", key, &f32::NAN.to_le_bytes(), "experts are scaled by NaN");
+    check_metadata("lfm2moe-f32.gguf", key, &f32::NAN.to_le_bytes(), "the scale of experts must be finite, found NaN");
 }
 
 #[test]
-fn metadata_that_the_tensors_belie_is_refused() {
+fn metadata_that_contradicts_the_tensors_is_refused() {
     let three = 3u32.to_le_bytes();
-    check_metadata("smollm2-f32.gguf", "llama.rope.dimension_count", &three, "do not make heads of 3");
-    check_metadata("smollm2-f32.gguf", "llama.rope.dimension_count", &[0; 4], "the size of a head is 0");
+    check_metadata("smollm2-f32.gguf", "llama.rope.dimension_count", &three, "must divide into heads of 3");
+    check_metadata(
+        "smollm2-f32.gguf",
+        "llama.rope.dimension_count",
+        &[0; 4],
+        "the size of a head must be from 1 to 65536, found 0",
+    );
     check_metadata("smollm2-f32.gguf", "llama.block_count", &9u32.to_le_bytes(), "blk.3.attn_q.weight is missing");
-    check_metadata("smollm2-f32.gguf", "llama.block_count", &[0xFF; 4], "layers, expected 1 to 1024");
+    check_metadata("smollm2-f32.gguf", "llama.block_count", &[0xFF; 4], "the number of layers must be from 1 to 1024");
     check_metadata("llama3-f32.gguf", "llama.attention.value_length", &three, "are not supported");
     check_metadata("lfm2-f32.gguf", "general.architecture", &text("lama"), "architecture \"lama\" is not supported");
 }
 
-/// Qwen's windows begin at a layer, Mistral's and SmolLM3's follow rules of their own.
+/// Qwen's windows begin at a layer; Mistral and SmolLM3 have other rules.
 #[test]
 fn windows_are_where_config_json_puts_them() {
     let windows = |folder: &str, changes: Json| {
@@ -150,14 +155,14 @@ fn windows_are_where_config_json_puts_them() {
 }
 
 #[test]
-fn every_family_is_told_from_the_others() {
+fn every_family_has_a_name_of_its_own() {
     for family in &FAMILIES {
         assert!(!family.gguf.is_empty());
         assert_eq!(FAMILIES.iter().filter(|other| other.model_type == family.model_type).count(), 1);
     }
 }
 
-/// Whatever stands in a header, loading it and reading a token ends in a value or in an error.
+/// Loading a damaged header and computing a token ends in a value or in an error.
 #[test]
 fn headers_changed_at_random_never_panic() {
     let mut random = 1u64;
@@ -169,7 +174,7 @@ fn headers_changed_at_random_never_panic() {
     let mut n_read = 0;
     for file in files.map(|name| fixture(&format!("{name}.gguf"))) {
         let whole = std::fs::read(file).unwrap();
-        // The vocabulary lies between the settings and the tensors' descriptions; of both there is more to change.
+        // The vocabulary lies between the settings and the descriptions of tensors, which are changed more often.
         let (settings, tensors) =
             (1200, whole.windows(11).rposition(|window| window == b"attn_k.bias" || window == b"attn_k.weig"));
         let tensors = tensors.unwrap();
@@ -188,10 +193,10 @@ fn headers_changed_at_random_never_panic() {
             n_read += usize::from(model.forward_one(Inputs::Tokens(&[3, 1]), &mut *state, &mut Vec::new()).is_ok());
         }
     }
-    assert!(100 < n_read, "some changes do no harm: {n_read}");
+    assert!(100 < n_read, "some changes are harmless: {n_read}");
 }
 
-/// Whatever config.json says, reading it ends in a value or in an error.
+/// Reading any config.json ends in a value or in an error.
 #[test]
 fn no_value_in_config_json_panics() {
     let values = [
@@ -220,5 +225,5 @@ fn no_value_in_config_json_panics() {
             }
         }
     }
-    assert!(100 < n_read, "some values do no harm: {n_read}");
+    assert!(100 < n_read, "some values are harmless: {n_read}");
 }

@@ -1,7 +1,7 @@
 //! Reads the header of a GGUF file and checks every number in it, since no later reader does.
 //!
-//! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Values are not copied: the header keeps where
-//! each stands, and their count is capped, so that no file makes the reader allocate more than some MiB.
+//! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>. Values are not copied: the header keeps the place of
+//! each, and their count is limited, so that no file makes the reader allocate more than some MiB.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,14 +9,14 @@ use std::ops::Range;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::tensor_type::TensorType;
 
-/// Real headers hold a few MiB, most of it vocabulary.
+/// Real headers have a few MiB, most of it vocabulary.
 pub(super) const LONGEST_HEADER: usize = 64 << 20;
-/// Real files hold some hundred values, and some thousand tensors.
+/// Real files have some hundred values and some thousand tensors.
 const MOST_ENTRIES: u64 = 1 << 16;
 const DEEPEST_ARRAY: usize = 4;
 const LARGEST_ALIGNMENT: u64 = 1 << 20;
 
-/// The kind of a metadata value, by the number that stands in the file.
+/// The type of a metadata value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
     U8,
@@ -34,7 +34,7 @@ pub(crate) enum ValueType {
     F64,
 }
 
-/// Where a metadata value stands in the file.
+/// The place of a metadata value in the file.
 pub(crate) struct ValueEntry {
     pub(crate) value_type: ValueType,
     pub(crate) bytes: Range<usize>,
@@ -42,56 +42,58 @@ pub(crate) struct ValueEntry {
 
 /// A tensor of the file.
 pub(crate) struct TensorEntry {
-    pub(crate) tensor_type: &'static TensorType,
+    pub(crate) tensor_type: TensorType,
     /// Outermost first: `(rows, columns)` for a matrix.
     pub(crate) shape: Vec<usize>,
     pub(crate) bytes: Range<usize>,
 }
 
-/// All that a file says before its weights.
+/// The content of a file before its weights.
 pub(crate) struct Header {
     pub(crate) values: HashMap<String, ValueEntry>,
     pub(crate) tensors: HashMap<String, TensorEntry>,
 }
 
 impl Header {
-    /// Reads the header at the beginning of a file of so many bytes.
-    pub(crate) fn read(cursor: &mut Cursor<'_>, file_size: usize) -> Result<Self> {
-        if cursor.take(4).ok() != Some(b"GGUF") {
-            return Err(broken("no GGUF file: its first bytes are not GGUF"));
+    /// Reads the header at the beginning of a file of this size.
+    pub(crate) fn read(reader: &mut HeaderReader<'_>, file_size: usize) -> Result<Self> {
+        if reader.take(4).ok() != Some(b"GGUF") {
+            return Err(broken("not a GGUF file: its first bytes must be GGUF"));
         }
-        let version = cursor.u32()?;
+        let version = reader.u32()?;
         if version != 2 && version != 3 {
-            return Err(broken(format!("GGUF version {version} is unknown, expected 2 or 3, little-endian")));
+            return Err(broken(format!("GGUF version must be 2 or 3, little-endian, found {version}")));
         }
-        let (n_tensors, n_values) = (cursor.u64()?, cursor.u64()?);
+        let (n_tensors, n_values) = (reader.u64()?, reader.u64()?);
         if MOST_ENTRIES < n_tensors.max(n_values) {
-            return Err(broken(format!("{n_tensors} tensors and {n_values} metadata values are too many")));
+            return Err(broken(format!(
+                "a header must have at most {MOST_ENTRIES} tensors and metadata values, found {n_tensors} and {n_values}"
+            )));
         }
-        let values = read_values(cursor, n_values)?;
-        let alignment = alignment(cursor.bytes, &values)?;
-        let entries = read_tensors(cursor, n_tensors)?;
-        let start = cursor.at.next_multiple_of(alignment);
+        let values = read_values(reader, n_values)?;
+        let alignment = alignment(reader.bytes, &values)?;
+        let entries = read_tensors(reader, n_tensors)?;
+        let start = reader.at.next_multiple_of(alignment);
         let tensors = place(entries, start, alignment, file_size)?;
         Ok(Self { values, tensors })
     }
 }
 
-/// An error of the file's content; the caller adds the file's name.
+/// An error in the content of a file; the caller adds the file's name.
 pub(crate) fn broken(message: impl Into<String>) -> SdkError {
     SdkError::new(ErrorKind::ModelLoad, message)
 }
 
-fn read_values(cursor: &mut Cursor<'_>, count: u64) -> Result<HashMap<String, ValueEntry>> {
+fn read_values(reader: &mut HeaderReader<'_>, count: u64) -> Result<HashMap<String, ValueEntry>> {
     let mut values = HashMap::new();
     for _ in 0..count {
-        let key = cursor.name("a metadata key")?;
-        let value_type = cursor.value_type()?;
-        let start = cursor.at;
-        cursor.skip_value(value_type, 0)?;
-        let entry = ValueEntry { value_type, bytes: start..cursor.at };
+        let key = reader.name("a metadata key")?;
+        let value_type = reader.value_type()?;
+        let start = reader.at;
+        reader.skip_value(value_type, 0)?;
+        let entry = ValueEntry { value_type, bytes: start..reader.at };
         if values.insert(key.clone(), entry).is_some() {
-            return Err(broken(format!("metadata key {key:?} stands twice")));
+            return Err(broken(format!("metadata key {key:?} appears twice")));
         }
     }
     Ok(values)
@@ -101,100 +103,99 @@ fn alignment(bytes: &[u8], values: &HashMap<String, ValueEntry>) -> Result<usize
     let Some(entry) = values.get("general.alignment") else {
         return Ok(32);
     };
-    let mut cursor = Cursor::new(&bytes[entry.bytes.clone()]);
+    let mut reader = HeaderReader::new(&bytes[entry.bytes.clone()]);
     let alignment = match entry.value_type {
-        ValueType::U32 => u64::from(cursor.u32()?),
-        ValueType::U64 => cursor.u64()?,
-        other => return Err(broken(format!("general.alignment is a {other:?}, expected U32"))),
+        ValueType::U32 => u64::from(reader.u32()?),
+        ValueType::U64 => reader.u64()?,
+        other => return Err(broken(format!("general.alignment must be a U32, found {other:?}"))),
     };
     if !alignment.is_power_of_two() || LARGEST_ALIGNMENT < alignment {
-        return Err(broken(format!("general.alignment is {alignment}, expected a power of two up to 1 MiB")));
+        return Err(broken(format!("general.alignment must be a power of two up to 1 MiB, found {alignment}")));
     }
     Ok(alignment as usize) // at most 1 MiB, as checked
 }
 
-/// A tensor as the header states it, not yet placed in the file.
-struct Stated {
+/// A tensor as the header describes it, whose place in the file is not checked yet.
+struct UncheckedTensor {
     name: String,
-    tensor_type: &'static TensorType,
+    tensor_type: TensorType,
     shape: Vec<usize>,
     offset: usize,
     size: usize,
 }
 
-fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Stated>> {
+fn read_tensors(reader: &mut HeaderReader<'_>, count: u64) -> Result<Vec<UncheckedTensor>> {
     let mut tensors = Vec::new();
     for _ in 0..count {
-        let name = cursor.name("a tensor name")?;
-        let n_dims = cursor.u32()?;
+        let name = reader.name("a tensor name")?;
+        let n_dims = reader.u32()?;
         if !(1..=4).contains(&n_dims) {
-            return Err(broken(format!("tensor {name} has {n_dims} dimensions, expected 1 to 4")));
+            return Err(broken(format!("tensor {name} must have 1 to 4 dimensions, found {n_dims}")));
         }
         let mut shape = Vec::new();
         for _ in 0..n_dims {
-            shape.push(cursor.length()?);
+            shape.push(reader.length()?);
         }
-        shape.reverse(); // the file states the innermost first
-        let tensor_type = TensorType::of_gguf(cursor.u32()?).map_err(|unread| {
-            broken(format!("tensor {name} has quantisation type {unread}, which is not supported"))
-        })?;
+        shape.reverse(); // the file lists the innermost first
+        let tensor_type = TensorType::of_gguf(reader.u32()?)
+            .map_err(|unreadable| broken(format!("tensor {name} has type {unreadable}, which is not supported")))?;
         let size = size(&shape, tensor_type).ok_or_else(|| {
-            let type_name = tensor_type.name;
-            broken(format!("tensor {name} of shape {shape:?} does not make whole {type_name} blocks"))
+            let type_name = tensor_type.name();
+            broken(format!("tensor {name} must have whole {type_name} blocks, found shape {shape:?}"))
         })?;
-        tensors.push(Stated { name, tensor_type, shape, offset: cursor.length()?, size });
+        tensors.push(UncheckedTensor { name, tensor_type, shape, offset: reader.length()?, size });
     }
     Ok(tensors)
 }
 
-/// Bytes of a tensor; `None` when a dimension is 0, a product overflows, or rows do not divide into blocks.
-fn size(shape: &[usize], tensor_type: &TensorType) -> Option<usize> {
+/// Bytes of a tensor; `None` if a dimension is 0, a product overflows, or rows are not whole blocks.
+fn size(shape: &[usize], tensor_type: TensorType) -> Option<usize> {
     let columns = *shape.last()?;
     let elements = shape.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim))?;
-    if elements == 0 || !columns.is_multiple_of(tensor_type.block) {
+    if elements == 0 || !columns.is_multiple_of(tensor_type.block()) {
         return None;
     }
-    (elements / tensor_type.block).checked_mul(tensor_type.block_bytes)
+    (elements / tensor_type.block()).checked_mul(tensor_type.block_bytes())
 }
 
-/// Checks that every tensor lies in the file, aligned, and on bytes of its own.
+/// Checks that every tensor lies in the file, aligned, and overlaps no other.
 fn place(
-    mut stated: Vec<Stated>,
+    mut unchecked: Vec<UncheckedTensor>,
     start: usize,
     alignment: usize,
     file_size: usize,
 ) -> Result<HashMap<String, TensorEntry>> {
-    stated.sort_by_key(|tensor| tensor.offset);
+    unchecked.sort_by_key(|tensor| tensor.offset);
     let mut tensors = HashMap::new();
     let mut free_from = start;
-    for Stated { name, tensor_type, shape, offset, size } in stated {
+    for UncheckedTensor { name, tensor_type, shape, offset, size } in unchecked {
         let range = start.checked_add(offset).and_then(|from| Some(from..from.checked_add(size)?));
         let bytes = range.filter(|range| range.end <= file_size).ok_or_else(|| {
-            broken(format!("tensor {name} of {size} bytes at offset {offset} reaches beyond the file's end"))
+            broken(format!("tensor {name} of {size} bytes at offset {offset} must end before the file does"))
         })?;
         if !offset.is_multiple_of(alignment) {
-            return Err(broken(format!("tensor {name} at offset {offset} is not aligned to {alignment}")));
+            return Err(broken(format!("tensor {name} must be aligned to {alignment} bytes, found offset {offset}")));
         }
         if bytes.start < free_from {
             return Err(broken(format!("tensor {name} overlaps another")));
         }
         free_from = bytes.end;
         if tensors.insert(name.clone(), TensorEntry { tensor_type, shape, bytes }).is_some() {
-            return Err(broken(format!("tensor {name} stands twice")));
+            return Err(broken(format!("tensor {name} appears twice")));
         }
     }
     Ok(tensors)
 }
 
 /// Reads little-endian values one after the other; the end of the bytes is an error.
-pub(crate) struct Cursor<'a> {
+pub(crate) struct HeaderReader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Bytes that there should have been, once they ended early.
+    /// Bytes that were needed, once the bytes have ended early.
     wanted: Option<usize>,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> HeaderReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, wanted: None }
     }
@@ -204,7 +205,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Bytes that there should have been, once they ended early.
+    /// Bytes that were needed, once the bytes have ended early.
     pub(super) fn wanted(&self) -> Option<usize> {
         self.wanted
     }
@@ -234,10 +235,10 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A count of things or bytes; one beyond the address space cannot be right.
+    /// A number of elements or bytes. No real one exceeds the address space.
     fn length(&mut self) -> Result<usize> {
         let length = self.u64()?;
-        usize::try_from(length).map_err(|_| broken(format!("a length of {length} is too large")))
+        usize::try_from(length).map_err(|_| broken(format!("a length must fit into memory, found {length}")))
     }
 
     pub(crate) fn string(&mut self) -> Result<&'a [u8]> {
@@ -248,7 +249,7 @@ impl<'a> Cursor<'a> {
     fn name(&mut self, what: &str) -> Result<String> {
         let name = std::str::from_utf8(self.string()?).ok();
         let name = name.filter(|name| !name.is_empty() && !name.contains('\0'));
-        Ok(name.ok_or_else(|| broken(format!("{what} is empty or no UTF-8 text")))?.to_owned())
+        Ok(name.ok_or_else(|| broken(format!("{what} must be UTF-8 text without NUL, and not empty")))?.to_owned())
     }
 
     pub(crate) fn value_type(&mut self) -> Result<ValueType> {
@@ -256,7 +257,7 @@ impl<'a> Cursor<'a> {
         let types = [U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64];
         let number = self.u32()?;
         let known = usize::try_from(number).ok().and_then(|number| types.get(number));
-        known.copied().ok_or_else(|| broken(format!("metadata type {number} is unknown")))
+        known.copied().ok_or_else(|| broken(format!("metadata type must be below 13, found {number}")))
     }
 
     /// The element type and length of an array, whose elements follow.
@@ -267,12 +268,12 @@ impl<'a> Cursor<'a> {
     fn skip_value(&mut self, value_type: ValueType, depth: usize) -> Result<()> {
         match value_type {
             ValueType::String => self.string().map(drop),
-            ValueType::Array if depth == DEEPEST_ARRAY => Err(broken("metadata arrays nest too deep")),
+            ValueType::Array if depth == DEEPEST_ARRAY => Err(broken("metadata arrays must nest at most 4 deep")),
             ValueType::Array => {
                 let (element, length) = self.array_head()?;
                 match width(element) {
                     Some(width) => {
-                        let size = length.checked_mul(width).ok_or_else(|| broken("an array is too long"))?;
+                        let size = length.checked_mul(width).ok_or_else(|| broken("an array must fit into memory"))?;
                         self.take(size).map(drop)
                     }
                     // Each element takes bytes of the header, so the end of the header bounds this loop.
@@ -284,7 +285,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes of a value of fixed size.
+/// Bytes of a value, for types of fixed size.
 pub(crate) fn width(value_type: ValueType) -> Option<usize> {
     use ValueType::{Array, Bool, F32, F64, I8, I16, I32, I64, String, U8, U16, U32, U64};
     match value_type {

@@ -1,4 +1,4 @@
-//! GGUF files: metadata and tensors in one file, or the tensors in several.
+//! GGUF files: metadata and tensors in one file, or tensors spread over several files.
 
 mod header;
 #[cfg(test)]
@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use causerie_backend::ModelFile;
 
 use crate::error::{Result, SdkError};
-use crate::weights::tensors::{Content, Part, Stated, unreadable};
+use crate::weights::content::{Content, unreadable};
+use crate::weights::tensors::{TensorBlocks, TensorDescription};
 
-use header::{Cursor, Header, LONGEST_HEADER, TensorEntry, ValueEntry, ValueType, broken, width};
+use header::{Header, HeaderReader, LONGEST_HEADER, TensorEntry, ValueEntry, ValueType, broken, width};
 
-/// Bytes of a file that are read at first, to find its header: more than most headers have.
+/// Bytes of a file that are read first, to find its header: more than most headers have.
 const FIRST_READ: usize = 4 << 20;
 
 /// Files that a model may be split into.
@@ -27,18 +28,18 @@ pub(crate) struct GgufFile {
     head: Vec<u8>,
     values: HashMap<String, ValueEntry>,
     contents: Vec<Content>,
-    /// Each with the number of its content.
+    /// Each with the index of its content.
     tensors: HashMap<String, (usize, TensorEntry)>,
 }
 
 impl GgufFile {
-    /// Opens a file, or all those that a model is split into, whichever of them is named.
+    /// Opens a file, or all files that a model is split into, if `path` is one of them.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = Self::open_one(path)?;
         let Some(n_parts) = file.n_parts()? else { return Ok(file) };
         let paths = paths_of_parts(path, n_parts).ok_or_else(|| {
             broken(format!(
-                "{} is one of {n_parts} files of a model, but is not called …-00001-of-{n_parts:05}.gguf",
+                "a file of a model in {n_parts} files must be named …-00001-of-{n_parts:05}.gguf, found {}",
                 path.display()
             ))
         })?;
@@ -50,11 +51,11 @@ impl GgufFile {
         Ok(whole)
     }
 
-    /// Of how many files this is one, if of more than one.
+    /// The number of files that the model is split into; `None` for a single file.
     fn n_parts(&self) -> Result<Option<usize>> {
         let n_parts = self.count("split.count")?.filter(|n_parts| 1 < *n_parts);
         match n_parts {
-            Some(MOST_PARTS..) => Err(broken("the model is split into too many files")),
+            Some(MOST_PARTS..) => Err(broken("a model must be split into fewer than 1000 files")),
             n_parts => Ok(n_parts),
         }
     }
@@ -62,7 +63,7 @@ impl GgufFile {
     fn add(&mut self, part: Self, path: &Path) -> Result<()> {
         for (name, (_, tensor)) in part.tensors {
             if self.tensors.insert(name.clone(), (self.contents.len(), tensor)).is_some() {
-                return Err(broken(format!("tensor {name} stands twice, also in {}", path.display())));
+                return Err(broken(format!("tensor {name} appears twice, also in {}", path.display())));
             }
         }
         self.contents.extend(part.contents);
@@ -71,33 +72,33 @@ impl GgufFile {
 
     fn open_one(path: &Path) -> Result<Self> {
         let file = ModelFile::open(path).map_err(unreadable(path))?;
-        let placed = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
+        let with_path = |err: SdkError| SdkError::new(err.kind(), path.display().to_string()).caused_by(err);
         let most = file.n_bytes().min(LONGEST_HEADER);
         let mut length = most.min(FIRST_READ);
         loop {
             let head = file.read(0..length).map_err(unreadable(path))?;
-            let mut cursor = Cursor::new(&head);
-            match Header::read(&mut cursor, file.n_bytes()) {
+            let mut reader = HeaderReader::new(&head);
+            match Header::read(&mut reader, file.n_bytes()) {
                 Ok(header) => {
                     return Ok(Self::of(Content::OnDisk(file), head, header));
                 }
-                // What has been read ended, not the file.
-                Err(_) if length < most && cursor.wanted().is_some_and(|wanted| wanted <= most) => {
-                    length = most.min(8 * length.max(cursor.wanted().unwrap_or_default() / 8));
+                // The bytes read so far have ended, not the file.
+                Err(_) if length < most && reader.wanted().is_some_and(|wanted| wanted <= most) => {
+                    length = most.min(8 * length.max(reader.wanted().unwrap_or_default() / 8));
                 }
-                Err(err) => return Err(placed(err)),
+                Err(err) => return Err(with_path(err)),
             }
         }
     }
 
     pub(crate) fn from_bytes(bytes: Cow<'static, [u8]>) -> Result<Self> {
-        let mut cursor = Cursor::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
-        let header = Header::read(&mut cursor, bytes.len())?;
-        // Not the whole: an owned file would be in memory twice.
-        let head = bytes[..cursor.at()].to_vec();
+        let mut reader = HeaderReader::new(&bytes[..bytes.len().min(LONGEST_HEADER)]);
+        let header = Header::read(&mut reader, bytes.len())?;
+        // Only the header: an owned file would be in memory twice.
+        let head = bytes[..reader.at()].to_vec();
         let file = Self::of(Content::InMemory(bytes), head, header);
         match file.n_parts()? {
-            Some(n_parts) => Err(broken(format!("the model is split into {n_parts} files, of which this is one"))),
+            Some(n_parts) => Err(broken(format!("a model in memory must be one file, found one of {n_parts} files"))),
             None => Ok(file),
         }
     }
@@ -112,75 +113,75 @@ impl GgufFile {
         self.contents.iter().all(Content::is_unchanged)
     }
 
-    /// A whole number of any width, if the key is there.
+    /// An integer of any width, if the key exists.
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>> {
-        self.value(key, "a whole number", |value_type, cursor| read_integer(value_type, cursor))
+        self.value(key, "an integer", |value_type, reader| read_integer(value_type, reader))
     }
 
-    /// A count or id, if the key is there.
+    /// A count or id, if the key exists.
     pub(crate) fn count(&self, key: &str) -> Result<Option<usize>> {
         let count = self.integer(key)?.map(usize::try_from).transpose();
-        count.map_err(|_| broken(format!("metadata {key} is negative")))
+        count.map_err(|_| broken(format!("metadata {key} must be 0 or more")))
     }
 
     pub(crate) fn float(&self, key: &str) -> Result<Option<f32>> {
-        self.value(key, "a number", |value_type, cursor| match value_type {
-            ValueType::F32 => Ok(Some(f32::from_bits(cursor.u32()?))),
-            ValueType::F64 => Ok(Some(f64::from_bits(cursor.u64()?) as f32)), // rounding is fine for settings
+        self.value(key, "a number", |value_type, reader| match value_type {
+            ValueType::F32 => Ok(Some(f32::from_bits(reader.u32()?))),
+            ValueType::F64 => Ok(Some(f64::from_bits(reader.u64()?) as f32)), // rounding is fine for settings
             _ => Ok(None),
         })
     }
 
     pub(crate) fn boolean(&self, key: &str) -> Result<Option<bool>> {
-        self.value(key, "true or false", |value_type, cursor| match value_type {
-            ValueType::Bool => Ok(Some(cursor.take(1)? != [0])),
+        self.value(key, "a boolean", |value_type, reader| match value_type {
+            ValueType::Bool => Ok(Some(reader.take(1)? != [0])),
             _ => Ok(None),
         })
     }
 
     pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
-        self.value(key, "UTF-8 text", |value_type, cursor| match value_type {
-            ValueType::String => Ok(std::str::from_utf8(cursor.string()?).ok()),
+        self.value(key, "a UTF-8 string", |value_type, reader| match value_type {
+            ValueType::String => Ok(std::str::from_utf8(reader.string()?).ok()),
             _ => Ok(None),
         })
     }
 
-    /// Whole numbers of any width, one or an array of them.
+    /// Integers of any width: one, or an array of them.
     pub(crate) fn integers(&self, key: &str) -> Result<Option<Vec<i64>>> {
-        self.value(key, "whole numbers", |value_type, cursor| match value_type {
-            ValueType::Array => read_array(cursor, read_integer),
-            single => Ok(read_integer(single, cursor)?.map(|integer| vec![integer])),
+        self.value(key, "an integer or an array of integers", |value_type, reader| match value_type {
+            ValueType::Array => read_array(reader, read_integer),
+            single => Ok(read_integer(single, reader)?.map(|integer| vec![integer])),
         })
     }
 
-    /// Numbers of an array of f32.
+    /// The values of an array of f32.
     pub(crate) fn numbers(&self, key: &str) -> Result<Option<Vec<f32>>> {
-        self.value(key, "an array of numbers", |value_type, cursor| match value_type {
-            ValueType::Array => read_array(cursor, |element, cursor| match element {
-                ValueType::F32 => Ok(Some(f32::from_bits(cursor.u32()?))),
+        self.value(key, "an array of F32", |value_type, reader| match value_type {
+            ValueType::Array => read_array(reader, |element, reader| match element {
+                ValueType::F32 => Ok(Some(f32::from_bits(reader.u32()?))),
                 _ => Ok(None),
             }),
             _ => Ok(None),
         })
     }
 
-    /// The byte strings of an array. Vocabularies may hold tokens that are no UTF-8.
+    /// The strings of an array, as bytes: not all tokens of a vocabulary are UTF-8.
     pub(crate) fn byte_strings(&self, key: &str) -> Result<Option<Vec<&[u8]>>> {
-        self.value(key, "an array of texts", |value_type, cursor| match value_type {
-            ValueType::Array => read_array(cursor, |element, cursor| match element {
-                ValueType::String => cursor.string().map(Some),
+        self.value(key, "an array of strings", |value_type, reader| match value_type {
+            ValueType::Array => read_array(reader, |element, reader| match element {
+                ValueType::String => reader.string().map(Some),
                 _ => Ok(None),
             }),
             _ => Ok(None),
         })
     }
 
-    /// True or false, of an array; numbers count as true unless 0.
+    /// The booleans of an array; integers count as true unless they are 0.
     pub(crate) fn booleans(&self, key: &str) -> Result<Option<Vec<bool>>> {
-        self.value(key, "an array of true and false", |value_type, cursor| match value_type {
-            ValueType::Array => read_array(cursor, |element, cursor| match element {
-                ValueType::Bool => cursor.take(1).map(|byte| Some(byte != [0])),
-                number => Ok(read_integer(number, cursor)?.map(|number| number != 0)),
+        self.value(key, "an array of booleans", |value_type, reader| match value_type {
+            ValueType::Array => read_array(reader, |element, reader| match element {
+                ValueType::Bool => reader.take(1).map(|byte| Some(byte != [0])),
+                number => Ok(read_integer(number, reader)?.map(|number| number != 0)),
             }),
             _ => Ok(None),
         })
@@ -190,15 +191,15 @@ impl GgufFile {
         &'a self,
         key: &str,
         expected: &str,
-        read: impl Fn(ValueType, &mut Cursor<'a>) -> Result<Option<T>>,
+        read: impl Fn(ValueType, &mut HeaderReader<'a>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let Some(entry) = self.values.get(key) else {
             return Ok(None);
         };
-        let mut cursor = Cursor::new(&self.head[entry.bytes.clone()]);
-        match read(entry.value_type, &mut cursor)? {
+        let mut reader = HeaderReader::new(&self.head[entry.bytes.clone()]);
+        match read(entry.value_type, &mut reader)? {
             Some(value) => Ok(Some(value)),
-            None => Err(broken(format!("metadata {key} is not {expected}"))),
+            None => Err(broken(format!("metadata {key} must be {expected}"))),
         }
     }
 
@@ -206,22 +207,23 @@ impl GgufFile {
         self.tensors.get(name).map(|(_, tensor)| tensor.shape.as_slice())
     }
 
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = Stated<'_>> {
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = TensorDescription<'_>> {
         let tensors = self.tensors.values();
-        tensors.map(|(_, tensor)| Stated {
+        tensors.map(|(_, tensor)| TensorDescription {
             tensor_type: tensor.tensor_type,
             shape: &tensor.shape,
             n_bytes: tensor.bytes.len(),
         })
     }
 
-    pub(in crate::weights) fn part(&self, name: &str) -> Option<Part<'_>> {
-        let (content, tensor) = self.tensors.get(name)?;
-        Some(Part { tensor_type: tensor.tensor_type, bytes: tensor.bytes.clone(), content: &self.contents[*content] })
+    pub(crate) fn blocks<'a>(&'a self, name: &'a str) -> Option<TensorBlocks<'a>> {
+        let (content, TensorEntry { tensor_type, bytes, .. }) = self.tensors.get(name)?;
+        let content = &self.contents[*content];
+        Some(TensorBlocks { name, tensor_type: *tensor_type, bytes: bytes.clone(), content })
     }
 }
 
-/// Where all files of a split model lie, by the name of one of them, `NAME-00002-of-00003.gguf`.
+/// The paths of all files of a split model, by the name of one of them, `NAME-00002-of-00003.gguf`.
 fn paths_of_parts(path: &Path, n_parts: usize) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let (name, number) = name.strip_suffix(&format!("-of-{n_parts:05}.gguf"))?.rsplit_once('-')?;
@@ -229,12 +231,12 @@ fn paths_of_parts(path: &Path, n_parts: usize) -> Option<Vec<PathBuf>> {
         .then(|| (1..=n_parts).map(|at| path.with_file_name(format!("{name}-{at:05}-of-{n_parts:05}.gguf"))).collect())
 }
 
-fn read_integer(value_type: ValueType, cursor: &mut Cursor<'_>) -> Result<Option<i64>> {
+fn read_integer(value_type: ValueType, reader: &mut HeaderReader<'_>) -> Result<Option<i64>> {
     use ValueType::{I8, I16, I32, I64, U8, U16, U32, U64};
     if !matches!(value_type, U8 | I8 | U16 | I16 | U32 | I32 | U64 | I64) {
         return Ok(None);
     }
-    let taken = cursor.take(width(value_type).unwrap_or_default())?;
+    let taken = reader.take(width(value_type).unwrap_or_default())?;
     let is_negative = matches!(value_type, I8 | I16 | I32 | I64) && taken.last().is_some_and(|byte| byte & 0x80 != 0);
     let mut bytes = [if is_negative { 0xFF } else { 0 }; 8];
     bytes[..taken.len()].copy_from_slice(taken);
@@ -243,9 +245,9 @@ fn read_integer(value_type: ValueType, cursor: &mut Cursor<'_>) -> Result<Option
 }
 
 fn read_array<'a, T>(
-    cursor: &mut Cursor<'a>,
-    read: impl Fn(ValueType, &mut Cursor<'a>) -> Result<Option<T>>,
+    reader: &mut HeaderReader<'a>,
+    read: impl Fn(ValueType, &mut HeaderReader<'a>) -> Result<Option<T>>,
 ) -> Result<Option<Vec<T>>> {
-    let (element, length) = cursor.array_head()?;
-    (0..length).map(|_| read(element, cursor)).collect()
+    let (element, length) = reader.array_head()?;
+    (0..length).map(|_| read(element, reader)).collect()
 }

@@ -1,0 +1,21 @@
+//! What a model takes in memory on the CPU.
+
+use causerie_backend::CacheShape;
+
+use crate::model::attention::Heads;
+use crate::model::native::cache_type::stored_cache_type;
+use crate::model::native::storage;
+use crate::options::CacheType;
+use crate::weights::Weights;
+
+/// Bytes of the weights once loaded.
+pub(crate) fn weight_bytes(weights: &Weights) -> u64 {
+    weights.tensors().map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
+}
+
+/// Bytes of one layer's keys and values, which lie in whole pages.
+pub(crate) fn key_value_bytes(heads: &Heads, cache_type: CacheType, n_positions: usize) -> u64 {
+    let (n_heads, head_dim) = (heads.n_keys, heads.head_dim);
+    let page = CacheShape { n_heads, head_dim, cache_type: stored_cache_type(cache_type) };
+    (page.page_bytes() as u64).saturating_mul(n_positions.div_ceil(page.page_tokens()) as u64)
+}

@@ -1,0 +1,39 @@
+//! The bytes that tensors are read from.
+
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use causerie_backend::ModelFile;
+
+use crate::error::{ErrorKind, SdkError};
+
+/// A file, or the content of one.
+pub(super) enum Content {
+    OnDisk(ModelFile),
+    InMemory(Cow<'static, [u8]>),
+}
+
+impl Content {
+    /// A range of the content, which the header has placed inside of it.
+    pub(super) fn read(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
+        match self {
+            Self::OnDisk(file) => file.read(range).map(Cow::Owned),
+            Self::InMemory(bytes) => Ok(Cow::Borrowed(&bytes[range])),
+        }
+    }
+
+    /// Whether no other program has written to it since it was opened.
+    pub(super) fn is_unchanged(&self) -> bool {
+        match self {
+            Self::OnDisk(file) => file.is_unchanged(),
+            Self::InMemory(_) => true,
+        }
+    }
+}
+
+/// The error for a file that cannot be read.
+pub(super) fn unreadable(path: &Path) -> impl Fn(io::Error) -> SdkError + '_ {
+    |err| SdkError::new(ErrorKind::ModelLoad, format!("cannot read {}", path.display())).caused_by(err)
+}
