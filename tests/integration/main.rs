@@ -8,7 +8,7 @@ mod constrained;
 mod conversation;
 mod decoders;
 mod demo;
-mod floors;
+mod layers;
 mod function_sets;
 mod functions;
 mod loading;
