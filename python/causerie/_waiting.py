@@ -1,4 +1,4 @@
-"""Waiting for the engine: on a thread that heeds Ctrl-C, in asyncio, and for its last word when the process ends."""
+"""Waiting for the engine: on a thread, where Ctrl-C interrupts it, in asyncio, and when the process ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _thread = threading.local()
 
 
 async def _call(future: int, poll: Any, complete: Any, free: Any, lift: Any, errors: Any) -> Any:
-    """Takes the place of what awaits the generated calls."""
+    """Replaces the function of the generated code that awaits calls."""
     if _is_ending:
         free(future)
         raise SdkError.Internal("the interpreter is shutting down")
@@ -47,15 +47,15 @@ ffi._uniffi_rust_call_async = _call
 
 # On a thread.
 #
-# A blocking call into the library would keep Ctrl-C waiting until the next event, since Python handles signals between
-# steps of its own. So the thread waits in a queue, which signals do interrupt, and the engine puts the wake into it. The
-# callback is a slot of C: a handler of signals cannot run, and raise, in the midst of it, where it would be lost.
+# A blocking call into the library would delay Ctrl-C until the next event, because Python only handles signals between
+# its own instructions. So the thread waits on a queue, which signals interrupt, and the engine puts a wake into it. The
+# callback is a C function: a signal handler cannot run in it, where its exception would be lost.
 
 _Callback = ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_int8)
 _put_wake = _Callback(type(queue.SimpleQueue[int]().put).__call__)
 _wake = ctypes.cast(_put_wake, ffi._UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK)
 
-# Queues that the engine is yet to put a wake into, with what it calls. An interrupted wait leaves its own here.
+# Queues into which the engine will still put a wake, with the callback. An interrupted wait leaves its queue here.
 _awaited: dict[int, tuple[queue.SimpleQueue[int], Any]] = {}
 
 
@@ -79,14 +79,14 @@ def _call_blocking(future: int, poll: Any, complete: Any, free: Any, lift: Any, 
 def _get(wakes: queue.SimpleQueue[int]) -> int:
     while True:
         try:
-            # A signal that comes just before the thread falls asleep does not wake it: so it looks again.
+            # A signal just before the thread sleeps does not wake it, so it checks again.
             return wakes.get(timeout=0.1)
         except queue.Empty:
             pass
 
 
 def wait(call: Coroutine[Any, Any, T]) -> T:
-    """Runs an asynchronous call of the library to its end on this thread, which signals can interrupt."""
+    """Runs an asynchronous call of the library on this thread, which signals can interrupt."""
     _thread.is_blocking = True
     try:
         call.send(None)
@@ -96,17 +96,17 @@ def wait(call: Coroutine[Any, Any, T]) -> T:
     finally:
         _thread.is_blocking = False
         call.close()
-    raise SdkError.Internal("a blocking call did not block")
+    raise SdkError.Internal("a blocking call returned before its end")
 
 
 def pull(stream: Any) -> Any:
-    """The next event of a stream of the library, or `None`; blocks this thread, and no other."""
+    """Returns the next event of a stream of the library, or `None`. Blocks this thread only."""
     if threading.get_ident() == threading.main_thread().ident:
         return wait(stream.next())
     return stream.next_blocking()
 
 
-# In asyncio. A wake may come just after its task was cancelled and the loop closed; then nobody waits for it any more.
+# In asyncio. A wake may come just after its task was cancelled and the loop was closed; then it is dropped.
 
 
 def _continue(key: int, code: int) -> None:
@@ -123,10 +123,10 @@ ffi._uniffi_continuation_callback = ffi._UNIFFI_RUST_FUTURE_CONTINUATION_CALLBAC
 
 # The end of the process.
 #
-# Once the interpreter shuts down, a thread that is not Python's and wants to enter it is ended by it, which the engine
-# cannot survive: the process would abort. So before, every call is cancelled, and wakes on their way are waited for. Each
-# wake comes exactly once. A load ends at the next step that its progress is told of. An interrupt can come just before a
-# wake was asked for, or just behind it: then none comes any more, so there is an end to waiting.
+# While the interpreter shuts down, it ends native threads that try to enter it. The engine cannot survive that: the
+# process would abort. So every call is cancelled before, and pending wakes are awaited. Each wake comes exactly once. A
+# load ends at its next report of progress. If an interrupt came just before a wake was requested, or just after it
+# arrived, no wake will come, so the wait is limited.
 
 _SECONDS_FOR_WAKES = 0.5
 _SECONDS_FOR_CALLBACKS = 5.0
@@ -152,7 +152,7 @@ def _end() -> None:
 
 
 def _forked() -> None:
-    """No wake comes into a child: the engine is in the parent."""
+    """Drops all calls in a forked process, where no wake arrives: the engine is in the parent."""
     global _calls_lock
     _calls_lock = threading.Lock()
     _calls.clear()

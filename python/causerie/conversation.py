@@ -160,7 +160,7 @@ class Conversation:
         """Keeps only the first messages of the history. Raises `SdkError.InvalidArgument` for a negative count."""
         self._check_not_forked()
         if message_count < 0:
-            reason = f"message_count must be at least 0, found {message_count}"
+            reason = f"message_count must be 0 or more, found {message_count}"
             raise SdkError.InvalidArgument(reason, "message_count")
         self._ffi.truncate(min(message_count, 0xFFFF_FFFF))
 
@@ -188,5 +188,5 @@ class Conversation:
         self._ffi.save_session(os.fspath(path), include_cache)
 
     def _check_not_forked(self) -> None:
-        """Changes wait for cancelled replies, and saving waits for the model. In a forked child they would wait forever."""
+        """Refuses calls in a forked process, where changes and saving would wait for the engine forever."""
         check_not_forked(self._model_runner._fork_count)

@@ -1,4 +1,4 @@
-"""Functions that run along with a reply."""
+"""Functions that run during a reply."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class FunctionHandlers:
             ...
 
     The model reads a returned string as it is, any other value as JSON. An exception becomes an error that the model
-    reads, and so does a call that takes longer than `time_limit` seconds; its thread goes on, and its result is dropped.
-    `SystemExit` and other exceptions that are no `Exception` are raised to the reader. Functions may be asynchronous.
-    With `for` they run on the reading thread, with `async for`, a time limit or in parallel on threads of their own. A
-    cancel does not wait for them, except for those on the reading thread. After `max_rounds` replies with calls, the
+    reads, and so does a call that takes longer than `time_limit` seconds; its thread keeps running, and its result is
+    dropped. `SystemExit` and other exceptions that do not derive from `Exception` are raised to the reader. Functions
+    may be asynchronous. With `for` they run on the reading thread; with `async for`, a time limit or in parallel on
+    separate threads. A cancel does not wait for them, except for those on the reading thread. After `max_rounds` replies with calls, the
     calls of the next reply are left to the app. A wrong option raises `SdkError.InvalidOption`.
     """
 
@@ -106,7 +106,7 @@ class FunctionHandlers:
                 try:
                     raise outcome
                 finally:
-                    del outcome  # its traceback holds this frame
+                    del outcome  # its traceback references this frame
             outcomes[index] = outcome
         return outcomes
 
@@ -159,7 +159,7 @@ class FunctionHandlers:
             try:
                 loop.call_soon_threadsafe(finish, returned, raised)
             except RuntimeError:
-                _drop(returned)  # the loop was closed, so nobody waits any more
+                _drop(returned)  # the loop was closed, so nothing awaits the result
 
         _start(run)
         try:
@@ -172,7 +172,7 @@ class FunctionHandlers:
         returned, raised = finished.result()
         if not inspect.isawaitable(returned):
             return returned, raised
-        # A task of its own, so that a cancellation inside of it can be distinguished from one of this reply.
+        # A separate task, so that a cancellation inside it can be distinguished from one of this reply.
         task = asyncio.ensure_future(returned)
         try:
             await asyncio.wait([task])
@@ -210,7 +210,7 @@ class ReplyStream:
             try:
                 self._stream.answer(self._handlers._run(event.function_calls, lambda: self._is_cancelled))
             except _Cancelled:
-                pass  # the stream has its end ready
+                pass  # the stream can return its end
             except BaseException:
                 self._give_up()
                 raise
@@ -227,7 +227,7 @@ class ReplyStream:
         return event
 
     def _give_up(self) -> None:
-        """Ends a reply that nobody reads any more. While functions run, a cancelled stream has its end ready."""
+        """Ends a reply that is not read any further. While functions run, a cancelled stream returns its end at once."""
         self.cancel()
         self._stream.next_blocking()
 

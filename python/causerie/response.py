@@ -23,7 +23,7 @@ class FinishReason(str, Enum):
     TOOL_CALLS = "tool_calls"
     """The model ended its turn, and at least one call was delivered."""
     MAX_TOKENS = "max_tokens"
-    """The maximum number of tokens was written."""
+    """The maximum number of tokens was generated."""
     EXCEED_CONTEXT = "exceed_context"
     """The context is full."""
     INTERRUPTED = "interrupted"
@@ -49,13 +49,13 @@ class Sampling:
 @adopted
 @dataclass(frozen=True)
 class GenerationStats:
-    """Counts of tokens, and times in seconds, of one generation."""
+    """Token counts, and durations in seconds, of one generation."""
 
     prompt_tokens: int
     cached_prompt_tokens: int
     """Prompt tokens taken from the prefix cache instead of being prefilled."""
     completion_tokens: int
-    """Tokens that the model wrote, including calls and reasoning."""
+    """Generated tokens, including calls and reasoning."""
     reasoning_tokens: int
     call_tokens: int
     forced_tokens: int
@@ -71,13 +71,13 @@ class GenerationStats:
     queue_time: float
     """Time in the request queue."""
     time_to_first_token: float
-    """Time from the request to the first token written."""
+    """Time from the request to the first generated token."""
     prefill_time: float
     """Time spent prefilling the prompt."""
     decode_time: float
     """Time spent decoding."""
     tokens_per_second: float
-    """Tokens written per second of decoding."""
+    """Generated tokens per second of decoding."""
     seed: int
     """The seed that was used."""
     sampling: Sampling
@@ -191,7 +191,7 @@ class Logprobs:
 @variant(ffi.MessageResponse, "FUNCTION_RESULT")
 @dataclass(frozen=True)
 class FunctionResult:
-    """The result of a call, where functions run along with the reply."""
+    """The result of a call, if functions run during the reply."""
 
     call_id: str | None
     """The call's id; `None` for a rejected call."""
@@ -238,7 +238,7 @@ class Complete:
     """The stop sequence that was met, if one was."""
     stats: GenerationStats
     earlier_rounds: list[GenerationStats]
-    """Counts and times of the earlier replies of the same stream, one for each `RoundComplete`."""
+    """Counts and durations of the earlier replies of the same stream, one for each `RoundComplete`."""
     prompt: PromptReport
     """What the prompt left out of the history, and whether the results in it match the calls."""
     unconstrained: str | None
@@ -319,7 +319,7 @@ class Response:
 
 
 class ResponseIterator:
-    """Reads a response, and stops it when it is dropped."""
+    """Reads a response. Stops the reply when it is garbage-collected."""
 
     _response: Response | None = None
 

@@ -1,4 +1,4 @@
-"""Loading a model, and what is made of it."""
+"""Loading a model, and creating conversations."""
 
 from __future__ import annotations
 
@@ -32,45 +32,45 @@ DEMO = "causerie/demo"
 @adopted
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a model is."""
+    """Information about a model."""
 
     name: str | None
-    """What its makers call it, where the files say."""
+    """The name given by its makers, if the files state one."""
     architecture: str
-    """The family, by the name that its files give it."""
+    """The architecture, as named in the files."""
     parameters: int
-    """Weights, each counted once."""
+    """Number of weights, each counted once."""
     layers: int
     context_size: int
-    """Tokens that the model was made to hold in view."""
+    """The context size that the model was trained for."""
     vocabulary_size: int
     quantisation: list[str]
-    """Types of the weights, the one with the most bytes first."""
+    """Types of the weights; the type with the most bytes first."""
     supports_function_calling: bool
-    """Whether the chat template offers functions."""
+    """Whether the chat template supports functions."""
     function_call_parser: FunctionCallParser
-    """Reads the calls that the model writes, by its chat template; for `GenerationOptions`, which do not take it by themselves."""
+    """The parser for the calls of this model, chosen by its chat template. `GenerationOptions` do not use it by default."""
     supports_reasoning: bool
-    """Whether the chat template speaks of reasoning."""
+    """Whether the chat template supports reasoning."""
     memory_estimate: int
-    """Bytes of memory that it takes with the context it was loaded with, or would be, estimated."""
+    """Estimated memory in bytes with the context size of loading."""
     problems: list[str]
-    """Why it cannot be loaded although its weights could be, a line each; of a loaded model, none."""
+    """Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded."""
 
     @classmethod
     def read(cls, model: str | os.PathLike[str], context_size: int | None = None) -> ModelInfo:
-        """What a model is, and what it would take, from the headers of its files. Nothing is loaded.
+        """Reads information about a model, with its memory estimate, from the headers of its files. Nothing is loaded.
 
-        The memory is that of a context as loading has it: the model's own, at most 8,192 tokens, or at most
-        `context_size`. Raises as `ModelRunner.load` does.
+        The memory is estimated for the context size of loading: that of the model, at most 8,192 tokens, or at most
+        `context_size`. Raises the errors of `ModelRunner.load`.
         """
         return ffi.read_model_info(_place(model), LoadOptions(context_size=context_size).context_size)
 
 
 class ModelRunner:
-    """A loaded model, from which conversations are made. A `with` block unloads it at its end.
+    """A loaded model, which creates conversations. A `with` block unloads it at its end.
 
-    It may be used from any thread. It does not survive `os.fork()`: in the child replies, sessions and changes of
+    It may be used from any thread. It does not survive `os.fork()`: in the child, replies, sessions and changes of
     conversations raise `SdkError.ModelUnloaded`, and no other model can be loaded there. Start processes with `spawn`.
     """
 
@@ -89,12 +89,12 @@ class ModelRunner:
     ) -> ModelRunner:
         """Loads a model: a GGUF file, a Hugging Face folder, `<namespace>/<name>` in the local cache, or `causerie/demo`.
 
-        `progress` is called on another thread with how far it is, from 0 to 1. Returning `False` cancels loading, which
-        then raises `SdkError.LoadCancelled`; an exception cancels it too, and is raised from here. Options may be given
+        `progress` is called on another thread with the progress from 0 to 1. Returning `False` cancels loading, which then
+        raises `SdkError.LoadCancelled`; an exception also cancels it, and is rethrown here. Options may be given
         as an object or as keywords.
 
-        Raises `SdkError.ModelNotFound`, `SdkError.ModelLoad` for files that are broken, incomplete or of a kind that is
-        not supported, and `SdkError.InvalidOption`.
+        Raises `SdkError.ModelNotFound`, `SdkError.ModelLoad` for files that are damaged, incomplete or not
+        supported, and `SdkError.InvalidOption`.
         """
         check_can_load()
         watch = _Progress(progress) if progress else None
@@ -112,7 +112,7 @@ class ModelRunner:
         progress: Callable[[float], bool | None] | None = None,
         **keywords: Unpack[LoadKeywords],
     ) -> ModelRunner:
-        """As `load`, without holding up the event loop. Cancelling the task cancels loading."""
+        """Like `load`, without blocking the event loop. Cancelling the task cancels loading."""
         check_can_load()
         watch = _Progress(progress) if progress else None
         try:
@@ -121,15 +121,15 @@ class ModelRunner:
             raise (watch and watch.raised) or err from None
 
     def create_conversation(self, system_prompt: str = "") -> Conversation:
-        """A conversation that begins with a system prompt; with an empty one, without."""
+        """Creates a conversation with a system prompt; without one if it is empty."""
         return self._conversation(self._ffi.create_conversation(system_prompt))
 
     def create_conversation_from_history(self, history: Iterable[MessageLike]) -> Conversation:
-        """A conversation that goes on from a history. Functions come with it: its system message carries them."""
+        """Creates a conversation that continues a history, with the functions in its system message."""
         return self._conversation(self._ffi.create_conversation_from_history(as_messages(history)))
 
     def restore_session(self, path: str | os.PathLike[str]) -> Conversation:
-        """A conversation that was saved to a file. Raises `SdkError.Session`."""
+        """Restores a conversation that was saved to a file. Raises `SdkError.Session`."""
         check_not_forked(self._fork_count)
         return self._conversation(self._ffi.restore_session(os.fspath(path)))
 
@@ -139,45 +139,45 @@ class ModelRunner:
         options: GenerationOptions | None = None,
         **keywords: Unpack[GenerationKeywords],
     ) -> Response:
-        """Completes a prompt as it stands: text, in which control tokens count as such, or token ids."""
+        """Completes a prompt as it is: text, in which spellings of control tokens become control tokens, or token ids."""
         chosen = gathered(GenerationOptions, options, keywords)
         if isinstance(prompt, str):
             return self._response(self._ffi.complete(prompt, chosen))
         tokens = list(prompt)
         for token in tokens:
             if not 0 <= token < 1 << 32:
-                raise SdkError.InvalidMessage(f"the prompt holds token id {token}, and no model knows it")
+                raise SdkError.InvalidMessage(f"token ids must be from 0 to {(1 << 32) - 1}, found {token}")
         return self._response(self._ffi.complete_tokens(tokens, chosen))
 
     def render_prompt(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> str:
-        """The prompt that the model would read for these messages."""
+        """Returns the prompt for these messages."""
         return self._ffi.render_prompt(as_messages(messages), add_generation_prompt)
 
     def prompt_tokens(self, messages: Iterable[MessageLike], add_generation_prompt: bool = True) -> list[int]:
-        """The token ids of the prompt that the model would read for these messages."""
+        """Returns the token ids of the prompt for these messages."""
         return self._ffi.prompt_tokens(as_messages(messages), add_generation_prompt)
 
     def tokenize(self, prompt: str) -> list[int]:
-        """The token ids of a prompt given as text."""
+        """Returns the token ids of a prompt."""
         return self._ffi.tokenize(prompt)
 
     @property
     def context_size(self) -> int:
-        """Tokens that a prompt and its reply can have together."""
+        """The context size in tokens, for a prompt and its reply together."""
         return self._ffi.context_size()
 
     @property
     def supports_function_calling(self) -> bool:
-        """Whether the model's chat template can offer functions."""
+        """Whether the model's chat template supports functions."""
         return self._ffi.supports_function_calling()
 
     @property
     def info(self) -> ModelInfo:
-        """What the model is."""
+        """Information about the model."""
         return self._ffi.info()
 
     def unload(self) -> None:
-        """Ends all replies of this model as cancelled ones, and frees its memory.
+        """Cancels all replies of this model, and frees its memory.
 
         Conversations stay readable. Calling it again does nothing.
         """
@@ -185,7 +185,7 @@ class ModelRunner:
         wait(self._ffi.unload())
 
     async def unload_async(self) -> None:
-        """As `unload`, without holding up the event loop."""
+        """Like `unload`, without blocking the event loop."""
         check_not_forked(self._fork_count)
         await self._ffi.unload()
 
@@ -216,15 +216,15 @@ class ModelRunner:
 
 
 class _Progress(ffi.LoadProgress):
-    """Passes on how far loading is, and keeps what the app's function raises."""
+    """Forwards the progress of loading, and stores the exception of the app's function."""
 
-    def __init__(self, tell: Callable[[float], bool | None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[float], bool | None]) -> None:
+        self._report = report
         self.raised: BaseException | None = None
 
     def proceed(self, fraction: float) -> bool:
         try:
-            return self._tell(fraction) is not False and not is_ending()
+            return self._report(fraction) is not False and not is_ending()
         except BaseException as err:
             self.raised = err
             return False

@@ -13,7 +13,7 @@ from support import STALL, scripted, text_of, until
 
 from causerie import Conversation, FunctionHandlers, Response, causerie_ffi
 
-KINDS = ("responsestream", "functionrounds", "conversation", "modelrunner", "loadprogress")
+KINDS = ("responsestream", "conversation", "modelrunner", "loadprogress")
 
 
 @pytest.fixture(autouse=True)

@@ -186,7 +186,7 @@ def test_a_history_is_edited() -> None:
 def test_a_history_is_truncated_to_a_number_of_messages() -> None:
     conversation = scripted(system="Be brief.")
     conversation.truncate(2**40)
-    with pytest.raises(SdkError.InvalidArgument, match="message_count is -1"):
+    with pytest.raises(SdkError.InvalidArgument, match="message_count must be 0 or more, found -1"):
         conversation.truncate(-1)
     with pytest.raises(TypeError):
         conversation.truncate(0.5)  # type: ignore[arg-type]

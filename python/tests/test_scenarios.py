@@ -1,4 +1,4 @@
-"""Plays the scenarios that all languages share; see tests/fixtures/scenarios/README.md."""
+"""Runs the scenarios that all languages share; see tests/fixtures/scenarios/README.md."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Player:
                 assert error == step.get("error")
 
     def change(self, step: dict[str, Any]) -> None:
-        """A step without a reply."""
+        """Runs a step without a reply."""
         match step:
             case {"append": message}:
                 self.conversation.append_to_history(message)
@@ -73,7 +73,7 @@ class Player:
             case {"reopen": how}:
                 self.conversation = self.reopened(how)
             case _:
-                pytest.fail(f"no step {step}")
+                pytest.fail(f"unknown step {step}")
 
     def reopened(self, how: str) -> Conversation:
         history = self.conversation.history
@@ -122,7 +122,7 @@ class Player:
         return response
 
     def handler(self, script: Iterator[dict[str, Any]], cancel: Callable[[], None]) -> Callable[[SdkFunctionCall], Any]:
-        """What plays the acts of a script, one for each call."""
+        """Returns a handler that runs the actions of a script, one for each call."""
 
         def act(call: SdkFunctionCall) -> Any:
             match next(script):
@@ -137,7 +137,7 @@ class Player:
                 case {"hangs": True}:
                     return asyncio.Event().wait() if self.reading == "async for" else threading.Event().wait()
                 case other:
-                    pytest.fail(f"no act {other}")
+                    pytest.fail(f"unknown action {other}")
 
         return act
 
@@ -156,12 +156,12 @@ class Player:
                 break
 
     def watch(self, step: dict[str, Any], response: Response, trace: Trace) -> Iterator[bool]:
-        """Cancels where the step says so, and tells whether to leave. It is asked before each event."""
+        """Cancels where the step says so, and returns whether to leave. It is called before each event."""
         is_cancelled = "cancel_at" not in step
         while True:
             if not is_cancelled and trace.text == step["cancel_at"]:
                 is_cancelled = True
-                # Steps in between are no part of this loop, which may be an asynchronous one.
+                # Steps in between are not part of this loop, which may be asynchronous.
                 inner = Player.__new__(Player)
                 inner.__dict__.update(self.__dict__, reading="for")
                 inner.play(step.get("meanwhile", []))
@@ -170,7 +170,7 @@ class Player:
 
 
 class Trace:
-    """What was seen of a reply."""
+    """The events of a reply."""
 
     def __init__(self, has_counts: bool) -> None:
         self.has_counts = has_counts
@@ -191,7 +191,7 @@ class Trace:
             case causerie.FunctionCallsRejected(rejected):
                 self.events.append({"rejected": [rejected_entry(call) for call in rejected]})
             case causerie.Logprobs(tokens):
-                self.events.append({"logprobs": [logprob_entry(told) for told in tokens]})
+                self.events.append({"logprobs": [logprob_entry(scored) for scored in tokens]})
             case causerie.FunctionResult(call_id, name, text, is_error):
                 result = {"result": text, "name": name, "call_id": call_id, "is_error": is_error or None}
                 self.events.append({key: value for key, value in result.items() if value is not None})
@@ -200,7 +200,7 @@ class Trace:
             case causerie.Complete():
                 self.end("complete", event)
             case _:
-                pytest.fail(f"no scenario has {event}")
+                pytest.fail(f"unexpected event {event}")
 
     def end(self, key: str, event: causerie.RoundComplete | causerie.Complete) -> None:
         end: dict[str, Any] = {key: event.finish_reason.value, "message": event.full_message.to_dict()}
@@ -227,10 +227,10 @@ def call_entry(call: causerie.SdkFunctionCall) -> dict[str, Any]:
     return entry
 
 
-def logprob_entry(told: causerie.TokenLogprob) -> dict[str, Any]:
-    alternatives = [token.text for token in told.alternatives]
-    place, logprob = told.place.value, told.token.logprob
-    entry = {"token": told.token.text, "n_bytes": len(told.token.bytes), "logprob": logprob, "place": place}
+def logprob_entry(scored: causerie.TokenLogprob) -> dict[str, Any]:
+    alternatives = [token.text for token in scored.alternatives]
+    place, logprob = scored.place.value, scored.token.logprob
+    entry = {"token": scored.token.text, "n_bytes": len(scored.token.bytes), "logprob": logprob, "place": place}
     return entry | {"alternatives": alternatives}
 
 
@@ -240,5 +240,5 @@ def rejected_entry(call: causerie.RejectedCall) -> dict[str, Any]:
 
 
 def exact(value: Any) -> str:
-    """Text that tells floats from whole numbers, and True from 1."""
+    """A string that distinguishes floats from integers, and True from 1."""
     return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False)

@@ -1,23 +1,24 @@
 extension Conversation {
     /// All messages so far, as a copy. A reply joins them before its ``MessageResponse/complete(_:)`` is delivered.
     ///
-    /// The functions registered are part of the first message, so a conversation made from a history has them as well.
+    /// The registered functions are part of the first message, so a conversation created from a history has them as
+    /// well.
     public var history: [ChatMessage] { historySnapshot() }
 
-    /// The runner that made this conversation.
+    /// The runner that created this conversation.
     public var modelRunner: ModelRunner { modelRunnerObject() }
 
-    /// The functions registered.
+    /// The registered functions.
     public var functions: [SdkFunction] { functionsSnapshot() }
 
-    /// Whether a reply is being generated, or waits for its turn.
+    /// Whether a reply is being generated, or waits in the request queue.
     public var isGenerating: Bool { generatingSnapshot() }
 
-    /// The reply to a message, as it is written.
+    /// The reply to a message, as it is generated.
     ///
-    /// Nothing happens before the first event is requested. The engine generates at most eighteen events ahead of the loop and
-    /// then waits. Leaving the loop stops it, and so does cancelling the task. The history may then contain more than was
-    /// read.
+    /// Nothing happens before the first event is requested. The engine generates at most eighteen events ahead of the
+    /// loop and then waits. Leaving the loop stops it, and so does cancelling the task. The history may then contain
+    /// more than was read.
     ///
     /// ```swift
     /// let question = ChatMessage(role: .user, textContent: "What is the weather in Oslo?")
@@ -33,7 +34,7 @@ extension Conversation {
     ///
     /// - Parameters:
     ///   - message: a message of the user, or the result of a function with the role ``ChatMessageRole/tool``.
-    ///   - generationOptions: how it is generated; the model's own defaults when `nil`.
+    ///   - generationOptions: the options for generation; the model's defaults when `nil`.
     public func generateResponse(
         message: ChatMessage, generationOptions: GenerationOptions? = nil
     ) -> ResponseStream {
@@ -44,21 +45,21 @@ extension Conversation {
     ///
     /// - Parameters:
     ///   - text: the text of the user.
-    ///   - generationOptions: how it is generated; the model's own defaults when `nil`.
+    ///   - generationOptions: the options for generation; the model's defaults when `nil`.
     public func generateResponse(_ text: String, generationOptions: GenerationOptions? = nil) -> ResponseStream {
         generateResponse(message: ChatMessage(role: .user, textContent: text), generationOptions: generationOptions)
     }
 
     /// A reply to the history as it stands, for example after several results of functions were appended to it.
     ///
-    /// - Parameter generationOptions: how it is generated; the model's own defaults when `nil`.
+    /// - Parameter generationOptions: the options for generation; the model's defaults when `nil`.
     public func continueResponse(generationOptions: GenerationOptions? = nil) -> ResponseStream {
         (generationOptions ?? GenerationOptions()).reply { startContinuation(options: $0) }
     }
 
     /// What a reply to the history as it stands would leave out of the prompt.
     ///
-    /// - Parameter options: those of the reply.
+    /// - Parameter options: the options of the reply.
     public func planContext(options: GenerationOptions = GenerationOptions()) throws -> ContextPlan {
         try options.check()
         return try planContextRaw(options: options)
@@ -66,13 +67,13 @@ extension Conversation {
 
     /// Keeps the first messages of the history.
     ///
-    /// - Parameter messageCount: how many of them; more than there are keep all.
+    /// - Parameter messageCount: the number of messages to keep; all if the history has fewer.
     public func truncate(messageCount: Int) throws {
         try checkCount(messageCount, "message_count")
         try truncateRaw(messageCount: messageCount)
     }
 
-    /// Saves the conversation to a file, with what the model has read of it.
+    /// Saves the conversation to a file, with the model's cache of it.
     public func saveSession(path: String) throws {
         try saveSession(path: path, includeCache: true)
     }

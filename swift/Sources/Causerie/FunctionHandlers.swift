@@ -7,19 +7,20 @@ import Foundation
 /// handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
 /// ```
 ///
-/// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON. It also reads
-/// the description of a thrown error.
+/// The model reads a returned string as it is, and dictionaries, arrays, numbers and `Encodable` values as JSON. It
+/// also reads the description of a thrown error.
 public struct FunctionHandlers: Sendable {
     /// Runs a call and returns a value that JSON can represent.
     public typealias Handler = @Sendable (_ call: SdkFunctionCall) async throws -> Any?
 
     /// Maximum number of replies whose calls are run. The calls of the next reply are left to the app.
     public var maxRounds = 8
-    /// Seconds that a function may take. Then its task is cancelled, and the model reads an error. At 0 and below, no function
-    /// runs.
+    /// Seconds that a function may take. Then its task is cancelled, and the model reads an error. At 0 and below, no
+    /// function runs.
     ///
-    /// Functions run on threads of their own, so that the limit also applies to functions that block. Before iOS 18 and
-    /// macOS 15 they run on Swift's shared pool: if as many functions block there as the device has cores, the reply waits.
+    /// Functions run on separate threads, so that the limit also applies to functions that block. Before iOS 18 and
+    /// macOS 15 they run on Swift's shared pool: if as many functions block there as the device has cores, the reply
+    /// waits.
     public var timeLimit: TimeInterval?
     /// Whether all calls of a reply run at once. Their results come in order.
     public var inParallel = false
@@ -43,7 +44,8 @@ public struct FunctionHandlers: Sendable {
         on(function.name, handler)
     }
 
-    /// Runs the calls of a function whose arguments are a type, and adds it to ``functions``; see ``SdkFunction/init(of:)``.
+    /// Runs the calls of a function whose arguments are a type, and adds it to ``functions``; see
+    /// ``SdkFunction/init(of:)``.
     public mutating func on<Arguments: Decodable>(
         _ type: Arguments.Type, _ handler: @escaping @Sendable (_ arguments: Arguments) async throws -> Any?
     ) throws {
@@ -79,7 +81,7 @@ public struct FunctionHandlers: Sendable {
                 first.give(.timedOut)
             }
         }
-        // A function that ignores its cancellation is not waited for.
+        // A function that ignores its cancellation is not awaited.
         return await withTaskCancellationHandler {
             let outcome = await first.value()
             work.cancel()
@@ -99,9 +101,10 @@ public struct FunctionHandlers: Sendable {
         }
     }
 
-    /// The description of an error. The `localizedDescription` of an error without a text of its own hides its case and values.
+    /// The description of an error. Without an `errorDescription`, `localizedDescription` would hide the case and its
+    /// values.
     private static func reason(of error: any Error) -> String {
-        if let said = (error as? any LocalizedError)?.errorDescription { return said }
+        if let description = (error as? any LocalizedError)?.errorDescription { return description }
         let isCocoa = error is any CustomNSError || type(of: error) is NSError.Type
         return isCocoa ? error.localizedDescription : String(describing: error)
     }
@@ -141,20 +144,20 @@ private final class First<Value: Sendable>: @unchecked Sendable {
 }
 
 extension Conversation {
-    /// The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and so
-    /// on until it answers. All messages join the history as if they were sent by hand.
+    /// The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and
+    /// so on until it answers. All messages join the history as if they were sent by hand.
     ///
     /// The events are those of a plain reply. ``MessageResponse/functionResult(_:)`` reports the result of each call,
-    /// ``MessageResponse/roundComplete(_:)`` the end of a reply with calls, and one ``MessageResponse/complete(_:)`` the end
-    /// of the last reply. If a call does not fit its function, was rejected, or names a function that is neither declared
-    /// nor handled, the model reads an error that lets it repair the call. A call of a function that is declared but not
-    /// handled ends the stream: all calls of that reply are left to the app. The conversation is busy until the end. The
-    /// options apply to each reply.
+    /// ``MessageResponse/roundComplete(_:)`` the end of a reply with calls, and one ``MessageResponse/complete(_:)``
+    /// the end of the last reply. If a call does not fit its function, was rejected, or names a function that is
+    /// neither declared nor handled, the model reads an error that lets it repair the call. A call of a function that
+    /// is declared but not handled ends the stream: all calls of that reply are left to the app. The conversation is
+    /// busy until the end. The options apply to each reply.
     ///
     /// - Parameters:
     ///   - message: as for ``generateResponse(message:generationOptions:)``.
     ///   - handlers: the handlers of the functions.
-    ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
+    ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
     public func respondWithFunctions(
         message: ChatMessage, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
     ) -> ResponseStream {
@@ -166,7 +169,7 @@ extension Conversation {
     /// - Parameters:
     ///   - text: the text of the user.
     ///   - handlers: the handlers of the functions.
-    ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
+    ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
     public func respondWithFunctions(
         _ text: String, handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
     ) -> ResponseStream {
@@ -177,7 +180,7 @@ extension Conversation {
     ///
     /// - Parameters:
     ///   - handlers: the handlers of the functions.
-    ///   - generationOptions: how each reply is generated; the model's own defaults when `nil`.
+    ///   - generationOptions: the options for each reply; the model's defaults when `nil`.
     public func continueWithFunctions(
         handlers: FunctionHandlers, generationOptions: GenerationOptions? = nil
     ) -> ResponseStream {

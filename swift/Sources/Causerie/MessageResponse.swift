@@ -4,20 +4,20 @@ public enum MessageResponse: Equatable, Hashable, Sendable {
     case chunk(String)
     /// Text of the model's reasoning, in whole characters. Only with ``GenerationOptions/enableThinking``.
     case reasoningChunk(String)
-    /// Sound: mono samples from -1 to 1, and how many of them are a second.
+    /// Audio: mono samples from -1 to 1, and their number per second.
     case audioSample(samples: [Float], sampleRate: Int)
-    /// Calls that the model wants made: one event for each block of calls that it wrote.
+    /// Calls that the model made: one event for each block of calls that it wrote.
     case functionCalls([SdkFunctionCall])
     /// Call text that could not be delivered as calls.
     case functionCallsRejected([RejectedCall])
-    /// Log-probabilities of tokens, where ``GenerationOptions/logprobs`` asks for them: of each once, in order, no later
-    /// than what its text became. The token that ends the reply, and those that a stop sequence cuts off, are left out.
+    /// Log-probabilities of tokens, if ``GenerationOptions/logprobs`` requests them: each token once, in order, no
+    /// later than its text. The token that ends the reply and tokens that a stop sequence cuts off are left out.
     case logprobs([TokenLogprob])
-    /// The result of a call, where functions run along with the reply.
+    /// The result of a call, if functions run during the reply.
     case functionResult(FunctionResult)
     /// The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
     case roundComplete(Completion)
-    /// The end. Nothing follows.
+    /// The last event.
     case complete(Completion)
 }
 
@@ -41,9 +41,9 @@ public struct Completion: Equatable, Hashable, Sendable {
     public var finishReason: FinishReason
     /// The stop sequence that was met, if one was.
     public var stopSequence: String?
-    /// Counts and times.
+    /// Counts and durations.
     public var stats: GenerationStats
-    /// Counts and times of the earlier replies of the same stream, in order; empty unless functions ran along with it.
+    /// Counts and durations of the earlier replies of the same stream, in order; empty unless functions were run.
     public var earlierRounds: [GenerationStats]
     /// What the prompt left out of the history, and whether the results in it match the calls.
     public var prompt: PromptReport

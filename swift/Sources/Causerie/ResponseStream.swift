@@ -2,10 +2,10 @@ import Foundation
 
 /// A reply, read in a `for try await` loop, once: a second loop throws ``SdkError/StreamAlreadyConsumed(reason:)``.
 ///
-/// The loop ends after ``MessageResponse/complete(_:)``, or throws one ``SdkError``. When its task is cancelled, the engine
-/// stops and the loop throws `CancellationError`; when the loop is left, the engine stops. ``cancel()`` stops the engine
-/// too, but leaves the loop to read the rest: it ends with a `complete` whose finish reason is `interrupted`. Functions
-/// that run are cancelled with the reply.
+/// The loop ends after ``MessageResponse/complete(_:)``, or throws one ``SdkError``. When its task is cancelled, the
+/// engine stops and the loop throws `CancellationError`; when the loop is left, the engine stops. ``cancel()`` stops
+/// the engine too, but lets the loop read the rest: it ends with a `complete` whose finish reason is `interrupted`.
+/// Functions that run are cancelled with the reply.
 public final class ResponseStream: AsyncSequence, Sendable {
     /// The events of a reply.
     public typealias Element = MessageResponse
@@ -40,14 +40,15 @@ public final class ResponseStream: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to read.
+    /// Starts reading.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(of: self)
     }
 
     /// The next event, without a loop; `nil` after the last one.
     ///
-    /// Cancelling the task does not end this call, and not calling it again does not stop the engine: ``cancel()`` does.
+    /// Cancelling the task does not end this call, and not calling it again does not stop the engine: ``cancel()``
+    /// does.
     public func next() async throws -> MessageResponse? {
         let stream = try stream.get()
         while let event = try await stream.next() {
@@ -57,7 +58,7 @@ public final class ResponseStream: AsyncSequence, Sendable {
         return nil
     }
 
-    /// Stops the reply: within one token while the model writes, and at once while functions run, whose tasks are
+    /// Stops the reply: within one token while the model generates, and at once while functions run, whose tasks are
     /// cancelled. The loop then ends with a `complete` whose finish reason is `interrupted`.
     ///
     /// Calling it again, or after the end, does nothing.
@@ -72,7 +73,7 @@ public final class ResponseStream: AsyncSequence, Sendable {
 }
 
 extension GenerationOptions {
-    /// The reply that is started with these options, once they have been checked.
+    /// Starts a reply with these options, after checking them.
     func reply(_ start: (GenerationOptions) -> RawResponseStream) -> ResponseStream {
         ResponseStream {
             try check()
@@ -81,7 +82,7 @@ extension GenerationOptions {
     }
 }
 
-/// The functions that run, if any do.
+/// The task of the functions that are running, if any.
 private final class Running: @unchecked Sendable {
     private let lock = NSLock()
     // The lock protects both.
@@ -95,7 +96,7 @@ private final class Running: @unchecked Sendable {
         }
     }
 
-    /// The value of a task, which a cancel ends.
+    /// The value of a task, which `cancel` cancels.
     func value(of task: Task<[FunctionOutcome], Never>) async -> [FunctionOutcome] {
         lock.withLock {
             self.task = task
@@ -105,8 +106,8 @@ private final class Running: @unchecked Sendable {
     }
 }
 
-/// A loop's hold on its stream. It is released when the loop is left, which stops the engine even if the app keeps the
-/// stream.
+/// A loop's reference to its stream. It is released when the loop is left, which stops the engine even if the app keeps
+/// the stream.
 private final class Reading: Sendable {
     private let stream: Result<ResponseStream, any Error>
 

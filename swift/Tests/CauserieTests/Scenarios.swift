@@ -3,8 +3,7 @@ import Testing
 
 @testable import Causerie
 
-/// The scenarios of `tests/fixtures/scenarios`, played through the calls of an app; their form is told in the README
-/// beside them.
+/// The scenarios of `tests/fixtures/scenarios`, run through the public interface. Their README describes the format.
 @Suite struct Scenarios {
     static let folder = repository.appendingPathComponent("tests/fixtures/scenarios")
     static let names = try! FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -57,12 +56,12 @@ private final class Player {
                 (seen, expected) = (try change(by: step), step["error"] ?? .null)
             }
             let (left, right) = (seen.sorted.text, expected.sorted.text)
-            // By bytes: to Swift, an "é" equals an "e" with an accent.
-            #expect(left.utf8.elementsEqual(right.utf8), "step \(index)\n  is     \(left)\n  should \(right)")
+            // By bytes, because in Swift a precomposed and a decomposed "é" are equal.
+            #expect(left.utf8.elementsEqual(right.utf8), "step \(index)\n  found    \(left)\n  expected \(right)")
         }
     }
 
-    /// A step without a reply; gives the name of its error.
+    /// Runs a step without a reply; returns the name of its error.
     private func change(by step: JsonValue) throws -> JsonValue {
         do {
             if let message = step["append"] {
@@ -79,7 +78,7 @@ private final class Player {
             } else if let place = step["reopen"]?.string {
                 conversation = try reopened(from: place)
             } else {
-                Issue.record("no such step: \(step.text)")
+                Issue.record("unknown step: \(step.text)")
             }
             return .null
         } catch let error as SdkError {
@@ -149,7 +148,7 @@ private final class Player {
         return trace.events
     }
 
-    /// Cancels the reply when its text so far is the one at which to.
+    /// Cancels the reply when its text so far is that of the step.
     private func cancelled(
         _ stream: ResponseStream, at cancelAt: inout String?, _ step: JsonValue, _ trace: Trace
     ) async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Causerie
 
-/// The calls of the specification, written as it writes them.
+/// The calls of the specification, as it writes them.
 @Suite struct Specification {
     @Test func namesTheTypesOfParameters() throws {
         let function = SdkFunction(
@@ -50,7 +50,7 @@ import Testing
         #expect(SdkObj(properties: ["a": SdkBool()]) == .SdkObj(properties: ["a": .SdkBool()], required: []))
     }
 
-    @Test func carriesOutAFunctionCall() async throws {
+    @Test func runsAFunctionCall() async throws {
         let modelRunner = try await loadModel(url: repository.appendingPathComponent("models/demo.gguf"))
         let conversation = modelRunner.createConversation(systemPrompt: "You are a small assistant on this device.")
         try conversation.registerFunction(function: weather)
@@ -91,7 +91,7 @@ import Testing
         #expect(LoadOptions().with(\.contextSize, 512).contextSize == 512)
     }
 
-    @Test func refusesWhatIsNoFunction() throws {
+    @Test func refusesInvalidFunctions() throws {
         let conversation = try scripted()
         let function = SdkFunction(name: "9 lives", functionDescription: "", parameters: [])
         #expect { try conversation.registerFunction(function: function) } throws: { error in
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func holdsPartsOfAMessage() {
+    @Test func acceptsPartsOfAMessage() {
         let message = ChatMessage(role: .user, content: [.text("a"), .image(data: .init([1, 2])), .text("b")])
         #expect(message.text == "ab")
         #expect(ChatMessage(role: .user, textContent: "a").content == [.text("a")])

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Causerie
 
-/// The folder of the whole project.
+/// The root of the repository.
 let repository = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../..").standardized
 
-/// What was seen of a reply, in the form of the scenarios.
+/// The events of a reply, in the format of the scenarios.
 struct Trace {
     private(set) var events: [JsonValue] = []
     /// All text so far.
@@ -29,7 +29,7 @@ struct Trace {
         case .functionResult(let result): events.append(result.event)
         case .roundComplete(let completion): add("round", completion)
         case .complete(let completion): add("complete", completion)
-        case .audioSample: Issue.record("no scenario has audio")
+        case .audioSample: Issue.record("unexpected audio")
         }
     }
 
@@ -61,7 +61,7 @@ struct Trace {
 }
 
 extension SdkFunctionCall {
-    /// The arguments go through Swift's own types, as an app sees them.
+    /// The arguments are converted to Swift types and back, as an app sees them.
     fileprivate var event: JsonValue {
         var entries: [(name: String, value: JsonValue)] = [
             ("name", .string(name)),

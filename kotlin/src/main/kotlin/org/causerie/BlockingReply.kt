@@ -11,7 +11,7 @@ import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.selects.select
 
 /**
- * A reply that is read by a waiting thread: for Java, and for Kotlin without coroutines.
+ * A reply that is read by a blocking thread: for Java, and for Kotlin without coroutines.
  *
  * ```java
  * try (BlockingReply reply = Causerie.generateResponseBlocking(conversation, message)) {
@@ -21,7 +21,8 @@ import kotlinx.coroutines.selects.select
  * }
  * ```
  *
- * It is cold, like the flow, and can be read once. Closing it stops the reply, and so ends the reading of another thread.
+ * It is cold, like the flow, and can be read once. Closing it stops the reply, which also ends the reading of another
+ * thread.
  * A thread that waits for an event can be interrupted; a virtual thread does not block its carrier.
  */
 public class BlockingReply internal constructor(
@@ -72,7 +73,7 @@ public class BlockingReply internal constructor(
         try {
             stream.cancel()
         } catch (_: IllegalStateException) {
-            // Closed, and stopped by that.
+            // Closing has already stopped it.
         }
     }
 

@@ -16,8 +16,8 @@ public val Conversation.functions: List<SdkFunction>
     @JvmSynthetic get() = functions()
 
 /**
- * The runner that created this conversation. It is closed with the conversation. [Conversation.modelRunner] as a function
- * creates a runner at each call, which the caller must close and which keeps the model in memory until then.
+ * The runner that created this conversation. It is closed with the conversation. [Conversation.modelRunner] as a
+ * function creates a runner at each call, which the caller must close and which keeps the model in memory until then.
  */
 public val Conversation.modelRunner: ModelRunner
     @JvmSynthetic get() = runner.value
@@ -37,9 +37,9 @@ public fun Conversation.planContext(): ContextPlan = planContext(GenerationOptio
 /**
  * The reply to a message, as a flow of events that ends after [MessageResponse.Complete], or with one [SdkException].
  *
- * It is cold: nothing happens, and the message is not in the history, before it is collected. The engine generates at most
- * eighteen events ahead of the collector, and then waits. It stops within one token when the collector leaves, as with
- * `first` or `take`, and when its coroutine is cancelled. The reply so far stays in the history, unless `onCancel` says
+ * It is cold: nothing happens, and the message is not in the history, before it is collected. The engine generates at
+ * most eighteen events ahead of the collector, and then waits. It stops within one token when the collector leaves, as
+ * with `first` or `take`, and when its coroutine is cancelled. The reply so far stays in the history, unless `onCancel` says
  * otherwise; it may be longer than what was collected. The flow can be collected once; the second time it throws
  * [SdkException.StreamAlreadyConsumed].
  *
@@ -73,7 +73,7 @@ public fun Conversation.generateResponse(
 public fun Conversation.continueResponse(options: GenerationOptions = GenerationOptions()): Flow<MessageResponse> =
     events { startContinuation(options) }
 
-/** The model's continuation of a prompt as it stands, with no template around it. */
+/** Continues a prompt as it is, without a chat template. */
 @JvmOverloads
 public fun ModelRunner.generate(
     prompt: String,
@@ -92,7 +92,7 @@ internal fun events(handlers: FunctionHandlers? = null, start: () -> ResponseStr
     }
 }
 
-/** The next event that is the app's; calls to run are answered with what [run] returns. */
+/** The next event for the app; calls to run are answered with the outcomes that [run] returns. */
 internal suspend fun ResponseStream.nextResponse(
     run: suspend (List<SdkFunctionCall>) -> List<FunctionOutcome>
 ): MessageResponse? {

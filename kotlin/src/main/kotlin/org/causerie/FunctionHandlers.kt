@@ -27,14 +27,14 @@ import kotlinx.coroutines.withTimeoutOrNull
  * }
  * ```
  *
- * The model reads a returned string as it is, and maps, lists, numbers and values of serializable classes as JSON. An exception
- * becomes an error that the model reads.
+ * The model reads a returned string as it is, and maps, lists, numbers and values of serializable classes as JSON. An
+ * exception becomes an error that the model reads.
  */
 public class FunctionHandlers {
     /** Maximum number of replies whose calls are run. The calls of the next reply are left to the app. */
     public var maxRounds: Int = 8
 
-    /** Seconds that a function may take. Then it is cancelled, no longer waited for, and the model reads an error. */
+    /** Seconds that a function may take. Then it is cancelled and no longer awaited, and the model reads an error. */
     public var timeLimit: Double? = null
 
     /** Whether all calls of a reply run at once. Their results come in order. */
@@ -53,9 +53,9 @@ public class FunctionHandlers {
     }
 
     /**
-     * Like [on], for Java and for code that blocks its thread. The handler runs on the thread that reads. With a [timeLimit] or
-     * [inParallel] it runs on another thread, which is interrupted and no longer waited for when the time is over or the
-     * reply is cancelled.
+     * Like [on], for Java and for code that blocks its thread. The handler runs on the thread that reads. With a
+     * [timeLimit] or [inParallel] it runs on another thread, which is interrupted and no longer awaited when the time
+     * is over or the reply is cancelled.
      */
     public fun onBlocking(name: String, handler: FunctionHandler) {
         handlers[name] = { call ->
@@ -74,7 +74,7 @@ public class FunctionHandlers {
 
     private suspend fun onOtherThread(run: () -> Any?): Any? = detached(Dispatchers.IO) { runInterruptible { run() } }
 
-    /** Runs in a coroutine of its own, which is cancelled with this one and then not waited for. */
+    /** Runs in a separate coroutine, which is cancelled with this one and then not awaited. */
     private suspend fun detached(context: CoroutineContext, run: suspend () -> Any?): Any? {
         val running = CoroutineScope(context.minusKey(Job)).async { runCatching { run() } }
         try {
@@ -135,17 +135,18 @@ public fun interface FunctionHandler {
 public fun functionHandlers(block: FunctionHandlers.() -> Unit): FunctionHandlers = FunctionHandlers().apply(block)
 
 /**
- * The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and so on
- * until it answers. All messages join the history as if they were sent by hand.
+ * The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and so
+ * on until it answers. All messages join the history as if they were sent by hand.
  *
  * The events are those of a plain reply. [MessageResponse.FunctionResult] reports the result of each call,
  * [MessageResponse.RoundComplete] the end of a reply with calls, and one [MessageResponse.Complete] the end of the last
- * reply. If a call does not fit its function, was rejected, or names a function that is neither declared nor handled, the
- * model reads an error that lets it repair the call. A call of a function that is declared but not handled ends the flow:
- * all calls of that reply are left to the app. The conversation is busy until the end. The options apply to each reply.
+ * reply. If a call does not fit its function, was rejected, or names a function that is neither declared nor handled,
+ * the model reads an error that lets it repair the call. A call of a function that is declared but not handled ends the
+ * flow: all calls of that reply are left to the app. The conversation is busy until the end. The options apply to each
+ * reply.
  *
- * The flow is like that of [generateResponse]; cancelling its coroutine cancels the functions too, and waits for none but one
- * that blocks the thread that reads.
+ * The flow is like that of [generateResponse]. Cancelling its coroutine also cancels the functions, and does not wait
+ * for them, except for one that blocks the reading thread.
  */
 @JvmSynthetic
 public fun Conversation.respondWithFunctions(

@@ -43,8 +43,8 @@ public annotation class Description(val text: String)
  * conversation.registerFunction(sdkFunction<GetWeather>()) // get_weather
  * ```
  *
- * Its name is the name of the class in snake case, or its `SerialName`. Properties with defaults and nullable properties
- * are optional.
+ * Its name is the name of the class in snake case, or its `SerialName`. Properties with defaults and nullable
+ * properties are optional.
  *
  * @throws SdkException.InvalidFunction for a type that is not supported
  */

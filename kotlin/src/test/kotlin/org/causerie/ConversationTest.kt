@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
-/** What a flow promises. The replies themselves are tested by [ScenarioTest]. */
+/** The guarantees of a flow. [ScenarioTest] tests the replies themselves. */
 class ConversationTest {
     @Test
     fun `nothing happens before the flow is collected`() {
@@ -46,7 +46,7 @@ class ConversationTest {
         val runner = scripted(List(1000) { "a" }, List(500) { "b" })
         val slow = runner.createConversation("")
         slow.generateResponse("Hi").take(1).onEach {
-            // The engine gives each reply a step in turn: 500 of the other one.
+            // The engine alternates between the replies, so the other one has 500 steps.
             assertEquals(500, runner.createConversation("").generateResponse("Hi").toList().text().length)
         }.collect()
         await("the reply has ended") { !slow.isGenerating }
@@ -64,7 +64,7 @@ class ConversationTest {
     }
 
     @Test
-    fun `what the collector throws stops the reply and passes through`() {
+    fun `an exception of the collector stops the reply and is rethrown`() {
         val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation("")
         val err = assertThrows(IllegalStateException::class.java) {
             runBlocking { conversation.generateResponse("Hi").collect { error("no paper") } }
@@ -100,7 +100,7 @@ class ConversationTest {
     }
 
     @Test
-    fun `a stream that is pulled is cancelled from anywhere and tells its end`() = runBlocking {
+    fun `a pulled stream can be cancelled from any thread and reports its end`() = runBlocking {
         val conversation = scripted(listOf("a", STALL)).createConversation("")
         conversation.startResponse(user(), GenerationOptions()).use { stream ->
             assertEquals(MessageResponse.Chunk("a"), stream.next())
@@ -125,7 +125,7 @@ class ConversationTest {
     }
 
     @Test
-    fun `conversations of one model talk at once`() = runBlocking {
+    fun `conversations of one model generate at the same time`() = runBlocking {
         val runner = scripted(List(50) { "x" }, List(50) { "x" }, List(50) { "x" })
         val replies =
             List(3) { async(Dispatchers.Default) { runner.createConversation("").generateResponse("Hi").toList() } }
@@ -152,7 +152,7 @@ class ConversationTest {
     }
 
     @Test
-    fun `a long history that does not fit is told with its numbers`() {
+    fun `a history that does not fit is an error with its size`() {
         val runner = loadScriptedModel("""{"replies": [["a"]], "context_size": 20}""")
         val err = assertThrows(SdkException.PromptExceedsContext::class.java) {
             runner.createConversation("").generateResponse("x".repeat(100)).read()
@@ -162,10 +162,10 @@ class ConversationTest {
     }
 
     @Test
-    fun `a negative count is refused by its name and a negative seed is one like any other`() {
+    fun `a negative count is refused by name and a negative seed is accepted`() {
         fun refused(make: () -> Unit) = assertThrows(SdkException.InvalidOption::class.java, make)
         val err = refused { generationOptions { maxTokens = -1 } }
-        assertEquals("max_tokens" to "max_tokens is -1, expected 0 or more", err.option to err.message)
+        assertEquals("max_tokens" to "max_tokens must be 0 or more, found -1", err.option to err.message)
         assertEquals("top_k", refused { GenerationOptions().copy(topK = -40) }.option)
         assertEquals("top_k", refused { SamplingDefaults(topK = -1) }.option)
         assertEquals("cache_bytes", refused { loadOptions { cacheBytes = -1 } }.option)
@@ -176,14 +176,14 @@ class ConversationTest {
     }
 
     @Test
-    fun `half a character is replaced and crashes nothing`() {
+    fun `a lone surrogate is replaced`() {
         val conversation = scripted(listOf("🦀")).createConversation("")
         assertEquals("🦀", conversation.generateResponse("🦀".take(1) + "日本 \u0000 <|im_end|>").read().text())
         assertEquals("?日本 \u0000 <|im_end|>", conversation.history[0].text)
     }
 
     @Test
-    fun `a closed conversation says so`() {
+    fun `using a closed conversation is an error`() {
         val conversation = scripted(listOf("a")).createConversation("")
         conversation.use { it.registerFunction(SdkFunction("f", "", listOf())) }
         assertThrows(IllegalStateException::class.java) { conversation.history }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.TestFactory
 
-/** The scenarios of `tests/fixtures/scenarios`, played through the Kotlin API; their form is told in the README there. */
+/** The scenarios of `tests/fixtures/scenarios`, run through the Kotlin API. Their README describes the format. */
 class ScenarioTest {
     @TestFactory
     fun scenarios(): List<DynamicTest> {
@@ -64,7 +64,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
         err.javaClass.simpleName
     }
 
-    /** A step without a reply. */
+    /** Runs a step without a reply. */
     private fun change(step: Map<String, Any?>) {
         val (what, value) = step.entries.first()
         when (what) {
@@ -74,7 +74,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
             "remove_last" -> conversation.removeLastMessage()
             "truncate" -> conversation.truncate((value as Long).toInt())
             "reopen" -> conversation = reopened(value as String)
-            else -> error("no step $what")
+            else -> error("unknown step $what")
         }
     }
 
@@ -101,7 +101,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
         runBlocking {
             when (val leaveAt = step["leave_at"]) {
                 null -> if ("cancel_at" in step) pull(step, options, trace) else trace.takeAll(flow(step, options))
-                // Nobody has begun to read.
+                // The reply is not read yet.
                 "" -> flow(step, options)
                 else -> flow(step, options).first { trace.take(it).let { leaveAt == trace.text() } }
             }
@@ -124,7 +124,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
                 "max_rounds" -> maxRounds = (value as Long).toInt()
                 "time_limit" -> timeLimit = value as Double
                 "in_parallel" -> inParallel = value as Boolean
-                else -> error("no option $name")
+                else -> error("unknown option $name")
             }
         }
         for ((name, script) in step.entries("handlers")) {
@@ -137,7 +137,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
                     "echoes" -> call.arguments
                     "cancels" -> cancel()
                     "hangs" -> awaitCancellation()
-                    else -> error("no act $what")
+                    else -> error("unknown action $what")
                 }
             }
         }
@@ -167,7 +167,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
         step["send"]?.let { conversation.generateResponse(message(it), options) }
             ?: conversation.continueResponse(options)
 
-    /** What an app does that stops a reply and wants to be told how it ended. */
+    /** Stops a reply and reads how it ended. */
     private suspend fun pull(step: Map<String, Any?>, options: GenerationOptions, trace: Trace) {
         val stream = step["send"]?.let { conversation.startResponse(message(it), options) }
             ?: conversation.startContinuation(options)
@@ -187,7 +187,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
     }
 }
 
-/** What was seen of a reply. */
+/** The events of a reply. */
 private class Trace(private val hasCounts: Boolean) {
     val events = mutableListOf<Map<String, Any?>>()
 
@@ -217,11 +217,11 @@ private class Trace(private val hasCounts: Boolean) {
             is MessageResponse.Complete -> with(event) {
                 end("complete", finishReason, fullMessage, stopSequence, stats)
             }
-            else -> error("no scenario has $event")
+            else -> error("unexpected event $event")
         }
     }
 
-    /** Joins neighbours of one kind. */
+    /** Joins adjacent events of one kind. */
     private fun add(kind: String, text: String) {
         val before = events.lastOrNull()?.get(kind) ?: return Unit.also { events += mapOf(kind to text) }
         events[events.lastIndex] = mapOf(kind to "$before$text")
@@ -242,12 +242,12 @@ private class Trace(private val hasCounts: Boolean) {
         call.name?.let { put("name", it) }
     }
 
-    private fun fields(told: TokenLogprob): Map<String, Any?> = mapOf(
-        "token" to told.token.text,
-        "n_bytes" to told.token.bytes.size.toLong(),
-        "logprob" to told.token.logprob,
-        "place" to told.place.name.lowercase(),
-        "alternatives" to told.alternatives.map { it.text }
+    private fun fields(scored: TokenLogprob): Map<String, Any?> = mapOf(
+        "token" to scored.token.text,
+        "n_bytes" to scored.token.bytes.size.toLong(),
+        "logprob" to scored.token.logprob,
+        "place" to scored.place.name.lowercase(),
+        "alternatives" to scored.alternatives.map { it.text }
     )
 
     private fun fields(event: MessageResponse.FunctionResult): Map<String, Any?> = buildMap {
@@ -298,7 +298,7 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
                 null -> null
                 "default" -> DefaultFunctionCallParser()
                 "json" -> JsonStyleFunctionCallParser()
-                else -> error("no parser $value")
+                else -> error("unknown parser $value")
             }
             "enable_thinking" -> enableThinking = value as Boolean
             "inline_thinking_tags" -> inlineThinkingTags = value as Boolean
@@ -310,9 +310,9 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
                 "error" -> ContextPolicy.Error
                 "slide" -> ContextPolicy.Slide(shrinkToolResults = false)
                 "shrink" -> ContextPolicy.Slide(shrinkToolResults = true)
-                else -> error("no policy $value")
+                else -> error("unknown policy $value")
             }
-            else -> error("no option $name")
+            else -> error("unknown option $name")
         }
     }
 }

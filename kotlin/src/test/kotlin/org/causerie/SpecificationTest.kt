@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Assertions.assertSame
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
-/** The names and forms of the specification, as an app writes them. */
+/** The names of the specification, as apps use them. */
 class SpecificationTest {
     private val weather = SdkFunction(
         name = "get_weather",
@@ -27,7 +27,7 @@ class SpecificationTest {
     )
 
     @Test
-    fun `the flow of a tool`() = runBlocking {
+    fun `the flow of a function call`() = runBlocking {
         val modelRunner = scripted(call("""[get_weather(city="Oslo")]"""), listOf("It is sunny."), listOf("So it is."))
         val conversation = modelRunner.createConversation("You are helpful.")
         conversation.registerFunction(weather)
@@ -56,13 +56,13 @@ class SpecificationTest {
         val next = conversation.modelRunner.createConversationFromHistory(conversation.history + result)
         assertEquals(listOf(weather), next.functions)
         assertEquals("It is sunny.", next.continueResponse().toList().text())
-        // As an app writes it that always sends a message: an empty one behind a result means to go on.
+        // For apps that always send a message: an empty one after a result continues the reply.
         val again = conversation.modelRunner.createConversationFromHistory(conversation.history + result)
         assertEquals("So it is.", again.generateResponse(ChatMessage(ChatMessage.Role.USER, "")).toList().text())
     }
 
     @Test
-    fun `types by their names`() {
+    fun `types have the names of the specification`() {
         val types = listOf(
             SdkStr(enumValues = listOf("a"), description = "d"), SdkNum(enumValues = listOf(1, 2.5), description = "d"),
             SdkNum(),
@@ -81,7 +81,7 @@ class SpecificationTest {
         assertEquals(
             listOf(function),
             functionsFromJson(functionsToJson(listOf(function))).map { read ->
-                // A description of a direct type is overridden by the parameter's, and so it is not written.
+                // The description of the parameter overrides that of its type, which is therefore absent.
                 read.copy(parameters = read.parameters.zip(types) { parameter, type -> parameter.copy(type = type) })
             }
         )
@@ -89,7 +89,7 @@ class SpecificationTest {
     }
 
     @Test
-    fun `options in a block`() {
+    fun `options are set in a block`() {
         val options = generationOptions {
             functionCallParser = null
             temperature = 0f
