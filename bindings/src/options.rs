@@ -16,15 +16,6 @@ pub struct GenerationOptions {
     /// Whether calls that needed repairs are delivered or rejected. Default: delivered.
     #[uniffi(default)]
     pub parser_strictness: Option<Strictness>,
-    /// How positional arguments are treated. Default: their call is rejected.
-    #[uniffi(default)]
-    pub positional_arguments: Option<PositionalArguments>,
-    /// Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
-    #[uniffi(default = false)]
-    pub bare_calls: bool,
-    /// Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
-    #[uniffi(default)]
-    pub rejected_call_text: Option<RejectedCallText>,
     /// Randomness; 0 always takes the most probable token. Default 1.0.
     #[uniffi(default)]
     pub temperature: Option<f32>,
@@ -142,26 +133,6 @@ pub enum Strictness {
     Strict,
 }
 
-/// Treatment of Python-style arguments without names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum PositionalArguments {
-    /// Their call is rejected.
-    Reject,
-    /// They get the names of the function's parameters, in order.
-    MapByOrder,
-}
-
-/// Whether the text of rejected calls is also delivered as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum RejectedCallText {
-    /// As text, at its position, if no call of its block was delivered.
-    WhenNoCall,
-    /// Only in the rejection.
-    Never,
-    /// Always as text, after the calls of its block.
-    Always,
-}
-
 /// Whether functions are called.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ToolChoice {
@@ -240,15 +211,6 @@ pub enum CacheType {
     Q8_0,
 }
 
-/// The form of the entries in the tool list that the chat template gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
-pub enum ToolListForm {
-    /// `{"name", "description", "parameters"}`.
-    Bare,
-    /// `{"type": "function", "function": {…}}`.
-    Wrapped,
-}
-
 /// The rule for names of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum FunctionNames {
@@ -292,24 +254,15 @@ pub struct LoadOptions {
     /// A chat template that replaces the model's own.
     #[uniffi(default)]
     pub chat_template: Option<String>,
-    /// The form in which the chat template gets functions. Default: that of the model's family.
-    #[uniffi(default)]
-    pub tool_list_form: Option<ToolListForm>,
     /// The rule for names of functions. Default: letters, `_` and digits.
     #[uniffi(default)]
     pub function_names: Option<FunctionNames>,
     /// Sampling values that replace those that the model's files recommend.
     #[uniffi(default)]
     pub generation_defaults: Option<SamplingDefaults>,
-    /// The seed from which replies without a seed of their own derive theirs.
-    #[uniffi(default)]
-    pub random_seed: Option<SdkLong>,
-    /// Size of the prefix cache in bytes. Default 512 MiB.
+    /// Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
     #[uniffi(default)]
     pub cache_bytes: Option<SdkLong>,
-    /// Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
-    #[uniffi(default)]
-    pub cache_entries: Option<SdkCount>,
 }
 
 impl From<GenerationOptions> for core::GenerationOptions {
@@ -331,15 +284,6 @@ impl From<GenerationOptions> for core::GenerationOptions {
             parser_strictness: options.parser_strictness.map_or_else(Default::default, |strictness| match strictness {
                 Strictness::Recover => core::Strictness::Recover,
                 Strictness::Strict => core::Strictness::Strict,
-            }),
-            positional_arguments: options.positional_arguments.map_or_else(Default::default, |rule| match rule {
-                PositionalArguments::Reject => core::PositionalArguments::Reject,
-                PositionalArguments::MapByOrder => core::PositionalArguments::MapByOrder,
-            }),
-            rejected_call_text: options.rejected_call_text.map_or_else(Default::default, |text| match text {
-                RejectedCallText::WhenNoCall => core::RejectedCallText::WhenNoCall,
-                RejectedCallText::Never => core::RejectedCallText::Never,
-                RejectedCallText::Always => core::RejectedCallText::Always,
             }),
             tool_choice: options.tool_choice.map_or_else(Default::default, |choice| match choice {
                 ToolChoice::Auto => core::ToolChoice::Auto,
@@ -397,10 +341,6 @@ impl From<LoadOptions> for core::LoadOptions {
                 CacheType::Q8_0 => core::CacheType::Q8_0,
             }),
             chat_template: options.chat_template,
-            tool_list_form: options.tool_list_form.map(|form| match form {
-                ToolListForm::Bare => core::ToolListForm::Bare,
-                ToolListForm::Wrapped => core::ToolListForm::Wrapped,
-            }),
             function_names: options.function_names.map_or_else(Default::default, |names| match names {
                 FunctionNames::Plain => core::FunctionNames::Plain,
                 FunctionNames::Dotted => core::FunctionNames::Dotted,
@@ -412,10 +352,7 @@ impl From<LoadOptions> for core::LoadOptions {
                 min_p: sampling.min_p,
                 repetition_penalty: sampling.repetition_penalty,
             },
-            look_ahead: defaults.look_ahead,
-            random_seed: options.random_seed.map(|seed| seed.0),
             cache_bytes: options.cache_bytes.map_or(defaults.cache_bytes, SdkLong::size),
-            cache_entries: options.cache_entries.map_or(defaults.cache_entries, SdkCount::size),
         }
     }
 }

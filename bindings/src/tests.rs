@@ -14,9 +14,6 @@ fn plain() -> GenerationOptions {
     GenerationOptions {
         function_call_parser: None,
         parser_strictness: None,
-        positional_arguments: None,
-        bare_calls: false,
-        rejected_call_text: None,
         temperature: None,
         top_p: None,
         top_k: None,
@@ -118,16 +115,13 @@ fn a_call_is_converted_and_validated() {
 
 #[test]
 fn calls_are_parsed_according_to_the_options() {
-    let text = r#"{"replies": [[{"control": "<|tool_call_start|>"}, "[f('3')]", {"control": "<|tool_call_end|>"}]]}"#;
-    let conversation = scripted(text);
-    let schema = r#"[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]"#;
-    let function = functions_from_json(schema.to_owned()).unwrap().remove(0);
-    conversation.register_function(function).unwrap();
-    let positional_arguments = Some(PositionalArguments::MapByOrder);
-    let options = GenerationOptions { positional_arguments, ..options() };
-    let events = read(&conversation.start_response(user("Hi"), options)).unwrap();
-    let MessageResponse::FunctionCalls { function_calls } = &events[0] else { panic!("a call: {events:?}") };
-    assert_eq!(function_calls[0].arguments.0.len(), 1);
+    let text = r#"{"replies": [[{"control": "<|tool_call_start|>"}, "f()", {"control": "<|tool_call_end|>"}]]}"#;
+    let options = GenerationOptions { parser_strictness: Some(Strictness::Strict), ..options() };
+    let events = read(&scripted(text).start_response(user("Hi"), options)).unwrap();
+    let MessageResponse::FunctionCallsRejected { rejected_calls } = &events[0] else {
+        panic!("a rejection: {events:?}")
+    };
+    assert!(rejected_calls[0].candidate.is_some());
 }
 
 #[test]

@@ -1,20 +1,43 @@
-//! Entry points for hostile bytes from a model's files, for which the public API has no short path.
+//! Entry points for this project's own tests: for hostile bytes from a model's files, for which the public API has no short
+//! path, and for settings of the engine that are not options.
 //!
-//! Each function takes any bytes and must return; whether it returns an error does not matter. They are not part of the
-//! API and may change with every release.
+//! Each function that takes bytes must return; whether it returns an error does not matter. Nothing here is part of the API,
+//! and everything may change with every release.
+
+use std::ops::ControlFlow;
 
 use jiff::Zoned;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType};
 use crate::message::ChatMessage;
-use crate::options::FunctionCallParser;
+use crate::options::{FunctionCallParser, LoadOptions};
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Frame, PromptRenderer, Segment};
+pub use crate::runner::EngineSettings;
+use crate::runner::ModelRunner;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
+use crate::weights::Weights;
 
 /// Control tokens as real models have them.
 const CONTROL: [&str; 4] = ["<|im_start|>", "<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"];
+
+/// Loads a model with these settings of the engine.
+///
+/// # Errors
+/// As [`ModelRunner::load_with`].
+pub fn load_with(model: &str, options: LoadOptions, settings: EngineSettings) -> Result<ModelRunner> {
+    ModelRunner::from_weights(Weights::open(model)?, options, settings, &mut |_| ControlFlow::Continue(()))
+}
+
+/// Loads a GGUF file from memory with these settings of the engine.
+///
+/// # Errors
+/// As [`ModelRunner::load_from_bytes`].
+pub fn load_from_bytes(bytes: Vec<u8>, options: LoadOptions, settings: EngineSettings) -> Result<ModelRunner> {
+    let weights = Weights::from_bytes(bytes.into())?;
+    ModelRunner::from_weights(weights, options, settings, &mut |_| ControlFlow::Continue(()))
+}
 
 /// Reads a tokenizer.json; encodes texts with it and decodes the ids.
 ///

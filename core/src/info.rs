@@ -228,7 +228,7 @@ impl ModelInfo {
 
     fn read_template(&mut self, weights: &Weights, tokenizer: &ModelTokenizer) -> Result<()> {
         if let Some(sources) = TemplateSources::read(weights)? {
-            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer, None)?);
+            self.set_template(&sources.chat, &PromptRenderer::of(&sources, tokenizer)?);
         }
         Ok(())
     }

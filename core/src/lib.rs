@@ -92,9 +92,8 @@ pub use info::{MemoryEstimate, ModelInfo, QuantisationShare};
 pub use library::{TextStream, Tokenizer, generate, load, stream_generate};
 pub use message::{ChatMessage, ChatMessageContent, Role};
 pub use options::{
-    CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel,
-    PositionalArguments, RejectedCallText, Sampling, SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
-    ToolListForm,
+    CacheType, ContextPolicy, Device, FunctionCallParser, GenerationOptions, LoadOptions, OnBusy, OnCancel, Sampling,
+    SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
 pub use response::{

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 
 use jiff::Zoned;
@@ -53,11 +53,25 @@ struct Inner {
     engine: Engine,
     control: Arc<ControlTokens>,
     defaults: SamplingDefaults,
-    /// The seed of the next reply without a seed of its own, if the load options have one.
-    next_seed: Option<AtomicU64>,
     info: ModelInfo,
     context_size: usize,
     function_names: FunctionNames,
+}
+
+/// Settings of the engine that only tests change.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the feature exports it"))]
+pub struct EngineSettings {
+    /// Whether forced tokens and draft tokens are computed in one step with the token before them.
+    pub looks_ahead: bool,
+    /// The largest number of entries in the prefix cache.
+    pub cache_entries: usize,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self { looks_ahead: true, cache_entries: 256 }
+    }
 }
 
 impl ModelRunner {
@@ -114,7 +128,7 @@ impl ModelRunner {
         options: LoadOptions,
         mut progress: impl FnMut(f32) -> ControlFlow<()>,
     ) -> Result<Self> {
-        Self::from_weights(Weights::open(model)?, options, &mut progress)
+        Self::from_weights(Weights::open(model)?, options, EngineSettings::default(), &mut progress)
     }
 
     /// Loads a GGUF file from memory, for example one that is embedded in the program.
@@ -129,10 +143,16 @@ impl ModelRunner {
     /// # Errors
     /// As [`load_with`](Self::load_with).
     pub fn load_from_bytes(bytes: impl Into<Cow<'static, [u8]>>, options: LoadOptions) -> Result<Self> {
-        Self::from_weights(Weights::from_bytes(bytes.into())?, options, &mut |_| ControlFlow::Continue(()))
+        let weights = Weights::from_bytes(bytes.into())?;
+        Self::from_weights(weights, options, EngineSettings::default(), &mut |_| ControlFlow::Continue(()))
     }
 
-    fn from_weights(weights: Weights, options: LoadOptions, progress: LoadProgress<'_>) -> Result<Self> {
+    pub(crate) fn from_weights(
+        weights: Weights,
+        options: LoadOptions,
+        settings: EngineSettings,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
         options.check()?;
         let compute = Compute::new(&options)?;
         let mut info = ModelInfo::of_weights(&weights)?;
@@ -143,9 +163,8 @@ impl ModelRunner {
                 Some(template) => Some(TemplateSources::from(template.clone())),
                 None => TemplateSources::read(&weights)?,
             };
-            let renderer = |sources: TemplateSources| {
-                Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer, options.tool_list_form)?, sources.chat))
-            };
+            let renderer =
+                |sources: TemplateSources| Ok::<_, SdkError>((PromptRenderer::of(&sources, &tokenizer)?, sources.chat));
             let renderer = templates.map(renderer).transpose()?;
             Ok((tokenizer, renderer))
         };
@@ -169,19 +188,23 @@ impl ModelRunner {
             generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
             ..options
         };
-        Self::start(LoadedModel::new(model, tokenizer, renderer, context_size), &options, info)
+        Self::start(LoadedModel::new(model, tokenizer, renderer, context_size), &options, settings, info)
     }
 
-    pub(crate) fn start(mut loaded: LoadedModel, options: &LoadOptions, info: ModelInfo) -> Result<Self> {
+    pub(crate) fn start(
+        mut loaded: LoadedModel,
+        options: &LoadOptions,
+        settings: EngineSettings,
+        info: ModelInfo,
+    ) -> Result<Self> {
         loaded.function_names = options.function_names;
-        loaded.looks_ahead = options.look_ahead;
+        loaded.looks_ahead = settings.looks_ahead;
         let inner = Inner {
             function_names: options.function_names,
             control: Arc::new(loaded.tokenizer.control_tokens()?),
             context_size: loaded.context_size,
-            engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, options.cache_entries))?,
+            engine: Engine::start(loaded, PrefixCache::new(options.cache_bytes, settings.cache_entries))?,
             defaults: options.generation_defaults,
-            next_seed: options.random_seed.map(AtomicU64::new),
             info,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -384,8 +407,6 @@ impl ModelRunner {
         sender: EventSender,
     ) -> Result<Thread> {
         options.check()?;
-        let next_seed = self.inner.next_seed.as_ref().map(|next| next.fetch_add(1, Ordering::Relaxed));
-        let options = GenerationOptions { seed: options.seed.or(next_seed), ..options };
         let sampling = options.sampling(&self.inner.defaults);
         let engine = &self.inner.engine;
         engine.submit(Request { prepare, options, sampling, listener }, sender)?;

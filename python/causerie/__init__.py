@@ -22,12 +22,9 @@ from causerie.choices import (
     JsonStyleFunctionCallParser,
     OnBusy,
     OnCancel,
-    PositionalArguments,
-    RejectedCallText,
     Strictness,
     ToolCallConstraint,
     ToolChoice,
-    ToolListForm,
 )
 from causerie.conversation import ContextPlan, Conversation
 from causerie.error import SdkError
@@ -123,11 +120,9 @@ __all__ = [
     "ModelRunner",
     "OnBusy",
     "OnCancel",
-    "PositionalArguments",
     "PromptReport",
     "ReasoningChunk",
     "RejectedCall",
-    "RejectedCallText",
     "ReplySection",
     "Response",
     "RoundComplete",
@@ -155,7 +150,6 @@ __all__ = [
     "Tokenizer",
     "ToolCallConstraint",
     "ToolChoice",
-    "ToolListForm",
     "Validation",
     "decode_call",
     "decode_reply",

@@ -3345,305 +3345,6 @@ class _UniffiFfiConverterOptionalTypeStrictness(_UniffiConverterRustBuffer):
 
 
 
-class PositionalArguments(enum.Enum):
-    """
-    Treatment of Python-style arguments without names.
-"""
-
-    REJECT = 0
-    """
-    Their call is rejected.
-"""
-
-    MAP_BY_ORDER = 1
-    """
-    They get the names of the function's parameters, in order.
-"""
-
-
-
-class _UniffiFfiConverterTypePositionalArguments(_UniffiConverterRustBuffer):
-    @staticmethod
-    def read(buf):
-        variant = buf.read_i32()
-        if variant == 1:
-            return PositionalArguments.REJECT
-        if variant == 2:
-            return PositionalArguments.MAP_BY_ORDER
-        raise InternalError("Raw enum value doesn't match any cases")
-
-    @staticmethod
-    def check_lower(value):
-        if value == PositionalArguments.REJECT:
-            return
-        if value == PositionalArguments.MAP_BY_ORDER:
-            return
-        raise ValueError(value)
-
-    @staticmethod
-    def write(value, buf):
-        if value == PositionalArguments.REJECT:
-            buf.write_i32(1)
-        if value == PositionalArguments.MAP_BY_ORDER:
-            buf.write_i32(2)
-
-
-
-class _UniffiFfiConverterOptionalTypePositionalArguments(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypePositionalArguments.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypePositionalArguments.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypePositionalArguments.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-
-
-
-
-
-class RejectedCallText(enum.Enum):
-    """
-    Whether the text of rejected calls is also delivered as text.
-"""
-
-    WHEN_NO_CALL = 0
-    """
-    As text, at its position, if no call of its block was delivered.
-"""
-
-    NEVER = 1
-    """
-    Only in the rejection.
-"""
-
-    ALWAYS = 2
-    """
-    Always as text, after the calls of its block.
-"""
-
-
-
-class _UniffiFfiConverterTypeRejectedCallText(_UniffiConverterRustBuffer):
-    @staticmethod
-    def read(buf):
-        variant = buf.read_i32()
-        if variant == 1:
-            return RejectedCallText.WHEN_NO_CALL
-        if variant == 2:
-            return RejectedCallText.NEVER
-        if variant == 3:
-            return RejectedCallText.ALWAYS
-        raise InternalError("Raw enum value doesn't match any cases")
-
-    @staticmethod
-    def check_lower(value):
-        if value == RejectedCallText.WHEN_NO_CALL:
-            return
-        if value == RejectedCallText.NEVER:
-            return
-        if value == RejectedCallText.ALWAYS:
-            return
-        raise ValueError(value)
-
-    @staticmethod
-    def write(value, buf):
-        if value == RejectedCallText.WHEN_NO_CALL:
-            buf.write_i32(1)
-        if value == RejectedCallText.NEVER:
-            buf.write_i32(2)
-        if value == RejectedCallText.ALWAYS:
-            buf.write_i32(3)
-
-
-
-class _UniffiFfiConverterOptionalTypeRejectedCallText(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeRejectedCallText.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeRejectedCallText.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeRejectedCallText.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterFloat32(_UniffiConverterPrimitiveFloat):
-    @staticmethod
-    def read(buf):
-        return buf.read_float()
-
-    @staticmethod
-    def write(value, buf):
-        buf.write_float(value)
-
-class _UniffiFfiConverterOptionalFloat32(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterFloat32.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterFloat32.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterFloat32.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterOptionalTypeSdkCount(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeSdkCount.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeSdkCount.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeSdkCount.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterMapTypeSdkCountFloat32(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, items):
-        for (key, value) in items.items():
-            _UniffiFfiConverterTypeSdkCount.check_lower(key)
-            _UniffiFfiConverterFloat32.check_lower(value)
-
-    @classmethod
-    def write(cls, items, buf):
-        buf.write_i32(len(items))
-        for (key, value) in items.items():
-            _UniffiFfiConverterTypeSdkCount.write(key, buf)
-            _UniffiFfiConverterFloat32.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        count = buf.read_i32()
-        if count < 0:
-            raise InternalError("Unexpected negative map size")
-
-        # It would be nice to use a dict comprehension,
-        # but in Python 3.7 and before the evaluation order is not according to spec,
-        # so we we're reading the value before the key.
-        # This loop makes the order explicit: first reading the key, then the value.
-        d = {}
-        for i in range(count):
-            key = _UniffiFfiConverterTypeSdkCount.read(buf)
-            val = _UniffiFfiConverterFloat32.read(buf)
-            d[key] = val
-        return d
-
-class _UniffiFfiConverterOptionalMapTypeSdkCountFloat32(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterMapTypeSdkCountFloat32.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterMapTypeSdkCountFloat32.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterMapTypeSdkCountFloat32.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-class _UniffiFfiConverterOptionalTypeSdkLong(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeSdkLong.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeSdkLong.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeSdkLong.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-
-
-
-
-
 class ToolChoice:
     """
     Whether functions are called.
@@ -4235,12 +3936,9 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, positional_arguments:typing.Optional[PositionalArguments] = None, bare_calls:bool = False, rejected_call_text:typing.Optional[RejectedCallText] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
-        self.positional_arguments = positional_arguments
-        self.bare_calls = bare_calls
-        self.rejected_call_text = rejected_call_text
         self.temperature = temperature
         self.top_p = top_p
         self.top_k = top_k
@@ -4275,17 +3973,11 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, positional_arguments={}, bare_calls={}, rejected_call_text={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.positional_arguments, self.bare_calls, self.rejected_call_text, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
         if self.parser_strictness != other.parser_strictness:
-            return False
-        if self.positional_arguments != other.positional_arguments:
-            return False
-        if self.bare_calls != other.bare_calls:
-            return False
-        if self.rejected_call_text != other.rejected_call_text:
             return False
         if self.temperature != other.temperature:
             return False
@@ -4347,9 +4039,6 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         return GenerationOptions(
             function_call_parser=_UniffiFfiConverterOptionalTypeFunctionCallParser.read(buf),
             parser_strictness=_UniffiFfiConverterOptionalTypeStrictness.read(buf),
-            positional_arguments=_UniffiFfiConverterOptionalTypePositionalArguments.read(buf),
-            bare_calls=_UniffiFfiConverterBoolean.read(buf),
-            rejected_call_text=_UniffiFfiConverterOptionalTypeRejectedCallText.read(buf),
             temperature=_UniffiFfiConverterOptionalFloat32.read(buf),
             top_p=_UniffiFfiConverterOptionalFloat32.read(buf),
             top_k=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
@@ -4382,9 +4071,6 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
     def check_lower(value):
         _UniffiFfiConverterOptionalTypeFunctionCallParser.check_lower(value.function_call_parser)
         _UniffiFfiConverterOptionalTypeStrictness.check_lower(value.parser_strictness)
-        _UniffiFfiConverterOptionalTypePositionalArguments.check_lower(value.positional_arguments)
-        _UniffiFfiConverterBoolean.check_lower(value.bare_calls)
-        _UniffiFfiConverterOptionalTypeRejectedCallText.check_lower(value.rejected_call_text)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.temperature)
         _UniffiFfiConverterOptionalFloat32.check_lower(value.top_p)
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.top_k)
@@ -4416,9 +4102,6 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
     def write(value, buf):
         _UniffiFfiConverterOptionalTypeFunctionCallParser.write(value.function_call_parser, buf)
         _UniffiFfiConverterOptionalTypeStrictness.write(value.parser_strictness, buf)
-        _UniffiFfiConverterOptionalTypePositionalArguments.write(value.positional_arguments, buf)
-        _UniffiFfiConverterBoolean.write(value.bare_calls, buf)
-        _UniffiFfiConverterOptionalTypeRejectedCallText.write(value.rejected_call_text, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.temperature, buf)
         _UniffiFfiConverterOptionalFloat32.write(value.top_p, buf)
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.top_k, buf)
@@ -4821,80 +4504,6 @@ class _UniffiFfiConverterOptionalTypeCacheType(_UniffiConverterRustBuffer):
 
 
 
-class ToolListForm(enum.Enum):
-    """
-    The form of the entries in the tool list that the chat template gets.
-"""
-
-    BARE = 0
-    """
-    `{"name", "description", "parameters"}`.
-"""
-
-    WRAPPED = 1
-    """
-    `{"type": "function", "function": {…}}`.
-"""
-
-
-
-class _UniffiFfiConverterTypeToolListForm(_UniffiConverterRustBuffer):
-    @staticmethod
-    def read(buf):
-        variant = buf.read_i32()
-        if variant == 1:
-            return ToolListForm.BARE
-        if variant == 2:
-            return ToolListForm.WRAPPED
-        raise InternalError("Raw enum value doesn't match any cases")
-
-    @staticmethod
-    def check_lower(value):
-        if value == ToolListForm.BARE:
-            return
-        if value == ToolListForm.WRAPPED:
-            return
-        raise ValueError(value)
-
-    @staticmethod
-    def write(value, buf):
-        if value == ToolListForm.BARE:
-            buf.write_i32(1)
-        if value == ToolListForm.WRAPPED:
-            buf.write_i32(2)
-
-
-
-class _UniffiFfiConverterOptionalTypeToolListForm(_UniffiConverterRustBuffer):
-    @classmethod
-    def check_lower(cls, value):
-        if value is not None:
-            _UniffiFfiConverterTypeToolListForm.check_lower(value)
-
-    @classmethod
-    def write(cls, value, buf):
-        if value is None:
-            buf.write_u8(0)
-            return
-
-        buf.write_u8(1)
-        _UniffiFfiConverterTypeToolListForm.write(value, buf)
-
-    @classmethod
-    def read(cls, buf):
-        flag = buf.read_u8()
-        if flag == 0:
-            return None
-        elif flag == 1:
-            return _UniffiFfiConverterTypeToolListForm.read(buf)
-        else:
-            raise InternalError("Unexpected flag byte for optional type")
-
-
-
-
-
-
 class FunctionNames(enum.Enum):
     """
     The rule for names of functions.
@@ -5051,24 +4660,21 @@ class LoadOptions:
     """
     Options for loading a model.
 """
-    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, tool_list_form:typing.Optional[ToolListForm] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, random_seed:typing.Optional[SdkLong] = None, cache_bytes:typing.Optional[SdkLong] = None, cache_entries:typing.Optional[SdkCount] = None):
+    def __init__(self, *, context_size:typing.Optional[SdkCount] = None, device:typing.Optional[Device] = None, threads:typing.Optional[SdkCount] = None, cache_type:typing.Optional[CacheType] = None, chat_template:typing.Optional[str] = None, function_names:typing.Optional[FunctionNames] = None, generation_defaults:typing.Optional[SamplingDefaults] = None, cache_bytes:typing.Optional[SdkLong] = None):
         self.context_size = context_size
         self.device = device
         self.threads = threads
         self.cache_type = cache_type
         self.chat_template = chat_template
-        self.tool_list_form = tool_list_form
         self.function_names = function_names
         self.generation_defaults = generation_defaults
-        self.random_seed = random_seed
         self.cache_bytes = cache_bytes
-        self.cache_entries = cache_entries
 
 
 
 
     def __str__(self):
-        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, tool_list_form={}, function_names={}, generation_defaults={}, random_seed={}, cache_bytes={}, cache_entries={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.tool_list_form, self.function_names, self.generation_defaults, self.random_seed, self.cache_bytes, self.cache_entries)
+        return "LoadOptions(context_size={}, device={}, threads={}, cache_type={}, chat_template={}, function_names={}, generation_defaults={}, cache_bytes={})".format(self.context_size, self.device, self.threads, self.cache_type, self.chat_template, self.function_names, self.generation_defaults, self.cache_bytes)
     def __eq__(self, other):
         if self.context_size != other.context_size:
             return False
@@ -5080,17 +4686,11 @@ class LoadOptions:
             return False
         if self.chat_template != other.chat_template:
             return False
-        if self.tool_list_form != other.tool_list_form:
-            return False
         if self.function_names != other.function_names:
             return False
         if self.generation_defaults != other.generation_defaults:
             return False
-        if self.random_seed != other.random_seed:
-            return False
         if self.cache_bytes != other.cache_bytes:
-            return False
-        if self.cache_entries != other.cache_entries:
             return False
         return True
 
@@ -5103,12 +4703,9 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
             threads=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
             cache_type=_UniffiFfiConverterOptionalTypeCacheType.read(buf),
             chat_template=_UniffiFfiConverterOptionalString.read(buf),
-            tool_list_form=_UniffiFfiConverterOptionalTypeToolListForm.read(buf),
             function_names=_UniffiFfiConverterOptionalTypeFunctionNames.read(buf),
             generation_defaults=_UniffiFfiConverterOptionalTypeSamplingDefaults.read(buf),
-            random_seed=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
             cache_bytes=_UniffiFfiConverterOptionalTypeSdkLong.read(buf),
-            cache_entries=_UniffiFfiConverterOptionalTypeSdkCount.read(buf),
         )
 
     @staticmethod
@@ -5118,12 +4715,9 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.threads)
         _UniffiFfiConverterOptionalTypeCacheType.check_lower(value.cache_type)
         _UniffiFfiConverterOptionalString.check_lower(value.chat_template)
-        _UniffiFfiConverterOptionalTypeToolListForm.check_lower(value.tool_list_form)
         _UniffiFfiConverterOptionalTypeFunctionNames.check_lower(value.function_names)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.check_lower(value.generation_defaults)
-        _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.random_seed)
         _UniffiFfiConverterOptionalTypeSdkLong.check_lower(value.cache_bytes)
-        _UniffiFfiConverterOptionalTypeSdkCount.check_lower(value.cache_entries)
 
     @staticmethod
     def write(value, buf):
@@ -5132,12 +4726,9 @@ class _UniffiFfiConverterTypeLoadOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeSdkCount.write(value.threads, buf)
         _UniffiFfiConverterOptionalTypeCacheType.write(value.cache_type, buf)
         _UniffiFfiConverterOptionalString.write(value.chat_template, buf)
-        _UniffiFfiConverterOptionalTypeToolListForm.write(value.tool_list_form, buf)
         _UniffiFfiConverterOptionalTypeFunctionNames.write(value.function_names, buf)
         _UniffiFfiConverterOptionalTypeSamplingDefaults.write(value.generation_defaults, buf)
-        _UniffiFfiConverterOptionalTypeSdkLong.write(value.random_seed, buf)
         _UniffiFfiConverterOptionalTypeSdkLong.write(value.cache_bytes, buf)
-        _UniffiFfiConverterOptionalTypeSdkCount.write(value.cache_entries, buf)
 
 @dataclass
 class ModelInfo:
@@ -8521,8 +8112,6 @@ __all__ = [
     "SdkFunctionParameterType",
     "FunctionCallParser",
     "Strictness",
-    "PositionalArguments",
-    "RejectedCallText",
     "ToolChoice",
     "ToolCallConstraint",
     "OnCancel",
@@ -8530,7 +8119,6 @@ __all__ = [
     "ContextPolicy",
     "Device",
     "CacheType",
-    "ToolListForm",
     "FunctionNames",
     "ReplySection",
     "FinishReason",

@@ -34,28 +34,6 @@ class Strictness(str, Enum):
 
 
 @adopted
-class PositionalArguments(str, Enum):
-    """Treatment of Python-style arguments without names."""
-
-    REJECT = "reject"
-    """Their call is rejected."""
-    MAP_BY_ORDER = "map_by_order"
-    """They take the names of the function's parameters, in their order."""
-
-
-@adopted
-class RejectedCallText(str, Enum):
-    """Whether the text of rejected calls is also delivered as text."""
-
-    WHEN_NO_CALL = "when_no_call"
-    """It is text, in its place, when no call of its block was delivered."""
-    NEVER = "never"
-    """It stands in the rejection alone."""
-    ALWAYS = "always"
-    """It is text in any case, behind the calls of its block."""
-
-
-@adopted
 class OnCancel(str, Enum):
     """What remains of a cancelled reply in the history."""
 
@@ -75,16 +53,6 @@ class OnBusy(str, Enum):
     """It fails with `SdkError.Busy`."""
     QUEUE = "queue"
     """It waits until the requests before it have ended."""
-
-
-@adopted
-class ToolListForm(str, Enum):
-    """The form of the entries in the tool list that the chat template gets."""
-
-    BARE = "bare"
-    """`{"name", "description", "parameters"}`."""
-    WRAPPED = "wrapped"
-    """`{"type": "function", "function": {…}}`."""
 
 
 class ContextPolicy(str, Enum):

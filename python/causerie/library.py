@@ -202,9 +202,6 @@ def _piece(event: Chunk | Complete) -> TextPiece:
 _CALL_OPTIONS = (
     "function_call_parser",
     "parser_strictness",
-    "positional_arguments",
-    "bare_calls",
-    "rejected_call_text",
     "tool_choice",
     "parallel_tool_calls",
     "allowed_tools",

@@ -22,12 +22,9 @@ from causerie.choices import (
     FunctionNames,
     OnBusy,
     OnCancel,
-    PositionalArguments,
-    RejectedCallText,
     Strictness,
     ToolCallConstraint,
     ToolChoice,
-    ToolListForm,
 )
 from causerie.error import SdkError
 from causerie.typed import reply_schema
@@ -170,9 +167,6 @@ class GenerationOptions(CheckedOptions):
     _checks = {
         "function_call_parser": _one_of(FunctionCallParser),
         "parser_strictness": _one_of(Strictness),
-        "positional_arguments": _one_of(PositionalArguments),
-        "bare_calls": _flag,
-        "rejected_call_text": _one_of(RejectedCallText),
         "temperature": _number,
         "top_p": _number,
         "top_k": _integer(32),
@@ -205,12 +199,6 @@ class GenerationOptions(CheckedOptions):
     """The parser that finds calls in the reply. `None` switches parsing off, and call text arrives as chunks."""
     parser_strictness: Strictness | str | None = None
     """Whether calls that needed repairs are delivered or rejected. Default: delivered."""
-    positional_arguments: PositionalArguments | str | None = None
-    """How positional arguments are treated. Default: their call is rejected."""
-    bare_calls: bool = False
-    """Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered."""
-    rejected_call_text: RejectedCallText | str | None = None
-    """Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered."""
     temperature: float | None = None
     """Randomness; 0 always takes the most probable token. Default 1.0."""
     top_p: float | None = None
@@ -271,9 +259,6 @@ class GenerationKeywords(TypedDict, total=False):
 
     function_call_parser: FunctionCallParser | str | None
     parser_strictness: Strictness | str | None
-    positional_arguments: PositionalArguments | str | None
-    bare_calls: bool
-    rejected_call_text: RejectedCallText | str | None
     temperature: float | None
     top_p: float | None
     top_k: int | None
@@ -349,12 +334,9 @@ class LoadOptions(CheckedOptions):
         "threads": _integer(32),
         "cache_type": _one_of(CacheType),
         "chat_template": _string,
-        "tool_list_form": _one_of(ToolListForm),
         "function_names": _one_of(FunctionNames),
         "generation_defaults": _sampling,
-        "random_seed": _integer(64),
         "cache_bytes": _integer(64),
-        "cache_entries": _integer(32),
     }
 
     context_size: int | None = None
@@ -367,18 +349,12 @@ class LoadOptions(CheckedOptions):
     """The storage format of keys and values. Default: f16."""
     chat_template: str | None = None
     """A chat template that replaces the model's own."""
-    tool_list_form: ToolListForm | str | None = None
-    """The form in which the chat template gets functions. Default: that of the model's family."""
     function_names: FunctionNames | str | None = None
     """The rule for names of functions. Default: letters, `_` and digits."""
     generation_defaults: SamplingDefaults | None = None
     """Sampling values that replace those that the model's files recommend."""
-    random_seed: int | None = None
-    """The seed from which replies without a seed of their own derive theirs."""
     cache_bytes: int | None = None
     """Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB."""
-    cache_entries: int | None = None
-    """Maximum number of entries in the prefix cache; 0 switches it off. Default 256."""
 
 
 class LoadKeywords(TypedDict, total=False):
@@ -389,10 +365,7 @@ class LoadKeywords(TypedDict, total=False):
     threads: int | None
     cache_type: CacheType | str | None
     chat_template: str | None
-    tool_list_form: ToolListForm | str | None
     function_names: FunctionNames | str | None
     generation_defaults: SamplingDefaults | None
-    random_seed: int | None
     cache_bytes: int | None
-    cache_entries: int | None
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use causerie::{
     ChatMessage, Completion, Conversation, FunctionCallParser, GenerationOptions, GenerationStats, LoadOptions,
-    MessageResponse, ModelRunner, ToolCallConstraint, ToolChoice, functions_from_json,
+    MessageResponse, ModelRunner, ToolCallConstraint, ToolChoice, functions_from_json, fuzzing,
 };
 
 #[path = "../integration/function_sets.rs"]
@@ -42,9 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, flags @ ..] = &arguments[..] else { return Err("usage: tool_calls MODEL [--random]".into()) };
     let is_random = flags.iter().any(|flag| flag == "--random");
-    let load = |look_ahead| {
+    let load = |looks_ahead| {
         let chat_template = is_random.then(|| TEMPLATE.to_owned());
-        ModelRunner::load_with(model, LoadOptions { look_ahead, chat_template, ..Default::default() })
+        let settings = fuzzing::EngineSettings { looks_ahead, ..Default::default() };
+        fuzzing::load_with(model, LoadOptions { chat_template, ..Default::default() }, settings)
     };
     let (speculative, plain) = (load(true)?, load(false)?);
     print_mask_times(&speculative, is_random)?;

@@ -82,10 +82,9 @@ fn a_script_within_the_grammar_is_unchanged() {
 
 #[test]
 fn a_script_that_leaves_the_grammar_ends_there_without_calls() {
-    let options = || GenerationOptions { rejected_call_text: causerie::RejectedCallText::Never, ..typed() };
-    assert_eq!(script(call("[get_wether(city='Oslo')]"), options()), r#"Constraint """#);
+    assert_eq!(script(call("[get_wether(city='Oslo')]"), typed()), r#"Constraint """#);
     let late = ScriptedReply::new().text("Hm.").control("<|tool_call_start|>").text("[ping()").text(", pong()]");
-    assert_eq!(script(late, options()), r#"Constraint "Hm."  incomplete_block"#);
+    assert_eq!(script(late, typed()), r#"Constraint "Hm."  incomplete_block"#);
     assert_eq!(
         script(call("[get_wether(city='Oslo')]"), GenerationOptions::default()),
         r#"ToolCalls "" get_wether!undeclared_function"#

@@ -6,6 +6,7 @@ use std::fs;
 use causerie::{
     ChatMessage, Completion, Conversation, GenerationOptions, LoadOptions, MessageResponse, ModelRunner, Prompt,
     ResponseStream, SdkFunction, SdkFunctionCall,
+    fuzzing::{self, EngineSettings},
 };
 
 use crate::fixture;
@@ -16,16 +17,16 @@ const FAMILIES: [&str; 7] = ["qwen2", "qwen3", "mistral", "llama3", "llama-linea
 const PAGE: usize = 256;
 
 /// A tiny model of a family with a context of 4,096 tokens; its file states 128.
-fn load(family: &str, options: LoadOptions) -> ModelRunner {
+fn load(family: &str, options: LoadOptions, settings: EngineSettings) -> ModelRunner {
     let mut bytes = fs::read(fixture(&format!("models/{family}-f32.gguf"))).unwrap();
     let key = b".context_length";
     let value = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + size_of::<u32>();
     bytes[value..value + size_of::<u32>()].copy_from_slice(&4096u32.to_le_bytes());
-    ModelRunner::load_from_bytes(bytes, options).unwrap()
+    fuzzing::load_from_bytes(bytes, options, settings).unwrap()
 }
 
 fn runner(family: &str) -> ModelRunner {
-    load(family, LoadOptions::default())
+    load(family, LoadOptions::default(), EngineSettings::default())
 }
 
 fn options() -> GenerationOptions {
@@ -170,8 +171,10 @@ fn prompts_that_diverge_in_the_middle_of_a_message_share_the_common_prefix() {
 
 /// Cached tokens of the first question when it is asked again after another one.
 #[track_caller]
-fn cached_again(options: LoadOptions) -> usize {
-    let (warm, cold) = (load("qwen3", options), runner("qwen3"));
+fn cached_again(cache_bytes: usize, cache_entries: usize) -> usize {
+    let options = LoadOptions { cache_bytes, ..Default::default() };
+    let settings = EngineSettings { cache_entries, ..Default::default() };
+    let (warm, cold) = (load("qwen3", options, settings), runner("qwen3"));
     let expect = ask(&cold.create_conversation(""), &long(1)).full_message;
     let mut known = 0;
     for seed in [1, 2, 1] {
@@ -187,22 +190,22 @@ fn the_least_recently_used_state_is_evicted_first() {
     let runner = runner("qwen3");
     let [one, other] = [1, 2].map(|seed| vec![ChatMessage::user(long(seed))]);
     let (whole, beginning) = (prefill(&runner, &one), common_prefix(&runner, &one, &other));
-    let entries = |cache_entries| LoadOptions { cache_entries, ..Default::default() };
-    assert!(whole <= cached_again(entries(2)));
-    assert_eq!(cached_again(entries(1)), beginning);
-    assert_eq!(cached_again(entries(0)), 0);
+    let entries = |cache_entries| cached_again(LoadOptions::default().cache_bytes, cache_entries);
+    assert!(whole <= entries(2));
+    assert_eq!(entries(1), beginning);
+    assert_eq!(entries(0), 0);
 
     // The cache holds whole pages: keys and values of the prompt and of all tokens of the reply except the last.
     let [one, other] = [one, other].map(|history| {
         let n_tokens = runner.prompt_tokens(&history, true).unwrap().len() + options().max_tokens.unwrap() - 1;
         usize::try_from(runner.info().memory_estimate(n_tokens).key_values).unwrap()
     });
-    let bytes = |cache_bytes| LoadOptions { cache_bytes, ..Default::default() };
-    assert!(whole <= cached_again(bytes(one + other)));
-    assert_eq!(cached_again(bytes(one + other - 1)), beginning);
+    let bytes = |cache_bytes| cached_again(cache_bytes, EngineSettings::default().cache_entries);
+    assert!(whole <= bytes(one + other));
+    assert_eq!(bytes(one + other - 1), beginning);
     // The most recently used state stays, whatever its size.
-    assert_eq!(cached_again(bytes(1)), beginning);
-    assert_eq!(cached_again(bytes(0)), 0);
+    assert_eq!(bytes(1), beginning);
+    assert_eq!(bytes(0), 0);
 }
 
 #[test]

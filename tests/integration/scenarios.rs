@@ -9,8 +9,8 @@ use causerie::testing::ScriptedModel;
 use causerie::{
     CancelHandle, ChatMessage, Completion, ContextPolicy, Conversation, FinishReason, FunctionCallParser,
     FunctionHandlers, FunctionResult, GenerationOptions, MessageResponse, ModelRunner, OnBusy, OnCancel, RejectedCall,
-    RejectedCallText, ReplySection, ResponseStream, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness,
-    TokenLogprob, Value, functions_from_json, messages_from_json, messages_to_json, read_json,
+    ReplySection, ResponseStream, RoundOptions, SdkError, SdkFunction, SdkFunctionCall, Strictness, TokenLogprob,
+    Value, functions_from_json, messages_from_json, messages_to_json, read_json,
 };
 
 use serde_json::Value as Json;
@@ -363,16 +363,6 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
             "parser_strictness" => {
                 options.parser_strictness =
                     one_of(value, [("recover", Strictness::Recover), ("strict", Strictness::Strict)]);
-            }
-            "rejected_call_text" => {
-                options.rejected_call_text = one_of(
-                    value,
-                    [
-                        ("when_no_call", RejectedCallText::WhenNoCall),
-                        ("never", RejectedCallText::Never),
-                        ("always", RejectedCallText::Always),
-                    ],
-                );
             }
             "on_cancel" => {
                 options.on_cancel = one_of(

@@ -2,9 +2,8 @@
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
 use causerie::{
-    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse,
-    PositionalArguments, ResponseStream, Role, SdkError, SdkFunction, SdkFunctionCall, SdkFunctionParameter,
-    SdkFunctionParameterType, Value,
+    ChatMessage, Completion, Conversation, ErrorKind, FinishReason, GenerationOptions, MessageResponse, ResponseStream,
+    Role, SdkError,
 };
 
 fn options() -> GenerationOptions {
@@ -134,42 +133,6 @@ fn a_reply_ends_after_its_calls_if_that_is_enabled() {
     assert_eq!(joined(&events), ["1 calls"]);
     let completion = end.unwrap();
     assert_eq!((completion.finish_reason, completion.stats.completion_tokens), (FinishReason::ToolCalls, 3));
-}
-
-#[test]
-fn positional_arguments_get_the_names_of_parameters_if_that_is_enabled() {
-    let parameter = |name: &str| SdkFunctionParameter::new(name, SdkFunctionParameterType::string(), "");
-    let function = SdkFunction::new("f", "", vec![parameter("city"), parameter("unit")]);
-    let arguments = |body: &str, positional_arguments| {
-        let call = ScriptedReply::new().control("<|tool_call_start|>").text(body).control("<|tool_call_end|>");
-        let conversation = conversation(call);
-        conversation.register_function(function.clone()).unwrap();
-        let options = GenerationOptions { positional_arguments, ..options() };
-        let (_, end) = read(&mut ask(&conversation, options));
-        let calls = end.unwrap().full_message.function_calls.unwrap_or_default();
-        let code = |call: &SdkFunctionCall| call.repairs.iter().map(|repair| repair.code()).collect::<Vec<_>>();
-        calls.first().map(|call| (Value::Object(call.arguments.clone()).to_string(), code(call)))
-    };
-    let mapped = vec!["positional_mapped"];
-    for (body, expect) in [
-        ("[f('Oslo', unit='c')]", Some((r#"{"city": "Oslo", "unit": "c"}"#, mapped.clone()))),
-        ("[f('Oslo', ['c'])]", Some((r#"{"city": "Oslo", "unit": ["c"]}"#, mapped))),
-        ("[f(unit='c', city='Oslo')]", Some((r#"{"unit": "c", "city": "Oslo"}"#, vec![]))),
-        ("[f(unit='c', 'Oslo')]", None),
-        ("[f('Oslo', 'c', 'd')]", None),
-        ("[f('Oslo', city='Rome')]", None),
-        (
-            "[f('Oslo', **{'unit': 'c'})]",
-            Some((r#"{"city": "Oslo", "unit": "c"}"#, vec!["kwargs_unpacked", "positional_mapped"])),
-        ),
-        ("[f(**{'city': 'Rome'}, 'Oslo')]", None),
-        ("[f(oslo)]", None),
-        ("[g('Oslo')]", None),
-    ] {
-        let expect = expect.map(|(arguments, codes)| (arguments.to_owned(), codes));
-        assert_eq!(arguments(body, PositionalArguments::MapByOrder), expect, "{body}");
-    }
-    assert_eq!(arguments("[f('Oslo')]", PositionalArguments::Reject), None);
 }
 
 #[test]

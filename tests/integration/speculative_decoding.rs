@@ -5,7 +5,7 @@ use std::thread;
 
 use causerie::{
     ChatMessage, Completion, Conversation, GenerationOptions, LoadOptions, MessageResponse, ModelRunner,
-    ToolCallConstraint, functions_from_json,
+    ToolCallConstraint, functions_from_json, fuzzing,
 };
 
 use crate::repository;
@@ -17,9 +17,9 @@ const QUESTIONS: [&str; 4] = [
     "Who are you?",
 ];
 
-fn runner(look_ahead: bool) -> ModelRunner {
-    let options = LoadOptions { look_ahead, ..Default::default() };
-    ModelRunner::load_with(&repository("models/demo.gguf"), options).unwrap()
+fn runner(looks_ahead: bool) -> ModelRunner {
+    let settings = fuzzing::EngineSettings { looks_ahead, ..Default::default() };
+    fuzzing::load_with(&repository("models/demo.gguf"), LoadOptions::default(), settings).unwrap()
 }
 
 fn chat(runner: &ModelRunner) -> Conversation {

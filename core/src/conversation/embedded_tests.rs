@@ -16,7 +16,7 @@ use crate::options::{ContextPolicy, GenerationOptions, LoadOptions};
 use crate::position::{ContentDigest, Embedded, EmbeddingSource};
 use crate::prompt::{ImageInput, ImageReader, PromptRenderer, TemplateSources};
 use crate::response::{Completion, MessageResponse};
-use crate::runner::ModelRunner;
+use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::{ModelTokenizer, TokenText};
 use crate::weights::Weights;
 
@@ -94,11 +94,13 @@ impl Vision {
         let model = Model::load(&weights, compute, &mut |_| ControlFlow::Continue(())).unwrap();
         let (marker, n_computed) = (unused_control(&tokenizer), Arc::new(AtomicUsize::new(0)));
         let template = include_str!("embedded_tests.jinja").replace("IMAGE", &marker);
-        let mut renderer = PromptRenderer::of(&TemplateSources::from(template), &tokenizer, None).unwrap();
+        let mut renderer = PromptRenderer::of(&TemplateSources::from(template), &tokenizer).unwrap();
         let reader = TestReader { hidden_size: model.hidden_size(), n_computed: Arc::clone(&n_computed) };
         renderer.set_image_input(ImageInput::new(&marker, Arc::new(reader)));
         let loaded = LoadedModel::new(model, tokenizer, Some(renderer), CONTEXT);
-        let runner = ModelRunner::start(loaded, &LoadOptions::default(), ModelInfo::default()).unwrap();
+        let runner =
+            ModelRunner::start(loaded, &LoadOptions::default(), EngineSettings::default(), ModelInfo::default())
+                .unwrap();
         Self { runner, n_computed }
     }
 

@@ -4,7 +4,7 @@
 use crate::engine::logprobs::{LogprobLog, ParsedLength};
 use crate::engine::reply_builder::ReplyBuilder;
 use crate::function::SdkFunction;
-use crate::options::{GenerationOptions, PositionalArguments};
+use crate::options::GenerationOptions;
 use crate::parse::{Piece, ReplyEnd, ReplyParser};
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText, Utf8Pieces};
@@ -16,19 +16,14 @@ pub(crate) struct Transcript {
     pub(crate) reply: ReplyBuilder,
     /// Log-probabilities, if requested.
     logprobs: Option<LogprobLog>,
-    /// Whether positional arguments are accepted.
-    maps_positional: bool,
 }
 
 impl Transcript {
     pub(crate) fn new(options: GenerationOptions, tokenizer: &ModelTokenizer) -> Self {
         Self {
             pieces: tokenizer.pieces(),
-            parser: ReplyParser::new(options.function_call_parser)
-                .strictness(options.parser_strictness)
-                .rejected_call_text(options.rejected_call_text),
+            parser: ReplyParser::new(options.function_call_parser).strictness(options.parser_strictness),
             logprobs: LogprobLog::new(&options),
-            maps_positional: options.positional_arguments == PositionalArguments::MapByOrder,
             reply: ReplyBuilder::new(options),
         }
     }
@@ -37,9 +32,6 @@ impl Transcript {
     /// lasts until the end.
     pub(crate) fn begin(&mut self, functions: Vec<SdkFunction>, in_reasoning: bool, holds_text: bool) {
         let mut parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
-        if self.maps_positional {
-            parser = parser.positional_arguments_of(functions.clone());
-        }
         if in_reasoning {
             parser = parser.starting_in_reasoning();
         }

@@ -96,8 +96,6 @@ pub enum Repair {
     PythonLiterals,
     /// One pair of tags contained several calls.
     SeveralObjects,
-    /// Arguments without names took the names of the function's parameters, in their order.
-    PositionalMapped,
 }
 
 /// Text of a call that could not be delivered.
@@ -179,7 +177,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 22] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -202,7 +200,6 @@ impl Repair {
         Self::TrailingComma,
         Self::PythonLiterals,
         Self::SeveralObjects,
-        Self::PositionalMapped,
     ];
 
     /// The name in every language and in JSON.
@@ -234,7 +231,6 @@ impl Repair {
             Self::TrailingComma => "trailing_comma",
             Self::PythonLiterals => "python_literals",
             Self::SeveralObjects => "several_objects",
-            Self::PositionalMapped => "positional_mapped",
         }
     }
 }

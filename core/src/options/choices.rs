@@ -100,45 +100,6 @@ pub enum Strictness {
     Strict,
 }
 
-/// How positional arguments of Python-style calls are handled.
-///
-/// ```
-/// use causerie::{GenerationOptions, PositionalArguments};
-///
-/// let positional_arguments = PositionalArguments::MapByOrder;
-/// let options = GenerationOptions { positional_arguments, ..Default::default() };
-/// # assert!(options.check().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PositionalArguments {
-    /// The call is rejected.
-    #[default]
-    Reject,
-    /// They get the names of the function's parameters, in order, with the repair
-    /// [`PositionalMapped`](crate::Repair::PositionalMapped). Calls of functions that were not offered are rejected.
-    MapByOrder,
-}
-
-/// Whether the text of a rejected block of calls is also delivered as text.
-///
-/// ```
-/// use causerie::{GenerationOptions, RejectedCallText};
-///
-/// let options = GenerationOptions { rejected_call_text: RejectedCallText::Never, ..Default::default() };
-/// # assert!(options.check().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RejectedCallText {
-    /// It is text, at its position, if no call of its block was delivered. So apps that do not handle rejections lose
-    /// nothing.
-    #[default]
-    WhenNoCall,
-    /// It is part of the rejection only.
-    Never,
-    /// It is always text, after the calls of its block.
-    Always,
-}
-
 /// What remains of a cancelled reply in the history. A reply cancelled in the request queue leaves nothing.
 ///
 /// ```

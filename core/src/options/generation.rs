@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::choices::{
-    ContextPolicy, FunctionCallParser, OnBusy, OnCancel, PositionalArguments, RejectedCallText, Strictness,
-    ToolCallConstraint, ToolChoice,
-};
+use super::choices::{ContextPolicy, FunctionCallParser, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 use super::out_of_range;
 use crate::error::Result;
 use crate::function::Arguments;
@@ -63,10 +60,6 @@ pub struct GenerationOptions {
     pub function_call_parser: Option<FunctionCallParser>,
     /// How calls are handled that can be read only after a repair. Default: they are delivered.
     pub parser_strictness: Strictness,
-    /// How positional arguments are handled. Default: the call is rejected.
-    pub positional_arguments: PositionalArguments,
-    /// Whether the text of rejected calls is also delivered as text. Default: if no call of the block was delivered.
-    pub rejected_call_text: RejectedCallText,
     /// Whether the model may or must call functions. Default: the model decides.
     pub tool_choice: ToolChoice,
     /// Whether a reply may contain several calls. If not, a constraint prevents further calls; without a constraint they are
@@ -122,8 +115,6 @@ impl Default for GenerationOptions {
             stop_sequences: Vec::new(),
             function_call_parser: Some(FunctionCallParser::default()),
             parser_strictness: Strictness::default(),
-            positional_arguments: PositionalArguments::default(),
-            rejected_call_text: RejectedCallText::default(),
             tool_choice: ToolChoice::default(),
             parallel_tool_calls: true,
             allowed_tools: None,

@@ -27,25 +27,15 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// The storage format of keys and values on the CPU; on Metal it is always F32. Default: F16.
     pub cache_type: CacheType,
-    /// Whether tokens that are the only ones possible, and draft tokens of speculative decoding, are computed together with
-    /// the token before them. On the CPU this changes the speed only, not the reply. Default: true.
-    pub look_ahead: bool,
     /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
-    /// The form in which functions are passed to the chat template. Default: the form that the model's family uses.
-    pub tool_list_form: Option<ToolListForm>,
     /// Which names functions may have. Default: letters, `_` and digits.
     pub function_names: FunctionNames,
     /// Sampling values that replace those recommended by the model's files. The options of a reply take precedence.
     pub generation_defaults: SamplingDefaults,
-    /// The seed of the first reply without a seed of its own; each later one gets the next number. Default: `None`, and each
-    /// reply gets a random seed.
-    pub random_seed: Option<u64>,
     /// Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is larger.
     /// Default 512 MiB.
     pub cache_bytes: usize,
-    /// The largest number of entries in the prefix cache; 0 disables the cache. Default 256.
-    pub cache_entries: usize,
 }
 
 /// More than the processors of any machine.
@@ -58,14 +48,10 @@ impl Default for LoadOptions {
             device: Device::default(),
             threads: None,
             cache_type: CacheType::default(),
-            look_ahead: true,
             chat_template: None,
-            tool_list_form: None,
             function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),
-            random_seed: None,
             cache_bytes: 512 << 20,
-            cache_entries: 256,
         }
     }
 }
@@ -143,20 +129,4 @@ pub enum Device {
     /// The GPU of an Apple device. Requires a build with the feature `metal`; in other builds, loading fails with
     /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption).
     Metal,
-}
-
-/// The form of the entries in the tool list of a prompt.
-///
-/// ```
-/// use causerie::{LoadOptions, ToolListForm};
-///
-/// let options = LoadOptions { tool_list_form: Some(ToolListForm::Wrapped), ..Default::default() };
-/// # assert!(options.check().is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToolListForm {
-    /// `{"name", "description", "parameters"}`, as LFM2's prompts have them.
-    Bare,
-    /// `{"type": "function", "function": {…}}`, as chat completions have them.
-    Wrapped,
 }

@@ -7,12 +7,9 @@ mod loading;
 
 use crate::error::{ErrorKind, SdkError};
 
-pub use choices::{
-    ContextPolicy, FunctionCallParser, OnBusy, OnCancel, PositionalArguments, RejectedCallText, Strictness,
-    ToolCallConstraint, ToolChoice,
-};
+pub use choices::{ContextPolicy, FunctionCallParser, OnBusy, OnCancel, Strictness, ToolCallConstraint, ToolChoice};
 pub use generation::GenerationOptions;
-pub use loading::{CacheType, Device, LoadOptions, ToolListForm};
+pub use loading::{CacheType, Device, LoadOptions};
 pub use sampling::{Sampling, SamplingDefaults};
 
 fn out_of_range(field: &'static str, value: impl std::fmt::Display, range: &str) -> SdkError {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall};
-use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
+use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
+use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::cursor::Cursor;
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
 use crate::parse::fault::CallFault;
@@ -37,8 +37,9 @@ pub(super) struct BlockContent {
 }
 
 impl BlockContent {
-    /// Emits the calls and rejections of a block with this body, and its text where the rules make it text of the reply.
-    pub(super) fn emit(self, body: &str, rule: RejectedCallText, releases_text: bool, emit: Emit<'_>) {
+    /// Emits the calls and rejections of a block with this body. If nothing but rejections remains of it, its text is also
+    /// text of the reply, so that apps that do not handle rejections lose nothing.
+    pub(super) fn emit(self, body: &str, releases_text: bool, emit: Emit<'_>) {
         let Self { calls, rejected, trailing, .. } = self;
         let (n_calls, n_rejected) = (calls.len(), rejected.len());
         if n_calls > 0 {
@@ -50,12 +51,7 @@ impl BlockContent {
         if n_calls + n_rejected == 0 {
             emit(Parsed::Note(Note::EmptyBlock));
         }
-        let is_released = match rule {
-            RejectedCallText::WhenNoCall => n_calls == 0,
-            RejectedCallText::Never => false,
-            RejectedCallText::Always => true,
-        };
-        if n_rejected > 0 && is_released {
+        if n_rejected > 0 && n_calls == 0 {
             if releases_text {
                 emit_text(body, emit);
             }
@@ -67,13 +63,7 @@ impl BlockContent {
 }
 
 /// Reads the body of a block.
-pub(super) fn read(
-    parser: FunctionCallParser,
-    strictness: Strictness,
-    functions: &[SdkFunction],
-    body: &str,
-    ending: Ending,
-) -> BlockContent {
+pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &str, ending: Ending) -> BlockContent {
     let (inside, is_fenced) = fenced(body).map_or((0..body.len(), false), |inside| (inside, true));
     let text = &body[..inside.end];
     if text[inside.start..].trim().is_empty() {
@@ -81,7 +71,7 @@ pub(super) fn read(
     }
     let notation = BodyNotation::of(parser, &text[inside.start..]);
     let mut list = match notation {
-        BodyNotation::Python => python::read(text, inside.start, functions),
+        BodyNotation::Python => python::read(text, inside.start),
         BodyNotation::Json | BodyNotation::JsonInTags => json::read(text, inside.start),
     };
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {

@@ -1,7 +1,6 @@
 //! The push machine that turns the pieces of a reply into text, reasoning and calls.
 
-use crate::function::SdkFunction;
-use crate::options::{FunctionCallParser, RejectedCallText, Strictness};
+use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_reader::{self, BlockContent, Ending};
 use crate::parse::call_block::CallBlock;
 use crate::parse::call_ids::CallIds;
@@ -38,11 +37,8 @@ use crate::response::ReplySection;
 pub struct ReplyParser {
     parser: Option<FunctionCallParser>,
     strictness: Strictness,
-    /// Functions whose parameters give arguments without names their names.
-    functions: Vec<SdkFunction>,
     /// Whether only text follows once the text of the reply has begun.
     is_text_last: bool,
-    rejected_text: RejectedCallText,
     state: ParserState,
     /// What may be the start of a marker, and nothing else.
     held: String,
@@ -77,9 +73,7 @@ impl ReplyParser {
         Self {
             parser,
             strictness: Strictness::default(),
-            functions: Vec::new(),
             is_text_last: false,
-            rejected_text: RejectedCallText::default(),
             state: ParserState::Text,
             held: String::new(),
             has_open_end: false,
@@ -99,33 +93,10 @@ impl ReplyParser {
         Self { strictness, ..self }
     }
 
-    /// Lets arguments without names take the names of the called function's parameters, in their order.
-    ///
-    /// ```
-    /// use causerie::{ReplyParser, SdkFunction};
-    ///
-    /// let functions = vec![SdkFunction::new("get_weather", "Get the weather.", Vec::new())];
-    /// let parser = ReplyParser::new(Some(Default::default())).positional_arguments_of(functions);
-    /// ```
-    pub fn positional_arguments_of(self, functions: Vec<SdkFunction>) -> Self {
-        Self { functions, ..self }
-    }
-
     /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in
     /// it is text.
     pub(crate) fn text_last(self) -> Self {
         Self { is_text_last: true, ..self }
-    }
-
-    /// Sets when the text of rejected calls becomes text of the reply.
-    ///
-    /// ```
-    /// use causerie::{RejectedCallText, ReplyParser};
-    ///
-    /// let parser = ReplyParser::new(Some(Default::default())).rejected_call_text(RejectedCallText::Never);
-    /// ```
-    pub fn rejected_call_text(self, rejected_text: RejectedCallText) -> Self {
-        Self { rejected_text, ..self }
     }
 
     /// Expects a reply whose reasoning was opened by the prompt.
@@ -233,7 +204,7 @@ impl ReplyParser {
             if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
                 return self.finish(end, emit);
             }
-            let content = block_reader::read(parser, self.strictness, &self.functions, &block.body, ending);
+            let content = block_reader::read(parser, self.strictness, &block.body, ending);
             self.emit_content(content, &block.body, end == ReplyEnd::Ended, emit);
         }
     }
@@ -414,7 +385,7 @@ impl ReplyParser {
 
     fn close_block(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
         let Some(block) = self.take_block() else { return };
-        let content = block_reader::read(parser, self.strictness, &self.functions, &block.body, Ending::Closed);
+        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Closed);
         if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
             return self.push_text(parser, JSON_END.0, emit);
         }
@@ -430,7 +401,7 @@ impl ReplyParser {
         if self.replays_without_quotes(parser, &block, emit) {
             return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
         }
-        let content = block_reader::read(parser, self.strictness, &self.functions, &block.body, Ending::Cut);
+        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Cut);
         self.emit_content(content, &block.body, true, emit);
         self.start_block();
     }
@@ -444,9 +415,7 @@ impl ReplyParser {
         }
         self.has_open_end = true;
         emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
-        if self.rejected_text != RejectedCallText::Never {
-            emit_text(&block.body, emit);
-        }
+        emit_text(&block.body, emit);
     }
 
     /// Parses a block again, without regard to quotes, if they were wrong and hid an end marker; returns whether it did.
@@ -467,7 +436,7 @@ impl ReplyParser {
     fn emit_content(&mut self, mut content: BlockContent, body: &str, releases_text: bool, emit: Emit<'_>) {
         let candidates = content.rejected.iter_mut().filter_map(|rejected| rejected.candidate.as_mut());
         content.calls.iter_mut().chain(candidates).for_each(|call| self.call_ids.give(call));
-        content.emit(body, self.rejected_text, releases_text, emit);
+        content.emit(body, releases_text, emit);
     }
 
     /// Goes back to text; returns the block that was open.

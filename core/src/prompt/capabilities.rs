@@ -4,7 +4,7 @@ use crate::function::{
     Arguments, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value,
 };
 use crate::message::{ChatMessage, ChatMessageContent};
-use crate::options::{FunctionCallParser, ToolListForm};
+use crate::options::FunctionCallParser;
 use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::prompt::{Segment, joined};
 
@@ -28,14 +28,13 @@ pub(super) enum ToolForm {
     Inserted(ToolListForm),
 }
 
-impl ToolForm {
-    /// The same variant with the chosen form, if there is one.
-    pub(super) fn or_chosen(self, chosen: Option<ToolListForm>) -> Self {
-        match self {
-            Self::Given(found) => Self::Given(chosen.unwrap_or(found)),
-            Self::Inserted(found) => Self::Inserted(chosen.unwrap_or(found)),
-        }
-    }
+/// The form of the entries in the tool list of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToolListForm {
+    /// `{"name", "description", "parameters"}`, as LFM2's prompts have them.
+    Bare,
+    /// `{"type": "function", "function": {…}}`, as chat completions have them.
+    Wrapped,
 }
 
 /// How the calls of a message are passed to the template.

@@ -28,7 +28,7 @@ use minijinja::value::Value as TemplateValue;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
-use crate::options::{FunctionCallParser, ToolListForm};
+use crate::options::FunctionCallParser;
 use crate::parse::{render_calls, render_json_calls};
 use crate::position::Embedded;
 use crate::schema::{function_schema, tool_schema};
@@ -41,7 +41,7 @@ pub(crate) use images::ImageReader;
 pub(crate) use sources::TemplateSources;
 pub(crate) use template::LONGEST_PROMPT;
 
-use capabilities::{CallForm, Capabilities, ToolForm};
+use capabilities::{CallForm, Capabilities, ToolForm, ToolListForm};
 use control::ControlMarker;
 use python::{LargeInteger, Literal};
 use template::ChatTemplate;
@@ -100,19 +100,11 @@ impl PromptRenderer {
         Ok(renderer)
     }
 
-    /// Creates the renderer for a model from its templates and its tokenizer. `form` is the form of the tool list; `None`
-    /// chooses it by probing the template.
-    pub(crate) fn of(
-        sources: &TemplateSources,
-        tokenizer: &ModelTokenizer,
-        form: Option<ToolListForm>,
-    ) -> Result<Self> {
+    /// Creates the renderer for a model from its templates and its tokenizer.
+    pub(crate) fn of(sources: &TemplateSources, tokenizer: &ModelTokenizer) -> Result<Self> {
         let control = tokenizer.control_tokens()?;
-        let renderer = |source: &str| {
-            let mut renderer = Self::new(source, control.clone(), tokenizer.bos_token(), tokenizer.eos_token(), false)?;
-            renderer.capabilities.tools = renderer.capabilities.tools.map(|found| found.or_chosen(form));
-            Ok::<_, SdkError>(renderer)
-        };
+        let renderer =
+            |source: &str| Self::new(source, control.clone(), tokenizer.bos_token(), tokenizer.eos_token(), false);
         let tool_use = sources.tool_use.as_deref().map(renderer).transpose()?;
         Ok(Self { tool_use: tool_use.map(Box::new), ..renderer(&sources.chat)? })
     }

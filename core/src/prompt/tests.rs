@@ -104,11 +104,11 @@ fn check(golden: &str) {
     check_prompts(&golden.template, &renderer, &frame(&now), &golden.prompts);
     golden.thinking.iter().for_each(|expected| check_prompts(&golden.template, &renderer, &asked, expected));
 
-    let other = match renderer.capabilities.tools {
-        Some(ToolForm::Given(ToolListForm::Bare)) => ToolListForm::Wrapped,
-        _ => ToolListForm::Bare,
-    };
-    renderer.capabilities.tools = renderer.capabilities.tools.map(|found| found.or_chosen(Some(other)));
+    renderer.capabilities.tools = renderer.capabilities.tools.map(|found| match found {
+        ToolForm::Given(ToolListForm::Bare) => ToolForm::Given(ToolListForm::Wrapped),
+        ToolForm::Given(ToolListForm::Wrapped) => ToolForm::Given(ToolListForm::Bare),
+        ToolForm::Inserted(_) => ToolForm::Inserted(ToolListForm::Bare),
+    });
     golden.other_form.iter().for_each(|expected| check_prompts(&golden.template, &renderer, &frame(&now), expected));
 }
 
@@ -232,7 +232,7 @@ fn functions_of_a_later_system_message_are_listed_there() {
 fn a_template_for_functions_renders_conversations_with_functions() {
     let (chat, tool_use) = ("{{ messages[-1].content }}".to_owned(), "{{ tools | tojson }}".to_owned());
     let sources = TemplateSources { chat, tool_use: Some(tool_use) };
-    let renderer = PromptRenderer::of(&sources, &ModelTokenizer::scripted([]).unwrap().0, None).unwrap();
+    let renderer = PromptRenderer::of(&sources, &ModelTokenizer::scripted([]).unwrap().0).unwrap();
     let text = |messages: &[ChatMessage]| joined(&renderer.render(messages, &frame(&Zoned::default())).unwrap());
     let (plain, offering) =
         (ChatMessage::user("Hi"), ChatMessage::with_functions(vec![SdkFunction::new("f", "", vec![])]));

@@ -36,7 +36,7 @@ use crate::info::ModelInfo;
 use crate::model::Model;
 use crate::options::LoadOptions;
 use crate::prompt::PromptRenderer;
-use crate::runner::ModelRunner;
+use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
 use script::{Act, ScriptedNetwork};
@@ -149,7 +149,7 @@ impl ScriptedModel {
         info.n_vocabulary = loaded.model.n_vocabulary();
         info.has_chat_template = true;
         info.supports_function_calling = true;
-        ModelRunner::start(loaded, &LoadOptions::default(), info)
+        ModelRunner::start(loaded, &LoadOptions::default(), EngineSettings::default(), info)
     }
 }
 

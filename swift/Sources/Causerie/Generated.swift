@@ -2145,18 +2145,6 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var parserStrictness: Strictness?
     /**
-     * How positional arguments are treated. Default: their call is rejected.
-     */
-    public var positionalArguments: PositionalArguments?
-    /**
-     * Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
-     */
-    public var bareCalls: Bool
-    /**
-     * Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
-     */
-    public var rejectedCallText: RejectedCallText?
-    /**
      * Randomness; 0 always takes the most probable token. Default 1.0.
      */
     public var temperature: Float?
@@ -2272,15 +2260,6 @@ public struct GenerationOptions: Equatable, Hashable {
          * Whether calls that needed repairs are delivered or rejected. Default: delivered.
          */parserStrictness: Strictness? = nil,
         /**
-         * How positional arguments are treated. Default: their call is rejected.
-         */positionalArguments: PositionalArguments? = nil,
-        /**
-         * Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
-         */bareCalls: Bool = false,
-        /**
-         * Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
-         */rejectedCallText: RejectedCallText? = nil,
-        /**
          * Randomness; 0 always takes the most probable token. Default 1.0.
          */temperature: Float? = nil,
         /**
@@ -2361,9 +2340,6 @@ public struct GenerationOptions: Equatable, Hashable {
          */timeoutMilliseconds: SdkLong? = nil) {
         self.functionCallParser = functionCallParser
         self.parserStrictness = parserStrictness
-        self.positionalArguments = positionalArguments
-        self.bareCalls = bareCalls
-        self.rejectedCallText = rejectedCallText
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -2410,9 +2386,6 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
             try GenerationOptions(
                 functionCallParser: FfiConverterOptionTypeFunctionCallParser.read(from: &buf),
                 parserStrictness: FfiConverterOptionTypeStrictness.read(from: &buf),
-                positionalArguments: FfiConverterOptionTypePositionalArguments.read(from: &buf),
-                bareCalls: FfiConverterBool.read(from: &buf),
-                rejectedCallText: FfiConverterOptionTypeRejectedCallText.read(from: &buf),
                 temperature: FfiConverterOptionFloat.read(from: &buf),
                 topP: FfiConverterOptionFloat.read(from: &buf),
                 topK: FfiConverterOptionTypeSdkCount.read(from: &buf),
@@ -2445,9 +2418,6 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
     public static func write(_ value: GenerationOptions, into buf: inout [UInt8]) {
         FfiConverterOptionTypeFunctionCallParser.write(value.functionCallParser, into: &buf)
         FfiConverterOptionTypeStrictness.write(value.parserStrictness, into: &buf)
-        FfiConverterOptionTypePositionalArguments.write(value.positionalArguments, into: &buf)
-        FfiConverterBool.write(value.bareCalls, into: &buf)
-        FfiConverterOptionTypeRejectedCallText.write(value.rejectedCallText, into: &buf)
         FfiConverterOptionFloat.write(value.temperature, into: &buf)
         FfiConverterOptionFloat.write(value.topP, into: &buf)
         FfiConverterOptionTypeSdkCount.write(value.topK, into: &buf)
@@ -2757,10 +2727,6 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var chatTemplate: String?
     /**
-     * The form in which the chat template gets functions. Default: that of the model's family.
-     */
-    public var toolListForm: ToolListForm?
-    /**
      * The rule for names of functions. Default: letters, `_` and digits.
      */
     public var functionNames: FunctionNames?
@@ -2769,17 +2735,9 @@ public struct LoadOptions: Equatable, Hashable {
      */
     public var generationDefaults: SamplingDefaults?
     /**
-     * The seed from which replies without a seed of their own derive theirs.
-     */
-    public var randomSeed: SdkLong?
-    /**
-     * Size of the prefix cache in bytes. Default 512 MiB.
+     * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
      */
     public var cacheBytes: SdkLong?
-    /**
-     * Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
-     */
-    public var cacheEntries: SdkCount?
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
@@ -2800,34 +2758,22 @@ public struct LoadOptions: Equatable, Hashable {
          * A chat template that replaces the model's own.
          */chatTemplate: String? = nil,
         /**
-         * The form in which the chat template gets functions. Default: that of the model's family.
-         */toolListForm: ToolListForm? = nil,
-        /**
          * The rule for names of functions. Default: letters, `_` and digits.
          */functionNames: FunctionNames? = nil,
         /**
          * Sampling values that replace those that the model's files recommend.
          */generationDefaults: SamplingDefaults? = nil,
         /**
-         * The seed from which replies without a seed of their own derive theirs.
-         */randomSeed: SdkLong? = nil,
-        /**
-         * Size of the prefix cache in bytes. Default 512 MiB.
-         */cacheBytes: SdkLong? = nil,
-        /**
-         * Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
-         */cacheEntries: SdkCount? = nil) {
+         * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
+         */cacheBytes: SdkLong? = nil) {
         self.contextSize = contextSize
         self.device = device
         self.threads = threads
         self.cacheType = cacheType
         self.chatTemplate = chatTemplate
-        self.toolListForm = toolListForm
         self.functionNames = functionNames
         self.generationDefaults = generationDefaults
-        self.randomSeed = randomSeed
         self.cacheBytes = cacheBytes
-        self.cacheEntries = cacheEntries
     }
 
 
@@ -2851,12 +2797,9 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
                 threads: FfiConverterOptionTypeSdkCount.read(from: &buf),
                 cacheType: FfiConverterOptionTypeCacheType.read(from: &buf),
                 chatTemplate: FfiConverterOptionString.read(from: &buf),
-                toolListForm: FfiConverterOptionTypeToolListForm.read(from: &buf),
                 functionNames: FfiConverterOptionTypeFunctionNames.read(from: &buf),
                 generationDefaults: FfiConverterOptionTypeSamplingDefaults.read(from: &buf),
-                randomSeed: FfiConverterOptionTypeSdkLong.read(from: &buf),
-                cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf),
-                cacheEntries: FfiConverterOptionTypeSdkCount.read(from: &buf)
+                cacheBytes: FfiConverterOptionTypeSdkLong.read(from: &buf)
         )
     }
 
@@ -2866,12 +2809,9 @@ public struct FfiConverterTypeLoadOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeSdkCount.write(value.threads, into: &buf)
         FfiConverterOptionTypeCacheType.write(value.cacheType, into: &buf)
         FfiConverterOptionString.write(value.chatTemplate, into: &buf)
-        FfiConverterOptionTypeToolListForm.write(value.toolListForm, into: &buf)
         FfiConverterOptionTypeFunctionNames.write(value.functionNames, into: &buf)
         FfiConverterOptionTypeSamplingDefaults.write(value.generationDefaults, into: &buf)
-        FfiConverterOptionTypeSdkLong.write(value.randomSeed, into: &buf)
         FfiConverterOptionTypeSdkLong.write(value.cacheBytes, into: &buf)
-        FfiConverterOptionTypeSdkCount.write(value.cacheEntries, into: &buf)
     }
 }
 
@@ -4998,81 +4938,6 @@ public func FfiConverterTypeOnCancel_lower(_ value: OnCancel) -> RustBuffer {
 
 
 /**
- * Treatment of Python-style arguments without names.
- */
-
-public enum PositionalArguments: Equatable, Hashable {
-
-    /**
-     * Their call is rejected.
-     */
-    case reject
-    /**
-     * They get the names of the function's parameters, in order.
-     */
-    case mapByOrder
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension PositionalArguments: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypePositionalArguments: FfiConverterRustBuffer {
-    typealias SwiftType = PositionalArguments
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> PositionalArguments {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .reject
-
-        case 2: return .mapByOrder
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: PositionalArguments, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .reject:
-            writeInt(&buf, Int32(1))
-
-
-        case .mapByOrder:
-            writeInt(&buf, Int32(2))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypePositionalArguments_lift(_ buf: RustBuffer) throws -> PositionalArguments {
-    return try FfiConverterTypePositionalArguments.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypePositionalArguments_lower(_ value: PositionalArguments) -> RustBuffer {
-    return FfiConverterTypePositionalArguments.lower(value)
-}
-
-
-
-/**
  * One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
  */
 
@@ -5345,91 +5210,6 @@ public func FfiConverterTypeRawMessageResponse_lift(_ buf: RustBuffer) throws ->
 #endif
 public func FfiConverterTypeRawMessageResponse_lower(_ value: RawMessageResponse) -> RustBuffer {
     return FfiConverterTypeRawMessageResponse.lower(value)
-}
-
-
-
-/**
- * Whether the text of rejected calls is also delivered as text.
- */
-
-public enum RejectedCallText: Equatable, Hashable {
-
-    /**
-     * As text, at its position, if no call of its block was delivered.
-     */
-    case whenNoCall
-    /**
-     * Only in the rejection.
-     */
-    case never
-    /**
-     * Always as text, after the calls of its block.
-     */
-    case always
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension RejectedCallText: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeRejectedCallText: FfiConverterRustBuffer {
-    typealias SwiftType = RejectedCallText
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> RejectedCallText {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .whenNoCall
-
-        case 2: return .never
-
-        case 3: return .always
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: RejectedCallText, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .whenNoCall:
-            writeInt(&buf, Int32(1))
-
-
-        case .never:
-            writeInt(&buf, Int32(2))
-
-
-        case .always:
-            writeInt(&buf, Int32(3))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeRejectedCallText_lift(_ buf: RustBuffer) throws -> RejectedCallText {
-    return try FfiConverterTypeRejectedCallText.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeRejectedCallText_lower(_ value: RejectedCallText) -> RustBuffer {
-    return FfiConverterTypeRejectedCallText.lower(value)
 }
 
 
@@ -6347,79 +6127,6 @@ public func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer 
 
 
 
-/**
- * The form of the entries in the tool list that the chat template gets.
- */
-
-public enum ToolListForm: Equatable, Hashable {
-
-    /**
-     * `{"name", "description", "parameters"}`.
-     */
-    case bare
-    /**
-     * `{"type": "function", "function": {…}}`.
-     */
-    case wrapped
-
-
-
-
-
-}
-
-#if compiler(>=6)
-extension ToolListForm: Sendable {}
-#endif
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public struct FfiConverterTypeToolListForm: FfiConverterRustBuffer {
-    typealias SwiftType = ToolListForm
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> ToolListForm {
-        let variant: Int32 = try readInt(&buf)
-        switch variant {
-
-        case 1: return .bare
-
-        case 2: return .wrapped
-
-        default: throw UniffiInternalError.unexpectedEnumCase
-        }
-    }
-
-    public static func write(_ value: ToolListForm, into buf: inout [UInt8]) {
-        switch value {
-
-
-        case .bare:
-            writeInt(&buf, Int32(1))
-
-
-        case .wrapped:
-            writeInt(&buf, Int32(2))
-
-        }
-    }
-}
-
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeToolListForm_lift(_ buf: RustBuffer) throws -> ToolListForm {
-    return try FfiConverterTypeToolListForm.lift(buf)
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-public func FfiConverterTypeToolListForm_lower(_ value: ToolListForm) -> RustBuffer {
-    return FfiConverterTypeToolListForm.lower(value)
-}
-
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
@@ -6760,30 +6467,6 @@ fileprivate struct FfiConverterOptionTypeOnCancel: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-fileprivate struct FfiConverterOptionTypePositionalArguments: FfiConverterRustBuffer {
-    typealias SwiftType = PositionalArguments?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypePositionalArguments.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypePositionalArguments.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
 fileprivate struct FfiConverterOptionTypeRawMessageResponse: FfiConverterRustBuffer {
     typealias SwiftType = RawMessageResponse?
 
@@ -6800,30 +6483,6 @@ fileprivate struct FfiConverterOptionTypeRawMessageResponse: FfiConverterRustBuf
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeRawMessageResponse.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-fileprivate struct FfiConverterOptionTypeRejectedCallText: FfiConverterRustBuffer {
-    typealias SwiftType = RejectedCallText?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypeRejectedCallText.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypeRejectedCallText.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }
@@ -6896,30 +6555,6 @@ fileprivate struct FfiConverterOptionTypeToolChoice: FfiConverterRustBuffer {
         switch try readInt(&buf) as Int8 {
         case 0: return nil
         case 1: return try FfiConverterTypeToolChoice.read(from: &buf)
-        default: throw UniffiInternalError.unexpectedOptionalTag
-        }
-    }
-}
-
-#if swift(>=5.8)
-@_documentation(visibility: private)
-#endif
-fileprivate struct FfiConverterOptionTypeToolListForm: FfiConverterRustBuffer {
-    typealias SwiftType = ToolListForm?
-
-    public static func write(_ value: SwiftType, into buf: inout [UInt8]) {
-        guard let value = value else {
-            writeInt(&buf, Int8(0))
-            return
-        }
-        writeInt(&buf, Int8(1))
-        FfiConverterTypeToolListForm.write(value, into: &buf)
-    }
-
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> SwiftType {
-        switch try readInt(&buf) as Int8 {
-        case 0: return nil
-        case 1: return try FfiConverterTypeToolListForm.read(from: &buf)
         default: throw UniffiInternalError.unexpectedOptionalTag
         }
     }

@@ -42,7 +42,6 @@ extension LoadOptions {
     func check() throws {
         try checkCount(contextSize, "context_size", expected: "1 or more")
         try checkCount(threads, "threads", expected: "between 1 and 1024")
-        try checkCount(cacheEntries, "cache_entries")
         try checkCount(generationDefaults?.topK, "top_k")
     }
 }

@@ -57,7 +57,6 @@ import Testing
         }
         await check("context_size", "1 or more", LoadOptions().with(\.contextSize, -1))
         await check("threads", "between 1 and 1024", LoadOptions().with(\.threads, -1))
-        await check("cache_entries", "0 or more", LoadOptions().with(\.cacheEntries, -1))
         await check("top_k", "0 or more", LoadOptions().with(\.generationDefaults, SamplingDefaults(topK: -1)))
         #expect(throws: Self.refusal("context_size", "1 or more")) {
             try readModelInfo(path: demo.path, contextSize: -1)

@@ -28,10 +28,6 @@ extension GenerationOptions {
                 ])
             case "parser_strictness":
                 options.parserStrictness = try value.choice(["recover": .recover, "strict": .strict])
-            case "rejected_call_text":
-                options.rejectedCallText = try value.choice([
-                    "when_no_call": .whenNoCall, "never": .never, "always": .always,
-                ])
             case "on_cancel":
                 options.onCancel = try value.choice([
                     "keep_partial": .keepPartial, "drop_partial": .dropPartial, "drop_turn": .dropTurn,

@@ -3,10 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use causerie::{
-    FunctionCallParser, Parsed, RejectedCall, RejectedCallText, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness,
-    Value,
-};
+use causerie::{FunctionCallParser, Parsed, RejectedCall, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness, Value};
 use serde_json::{Value as Json, json};
 
 pub(super) struct Case {
@@ -15,7 +12,6 @@ pub(super) struct Case {
     pub(super) pieces: Vec<Piece>,
     parser: Option<FunctionCallParser>,
     strictness: Strictness,
-    rejected_text: RejectedCallText,
     in_reasoning: bool,
     end: ReplyEnd,
     expect: Vec<Json>,
@@ -46,7 +42,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 impl Case {
     fn new(file: &str, case: &Json) -> Self {
-        let known = ["name", "format", "strictness", "rejected_call_text", "in_reasoning", "pieces", "end", "expect"];
+        let known = ["name", "format", "strictness", "in_reasoning", "pieces", "end", "expect"];
         assert!(
             case.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())),
             "{file}: unknown key in {case}"
@@ -66,14 +62,6 @@ impl Case {
                 Some("strict") => Strictness::Strict,
                 Some(other) => panic!("{file}: strictness must be recover or strict, found {other}"),
             },
-            rejected_text: match case["rejected_call_text"].as_str() {
-                None | Some("when_no_call") => RejectedCallText::WhenNoCall,
-                Some("never") => RejectedCallText::Never,
-                Some("always") => RejectedCallText::Always,
-                Some(other) => {
-                    panic!("{file}: rejected_call_text must be when_no_call, never or always, found {other}")
-                }
-            },
             in_reasoning: case["in_reasoning"].as_bool().unwrap_or(false),
             end: match case["end"].as_str() {
                 None | Some("ended") => ReplyEnd::Ended,
@@ -86,7 +74,7 @@ impl Case {
 
     /// Creates the parser of this case.
     pub(super) fn parser(&self) -> ReplyParser {
-        let parser = ReplyParser::new(self.parser).strictness(self.strictness).rejected_call_text(self.rejected_text);
+        let parser = ReplyParser::new(self.parser).strictness(self.strictness);
         if self.in_reasoning { parser.starting_in_reasoning() } else { parser }
     }
 }

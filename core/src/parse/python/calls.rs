@@ -1,6 +1,6 @@
 //! Reads lists of Python calls.
 
-use crate::function::{Arguments, RejectionReason, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, Value};
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
 use crate::parse::cursor::{Cursor, starts_word};
 use crate::parse::fault::CallFault;
 use crate::parse::limits::MAX_DEPTH;
@@ -10,23 +10,23 @@ use crate::parse::python::expression::is_operator;
 use crate::parse::python::literal::{KeyRule, Literals};
 use crate::parse::repairs::Repairs;
 
-/// Reads the calls between `from` and the end of `text`. Arguments without names take the names of the parameters if the
-/// called function is among `functions`.
-pub(in crate::parse) fn read(text: &str, from: usize, functions: &[SdkFunction]) -> List {
-    list::read(&mut PythonCalls { functions, ..PythonCalls::new(Literals::new(Cursor { text, at: from }, MAX_DEPTH)) })
+/// Reads the calls between `from` and the end of `text`.
+pub(in crate::parse) fn read(text: &str, from: usize) -> List {
+    list::read(&mut PythonCalls { literals: Literals::new(Cursor { text, at: from }, MAX_DEPTH) })
 }
 
 /// The arguments in the text of a single call, with numbers as strings, exactly as they are written.
 pub(in crate::parse) fn lexemes(text: &str) -> Option<Arguments> {
     let literals = Literals::new(Cursor { text, at: 0 }, MAX_DEPTH);
-    let mut calls = PythonCalls::new(Literals { keeps_lexemes: true, ..literals });
+    let mut calls = PythonCalls { literals: Literals { keeps_lexemes: true, ..literals } };
     let start = calls.literals.cursor;
     calls.starts_call(start).then(|| calls.call().ok()).flatten().map(|call| call.arguments)
 }
 
 /// Reads calls with the closing quotes that `closings` chooses; also returns the position that was reached.
 pub(super) fn read_with(text: &str, from: usize, closings: Option<&mut Closings>) -> (List, usize) {
-    let mut calls = PythonCalls::new(Literals { closings, ..Literals::new(Cursor { text, at: from }, MAX_DEPTH) });
+    let literals = Literals { closings, ..Literals::new(Cursor { text, at: from }, MAX_DEPTH) };
+    let mut calls = PythonCalls { literals };
     let list = list::read(&mut calls);
     (list, calls.literals.cursor.at)
 }
@@ -44,15 +44,6 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 struct PythonCalls<'a, 'c> {
     literals: Literals<'a, 'c>,
-    functions: &'c [SdkFunction],
-    /// The parameters of the called function whose arguments may still come without names.
-    unnamed: &'c [SdkFunctionParameter],
-}
-
-impl<'a, 'c> PythonCalls<'a, 'c> {
-    fn new(literals: Literals<'a, 'c>) -> Self {
-        Self { literals, functions: &[], unnamed: &[] }
-    }
 }
 
 impl<'a> CallNotation<'a> for PythonCalls<'a, '_> {
@@ -75,8 +66,6 @@ impl<'a> CallNotation<'a> for PythonCalls<'a, '_> {
     fn call(&mut self) -> Result<SdkFunctionCall, CallFault> {
         self.literals.repairs = Repairs::default();
         let name = self.literals.cursor.name().to_owned();
-        let function = self.functions.iter().find(|function| function.name == name);
-        self.unnamed = function.map_or(&[], |function| &function.parameters);
         let arguments = self.arguments()?;
         let repairs = std::mem::take(&mut self.literals.repairs).into_sorted();
         Ok(SdkFunctionCall { name, arguments, repairs, ..SdkFunctionCall::default() })
@@ -114,22 +103,11 @@ impl PythonCalls<'_, '_> {
     fn argument(&mut self, arguments: &mut Arguments) -> Result<(), CallFault> {
         let start = self.literals.cursor;
         if self.literals.cursor.eat("**") {
-            self.unnamed = &[]; // as in Python, arguments without names come first
             return self.unpacked(arguments);
         }
         if !starts_argument(start) {
-            let reason = unnamed_fault(start);
-            return match self.unnamed.split_first() {
-                Some((parameter, rest)) if reason == RejectionReason::PositionalArgument => {
-                    self.unnamed = rest;
-                    self.literals.repairs.add(Repair::PositionalMapped);
-                    arguments.insert(parameter.name.clone(), self.literals.value(0, ValuePosition::Nested)?);
-                    Ok(())
-                }
-                _ => Err(CallFault::new(reason, start.at)),
-            };
+            return Err(CallFault::new(unnamed_fault(start), start.at));
         }
-        self.unnamed = &[];
         let name = self.literals.cursor.name();
         if arguments.contains_key(name) {
             return Err(CallFault::new(RejectionReason::DuplicateArgument, start.at));

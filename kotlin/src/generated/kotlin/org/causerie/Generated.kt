@@ -3716,21 +3716,6 @@ data class GenerationOptions (
     val `parserStrictness`: Strictness? = null
     ,
     /**
-     * How positional arguments are treated. Default: their call is rejected.
-     */
-    val `positionalArguments`: PositionalArguments? = null
-    ,
-    /**
-     * Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered.
-     */
-    val `bareCalls`: kotlin.Boolean = false
-    ,
-    /**
-     * Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered.
-     */
-    val `rejectedCallText`: RejectedCallText? = null
-    ,
-    /**
      * Randomness; 0 always takes the most probable token. Default 1.0.
      */
     val `temperature`: kotlin.Float? = null
@@ -3881,9 +3866,6 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
         return GenerationOptions(
             FfiConverterOptionalTypeFunctionCallParser.read(buf),
             FfiConverterOptionalTypeStrictness.read(buf),
-            FfiConverterOptionalTypePositionalArguments.read(buf),
-            FfiConverterBoolean.read(buf),
-            FfiConverterOptionalTypeRejectedCallText.read(buf),
             FfiConverterOptionalFloat.read(buf),
             FfiConverterOptionalFloat.read(buf),
             FfiConverterOptionalTypeSdkCount.read(buf),
@@ -3916,9 +3898,6 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
     override fun allocationSize(value: GenerationOptions) = (
             FfiConverterOptionalTypeFunctionCallParser.allocationSize(value.`functionCallParser`) +
             FfiConverterOptionalTypeStrictness.allocationSize(value.`parserStrictness`) +
-            FfiConverterOptionalTypePositionalArguments.allocationSize(value.`positionalArguments`) +
-            FfiConverterBoolean.allocationSize(value.`bareCalls`) +
-            FfiConverterOptionalTypeRejectedCallText.allocationSize(value.`rejectedCallText`) +
             FfiConverterOptionalFloat.allocationSize(value.`temperature`) +
             FfiConverterOptionalFloat.allocationSize(value.`topP`) +
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`topK`) +
@@ -3950,9 +3929,6 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
     override fun write(value: GenerationOptions, buf: ByteBuffer) {
             FfiConverterOptionalTypeFunctionCallParser.write(value.`functionCallParser`, buf)
             FfiConverterOptionalTypeStrictness.write(value.`parserStrictness`, buf)
-            FfiConverterOptionalTypePositionalArguments.write(value.`positionalArguments`, buf)
-            FfiConverterBoolean.write(value.`bareCalls`, buf)
-            FfiConverterOptionalTypeRejectedCallText.write(value.`rejectedCallText`, buf)
             FfiConverterOptionalFloat.write(value.`temperature`, buf)
             FfiConverterOptionalFloat.write(value.`topP`, buf)
             FfiConverterOptionalTypeSdkCount.write(value.`topK`, buf)
@@ -4197,11 +4173,6 @@ data class LoadOptions (
     val `chatTemplate`: kotlin.String? = null
     ,
     /**
-     * The form in which the chat template gets functions. Default: that of the model's family.
-     */
-    val `toolListForm`: ToolListForm? = null
-    ,
-    /**
      * The rule for names of functions. Default: letters, `_` and digits.
      */
     val `functionNames`: FunctionNames? = null
@@ -4212,19 +4183,9 @@ data class LoadOptions (
     val `generationDefaults`: SamplingDefaults? = null
     ,
     /**
-     * The seed from which replies without a seed of their own derive theirs.
-     */
-    val `randomSeed`: SdkLong? = null
-    ,
-    /**
-     * Size of the prefix cache in bytes. Default 512 MiB.
+     * Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB.
      */
     val `cacheBytes`: SdkLong? = null
-    ,
-    /**
-     * Maximum number of entries in the prefix cache; 0 switches it off. Default 256.
-     */
-    val `cacheEntries`: SdkCount? = null
 
 ){
     init {
@@ -4249,12 +4210,9 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkCount.read(buf),
             FfiConverterOptionalTypeCacheType.read(buf),
             FfiConverterOptionalString.read(buf),
-            FfiConverterOptionalTypeToolListForm.read(buf),
             FfiConverterOptionalTypeFunctionNames.read(buf),
             FfiConverterOptionalTypeSamplingDefaults.read(buf),
             FfiConverterOptionalTypeSdkLong.read(buf),
-            FfiConverterOptionalTypeSdkLong.read(buf),
-            FfiConverterOptionalTypeSdkCount.read(buf),
         )
     }
 
@@ -4264,12 +4222,9 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkCount.allocationSize(value.`threads`) +
             FfiConverterOptionalTypeCacheType.allocationSize(value.`cacheType`) +
             FfiConverterOptionalString.allocationSize(value.`chatTemplate`) +
-            FfiConverterOptionalTypeToolListForm.allocationSize(value.`toolListForm`) +
             FfiConverterOptionalTypeFunctionNames.allocationSize(value.`functionNames`) +
             FfiConverterOptionalTypeSamplingDefaults.allocationSize(value.`generationDefaults`) +
-            FfiConverterOptionalTypeSdkLong.allocationSize(value.`randomSeed`) +
-            FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`) +
-            FfiConverterOptionalTypeSdkCount.allocationSize(value.`cacheEntries`)
+            FfiConverterOptionalTypeSdkLong.allocationSize(value.`cacheBytes`)
     )
 
     override fun write(value: LoadOptions, buf: ByteBuffer) {
@@ -4278,12 +4233,9 @@ public object FfiConverterTypeLoadOptions: FfiConverterRustBuffer<LoadOptions> {
             FfiConverterOptionalTypeSdkCount.write(value.`threads`, buf)
             FfiConverterOptionalTypeCacheType.write(value.`cacheType`, buf)
             FfiConverterOptionalString.write(value.`chatTemplate`, buf)
-            FfiConverterOptionalTypeToolListForm.write(value.`toolListForm`, buf)
             FfiConverterOptionalTypeFunctionNames.write(value.`functionNames`, buf)
             FfiConverterOptionalTypeSamplingDefaults.write(value.`generationDefaults`, buf)
-            FfiConverterOptionalTypeSdkLong.write(value.`randomSeed`, buf)
             FfiConverterOptionalTypeSdkLong.write(value.`cacheBytes`, buf)
-            FfiConverterOptionalTypeSdkCount.write(value.`cacheEntries`, buf)
     }
 }
 
@@ -6317,100 +6269,6 @@ public object FfiConverterTypeOnCancel: FfiConverterRustBuffer<OnCancel> {
 
 
 /**
- * Treatment of Python-style arguments without names.
- */
-
-enum class PositionalArguments {
-
-    /**
-     * Their call is rejected.
-     */
-    REJECT,
-    /**
-     * They get the names of the function's parameters, in order.
-     */
-    MAP_BY_ORDER;
-
-
-
-
-    companion object
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypePositionalArguments: FfiConverterRustBuffer<PositionalArguments> {
-    override fun read(buf: ByteBuffer) = try {
-
-        PositionalArguments.entries[buf.getInt() - 1]
-
-    } catch (e: IndexOutOfBoundsException) {
-        throw RuntimeException("invalid enum value, something is very wrong!!", e)
-    }
-
-    override fun allocationSize(value: PositionalArguments) = 4UL
-
-    override fun write(value: PositionalArguments, buf: ByteBuffer) {
-        buf.putInt(value.ordinal + 1)
-    }
-}
-
-
-
-
-
-/**
- * Whether the text of rejected calls is also delivered as text.
- */
-
-enum class RejectedCallText {
-
-    /**
-     * As text, at its position, if no call of its block was delivered.
-     */
-    WHEN_NO_CALL,
-    /**
-     * Only in the rejection.
-     */
-    NEVER,
-    /**
-     * Always as text, after the calls of its block.
-     */
-    ALWAYS;
-
-
-
-
-    companion object
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypeRejectedCallText: FfiConverterRustBuffer<RejectedCallText> {
-    override fun read(buf: ByteBuffer) = try {
-
-        RejectedCallText.entries[buf.getInt() - 1]
-
-    } catch (e: IndexOutOfBoundsException) {
-        throw RuntimeException("invalid enum value, something is very wrong!!", e)
-    }
-
-    override fun allocationSize(value: RejectedCallText) = 4UL
-
-    override fun write(value: RejectedCallText, buf: ByteBuffer) {
-        buf.putInt(value.ordinal + 1)
-    }
-}
-
-
-
-
-
-/**
  * A section of a reply.
  */
 
@@ -7473,51 +7331,6 @@ public object FfiConverterTypeToolChoice : FfiConverterRustBuffer<ToolChoice>{
 
 
 
-/**
- * The form of the entries in the tool list that the chat template gets.
- */
-
-enum class ToolListForm {
-
-    /**
-     * `{"name", "description", "parameters"}`.
-     */
-    BARE,
-    /**
-     * `{"type": "function", "function": {…}}`.
-     */
-    WRAPPED;
-
-
-
-
-    companion object
-}
-
-
-/**
- * @suppress
- */
-public object FfiConverterTypeToolListForm: FfiConverterRustBuffer<ToolListForm> {
-    override fun read(buf: ByteBuffer) = try {
-
-        ToolListForm.entries[buf.getInt() - 1]
-
-    } catch (e: IndexOutOfBoundsException) {
-        throw RuntimeException("invalid enum value, something is very wrong!!", e)
-    }
-
-    override fun allocationSize(value: ToolListForm) = 4UL
-
-    override fun write(value: ToolListForm, buf: ByteBuffer) {
-        buf.putInt(value.ordinal + 1)
-    }
-}
-
-
-
-
-
 
 /**
  * @suppress
@@ -8002,70 +7815,6 @@ public object FfiConverterOptionalTypeOnCancel: FfiConverterRustBuffer<OnCancel?
 /**
  * @suppress
  */
-public object FfiConverterOptionalTypePositionalArguments: FfiConverterRustBuffer<PositionalArguments?> {
-    override fun read(buf: ByteBuffer): PositionalArguments? {
-        if (buf.get().toInt() == 0) {
-            return null
-        }
-        return FfiConverterTypePositionalArguments.read(buf)
-    }
-
-    override fun allocationSize(value: PositionalArguments?): ULong {
-        if (value == null) {
-            return 1UL
-        } else {
-            return 1UL + FfiConverterTypePositionalArguments.allocationSize(value)
-        }
-    }
-
-    override fun write(value: PositionalArguments?, buf: ByteBuffer) {
-        if (value == null) {
-            buf.put(0)
-        } else {
-            buf.put(1)
-            FfiConverterTypePositionalArguments.write(value, buf)
-        }
-    }
-}
-
-
-
-
-/**
- * @suppress
- */
-public object FfiConverterOptionalTypeRejectedCallText: FfiConverterRustBuffer<RejectedCallText?> {
-    override fun read(buf: ByteBuffer): RejectedCallText? {
-        if (buf.get().toInt() == 0) {
-            return null
-        }
-        return FfiConverterTypeRejectedCallText.read(buf)
-    }
-
-    override fun allocationSize(value: RejectedCallText?): ULong {
-        if (value == null) {
-            return 1UL
-        } else {
-            return 1UL + FfiConverterTypeRejectedCallText.allocationSize(value)
-        }
-    }
-
-    override fun write(value: RejectedCallText?, buf: ByteBuffer) {
-        if (value == null) {
-            buf.put(0)
-        } else {
-            buf.put(1)
-            FfiConverterTypeRejectedCallText.write(value, buf)
-        }
-    }
-}
-
-
-
-
-/**
- * @suppress
- */
 public object FfiConverterOptionalTypeStrictness: FfiConverterRustBuffer<Strictness?> {
     override fun read(buf: ByteBuffer): Strictness? {
         if (buf.get().toInt() == 0) {
@@ -8152,38 +7901,6 @@ public object FfiConverterOptionalTypeToolChoice: FfiConverterRustBuffer<ToolCho
         } else {
             buf.put(1)
             FfiConverterTypeToolChoice.write(value, buf)
-        }
-    }
-}
-
-
-
-
-/**
- * @suppress
- */
-public object FfiConverterOptionalTypeToolListForm: FfiConverterRustBuffer<ToolListForm?> {
-    override fun read(buf: ByteBuffer): ToolListForm? {
-        if (buf.get().toInt() == 0) {
-            return null
-        }
-        return FfiConverterTypeToolListForm.read(buf)
-    }
-
-    override fun allocationSize(value: ToolListForm?): ULong {
-        if (value == null) {
-            return 1UL
-        } else {
-            return 1UL + FfiConverterTypeToolListForm.allocationSize(value)
-        }
-    }
-
-    override fun write(value: ToolListForm?, buf: ByteBuffer) {
-        if (value == null) {
-            buf.put(0)
-        } else {
-            buf.put(1)
-            FfiConverterTypeToolListForm.write(value, buf)
         }
     }
 }

@@ -15,8 +15,7 @@ internal fun checkCounts(options: GenerationOptions): Unit = refuseNegative(
 internal fun checkCounts(options: LoadOptions): Unit = refuseNegative(
     "context_size" to options.contextSize,
     "threads" to options.threads,
-    "cache_bytes" to options.cacheBytes,
-    "cache_entries" to options.cacheEntries
+    "cache_bytes" to options.cacheBytes
 )
 
 internal fun checkCounts(options: SamplingDefaults): Unit = refuseNegative("top_k" to options.topK)

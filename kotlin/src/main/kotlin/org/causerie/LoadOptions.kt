@@ -30,23 +30,14 @@ public class LoadOptionsBuilder {
     /** A chat template that replaces the model's own. */
     public var chatTemplate: String? = null
 
-    /** The form in which the chat template gets functions. Default: that of the model's family. */
-    public var toolListForm: ToolListForm? = null
-
     /** The rule for names of functions. Default: letters, `_` and digits. */
     public var functionNames: FunctionNames? = null
 
     /** Sampling values that replace those that the model's files recommend. */
     public var generationDefaults: SamplingDefaults? = null
 
-    /** The seed from which replies without a seed of their own derive theirs. */
-    public var randomSeed: Long? = null
-
     /** Size of the prefix cache in bytes; 0 switches it off. Default 512 MiB. */
     public var cacheBytes: Long? = null
-
-    /** Maximum number of entries in the prefix cache; 0 switches it off. Default 256. */
-    public var cacheEntries: Int? = null
 
     /** Returns the current options. */
     public fun build(): LoadOptions = LoadOptions(
@@ -55,11 +46,8 @@ public class LoadOptionsBuilder {
         threads = threads,
         cacheType = cacheType,
         chatTemplate = chatTemplate,
-        toolListForm = toolListForm,
         functionNames = functionNames,
         generationDefaults = generationDefaults,
-        randomSeed = randomSeed,
-        cacheBytes = cacheBytes,
-        cacheEntries = cacheEntries
+        cacheBytes = cacheBytes
     )
 }

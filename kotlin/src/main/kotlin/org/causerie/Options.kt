@@ -46,15 +46,6 @@ public class GenerationOptionsBuilder {
     /** Whether calls that needed repairs are delivered or rejected. Default: delivered. */
     public var parserStrictness: Strictness? = null
 
-    /** How positional arguments are treated. Default: their call is rejected. */
-    public var positionalArguments: PositionalArguments? = null
-
-    /** Parses a reply that begins with a list of calls without markers as calls, if all its functions are registered. */
-    public var bareCalls: Boolean = false
-
-    /** Whether the text of rejected calls is also delivered as text. Default: if no call of its block was delivered. */
-    public var rejectedCallText: RejectedCallText? = null
-
     /** Randomness; 0 always takes the most probable token. Default 1.0. */
     public var temperature: Float? = null
 
@@ -142,9 +133,6 @@ public class GenerationOptionsBuilder {
     public fun build(): GenerationOptions = GenerationOptions(
         functionCallParser = functionCallParser,
         parserStrictness = parserStrictness,
-        positionalArguments = positionalArguments,
-        bareCalls = bareCalls,
-        rejectedCallText = rejectedCallText,
         temperature = temperature,
         topP = topP,
         topK = topK,

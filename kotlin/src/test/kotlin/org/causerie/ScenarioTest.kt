@@ -303,7 +303,6 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
             "enable_thinking" -> enableThinking = value as Boolean
             "inline_thinking_tags" -> inlineThinkingTags = value as Boolean
             "parser_strictness" -> parserStrictness = Strictness.valueOf(word)
-            "rejected_call_text" -> rejectedCallText = RejectedCallText.valueOf(word)
             "on_cancel" -> onCancel = OnCancel.valueOf(word)
             "on_busy" -> onBusy = OnBusy.valueOf(word)
             "context_policy" -> contextPolicy = when (value) {

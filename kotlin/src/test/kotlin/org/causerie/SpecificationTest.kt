@@ -122,12 +122,11 @@ class SpecificationTest {
         assertEquals(names(GenerationOptions::class.java), names(GenerationOptionsBuilder::class.java))
         assertEquals(names(LoadOptions::class.java), names(LoadOptionsBuilder::class.java))
         assertEquals(
-            LoadOptions(contextSize = 64, threads = 3, cacheType = CacheType.F32, randomSeed = 7),
+            LoadOptions(contextSize = 64, threads = 3, cacheType = CacheType.F32),
             loadOptions {
                 contextSize = 64
                 threads = 3
                 cacheType = CacheType.F32
-                randomSeed = 7
             }
         )
         assertEquals(LoadOptions(), loadOptions {})
