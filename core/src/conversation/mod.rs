@@ -184,7 +184,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// Those of [`register_function`](Self::register_function).
+    /// The errors of [`register_function`](Self::register_function).
     pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
         functions.iter().try_for_each(|function| function.check_with(self.runner.function_names()))?;
         self.requests.edit(|history| functions.into_iter().for_each(|function| register(history, function)))
@@ -294,7 +294,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// Those that [`continue_response`](Self::continue_response) reports as its first event, except that a history that
+    /// The errors that [`continue_response`](Self::continue_response) reports as its first event, except that a history that
     /// does not fit the context is counted as well.
     pub fn prompt_token_count(&self) -> Result<usize> {
         let options = GenerationOptions::default();
@@ -321,7 +321,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// Those that it reports as its first event; [`ErrorKind::PromptExceedsContext`] if no more can be left out.
+    /// The errors that it reports as its first event; [`ErrorKind::PromptExceedsContext`] if no more can be left out.
     pub fn plan_context(&self, options: &GenerationOptions) -> Result<ContextPlan> {
         options.check()?;
         let (_, plan) = self.window(options).fit(&*self.runner.loaded()?, &self.history())?;
@@ -375,7 +375,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// Those of [`generate_response`](Self::generate_response).
+    /// The errors of [`generate_response`](Self::generate_response).
     pub fn continue_response(&self, options: GenerationOptions) -> ResponseStream {
         self.stream(None, options)
     }

@@ -102,7 +102,7 @@ impl Conversation {
     /// ```
     ///
     /// # Errors
-    /// Those of [`respond_with_functions`](Self::respond_with_functions).
+    /// The errors of [`respond_with_functions`](Self::respond_with_functions).
     pub fn continue_with_functions(&self, handlers: &FunctionHandlers, options: GenerationOptions) -> ResponseStream {
         self.stream_rounds(None, handlers, options)
     }
