@@ -199,6 +199,6 @@ fn invalid_templates_are_refused() {
             drop(fuzzing::chat_template(tag.repeat(n_times).as_bytes()));
         }
     }
-    refused(&"text ".repeat(1 << 20), "longer than 1 MiB");
+    refused(&"text ".repeat(1 << 20), "must have at most 1 MiB");
     fuzzing::chat_template(format!("{}{{{{ messages | length }}}}", "text ".repeat(1 << 17)).as_bytes()).unwrap();
 }

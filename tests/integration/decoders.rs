@@ -231,7 +231,7 @@ fn a_session_of_several_pages_is_restored_with_its_cache() {
 fn a_prompt_of_one_token_less_than_the_context_is_answered_but_not_a_longer_one() {
     let options = || LoadOptions { context_size: Some(PAGE + 1), ..Default::default() };
     for family in FAMILIES {
-        let runner = load(family, options());
+        let runner = load(family, options(), EngineSettings::default());
         let last = |n_tokens| runner.complete(Prompt::Tokens(vec![90; n_tokens]), self::options()).last().unwrap();
         let Ok(MessageResponse::Complete(completion)) = last(PAGE) else { panic!("{family}: one token must fit") };
         assert_eq!(completion.stats.total_tokens(), PAGE + 1, "{family}");

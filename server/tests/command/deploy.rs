@@ -483,7 +483,7 @@ fn errors_of_apps_are_reported() {
     let folder = DeployFolder::new("apps-refused").tool("kubectl", "echo '{}'");
     check_failure(
         &folder.run(&["apps", "rollback", "notes"]),
-        "causerie: notes has no revision before the one that is served",
+        "causerie: notes has no revision before the one being served",
     );
     check_failure(
         &folder.run(&["apps", "scale", "notes", "--min", "0", "--target", "kubernetes"]),

@@ -6126,8 +6126,6 @@ public func FfiConverterTypeToolChoice_lower(_ value: ToolChoice) -> RustBuffer 
 }
 
 
-
-
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif

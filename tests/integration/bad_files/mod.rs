@@ -78,9 +78,9 @@ fn tokens_and_their_metadata_agree() {
     let llama = llama.without("tokenizer.ggml.merges");
     let scores = "tokenizer.ggml.scores";
     for (file, expect) in [
-        (llama.clone().with(scores, ARRAY, array(U8, &[vec![0]])), "metadata tokenizer.ggml.scores is not an array"),
+        (llama.clone().with(scores, ARRAY, array(U8, &[vec![0]])), "metadata tokenizer.ggml.scores must be an array"),
         (llama.clone().with(scores, ARRAY, array(F32, &[vec![0; 4]])), "tokenizer.ggml.scores must have"),
-        (llama.clone().with(scores, TEXT, text("none")), "metadata tokenizer.ggml.scores is not an array"),
+        (llama.clone().with(scores, TEXT, text("none")), "metadata tokenizer.ggml.scores must be an array"),
         (llama.clone().without(scores), "metadata tokenizer.ggml.scores is missing"),
         (
             llama.with("tokenizer.ggml.token_type", ARRAY, array(U32, &[vec![1, 0, 0, 0]])),
