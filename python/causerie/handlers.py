@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from causerie import causerie_ffi as ffi
 from causerie._waiting import pull
@@ -205,7 +205,6 @@ class ReplyStream:
 
     def pull(self) -> MessageResponse | None:
         """The next event, on this thread; `None` after the last one."""
-        event: MessageResponse | ffi.MessageResponse.RUN_FUNCTIONS | None
         while isinstance(event := pull(self._stream), ffi.MessageResponse.RUN_FUNCTIONS):
             try:
                 self._stream.answer(self._handlers._run(event.function_calls, lambda: self._is_cancelled))
@@ -214,7 +213,7 @@ class ReplyStream:
             except BaseException:
                 self._give_up()
                 raise
-        return event
+        return cast("MessageResponse | None", event)
 
     async def next(self) -> MessageResponse | None:
         """The next event, in asyncio; `None` after the last one."""

@@ -64,7 +64,7 @@ class ModelInfo:
         The memory is estimated for the context size of loading: that of the model, at most 8,192 tokens, or at most
         `context_size`. Raises the errors of `ModelRunner.load`.
         """
-        return ffi.read_model_info(_place(model), LoadOptions(context_size=context_size).context_size)
+        return ffi.read_model_info(_path(model), LoadOptions(context_size=context_size).context_size)
 
 
 class ModelRunner:
@@ -99,7 +99,7 @@ class ModelRunner:
         check_can_load()
         watch = _Progress(progress) if progress else None
         try:
-            return cls(wait(ffi.load_model(_place(model), gathered(LoadOptions, options, keywords), watch)))
+            return cls(wait(ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch)))
         except SdkError as err:
             raise (watch and watch.raised) or err from None
 
@@ -116,7 +116,7 @@ class ModelRunner:
         check_can_load()
         watch = _Progress(progress) if progress else None
         try:
-            return cls(await ffi.load_model(_place(model), gathered(LoadOptions, options, keywords), watch))
+            return cls(await ffi.load_model(_path(model), gathered(LoadOptions, options, keywords), watch))
         except SdkError as err:
             raise (watch and watch.raised) or err from None
 
@@ -230,6 +230,6 @@ class _Progress(ffi.LoadProgress):
             return False
 
 
-def _place(model: str | os.PathLike[str]) -> str:
+def _path(model: str | os.PathLike[str]) -> str:
     place = os.fspath(model)
     return str(Path(__file__).with_name("demo.gguf")) if place == DEMO else place

@@ -45,8 +45,8 @@ struct BookTable: Codable, SdkDescribed {
 
     static let sdkDescription = "Book a table in a restaurant."
     static let sdkDescriptions = [
-        "restaurant": "Name of the restaurant.", "guests": "The guests.", "hours": "From now.", "place": "Where to sit.",
-        "with_child": "Whether a child comes.",
+        "restaurant": "Name of the restaurant.", "guests": "The guests.", "hours": "From now.",
+        "place": "Where to sit.", "with_child": "Whether a child comes.",
     ]
 }
 
