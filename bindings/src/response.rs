@@ -8,7 +8,6 @@ use crate::number::{SdkCount, SdkLong, count, counts};
 
 /// One event of a reply. Nothing follows `Complete` or an error. Later versions may add events: ignore unknown ones.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
-#[expect(clippy::large_enum_variant, reason = "it crosses the border field by field")]
 pub enum MessageResponse {
     /// Text, in whole characters.
     Chunk {

@@ -167,15 +167,15 @@ impl ModelRunner {
             ));
         }
         let mut owner = Owner::default();
-        if !cache.is_empty() && saved.window == self.info().sliding_window {
-            if is_near(&probe(&loaded)?, &saved.probe)
-                && let Some(state) = loaded.model.load_state(cache)
-                && let Some(computed) = positions.get(..state.n_positions()).map(<[Position]>::to_vec)
-                && can_be_cut_at(&positions, computed.len())
-            {
-                owner = Owner::new();
-                self.engine().visit(move |_, cache| cache.keep(&computed, state, owner))?;
-            }
+        if !cache.is_empty()
+            && saved.window == self.info().sliding_window
+            && is_near(&probe(&loaded)?, &saved.probe)
+            && let Some(state) = loaded.model.load_state(cache)
+            && let Some(computed) = positions.get(..state.n_positions()).map(<[Position]>::to_vec)
+            && can_be_cut_at(&positions, computed.len())
+        {
+            owner = Owner::new();
+            self.engine().visit(move |_, cache| cache.keep(&computed, state, owner))?;
         }
         Ok(Conversation::new(self.clone(), history, now, owner))
     }

@@ -22,7 +22,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn array<'a>(value: &'a Value) -> &'a [Value] {
+fn array(value: &Value) -> &[Value] {
     match value {
         Value::Array(elements) => elements,
         _ => panic!("must be an array, found {value}"),

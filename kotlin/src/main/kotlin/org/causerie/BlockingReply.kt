@@ -28,8 +28,7 @@ import kotlinx.coroutines.selects.select
 public class BlockingReply internal constructor(
     private val stream: ResponseStream,
     private val handlers: FunctionHandlers? = null
-) :
-    Iterable<MessageResponse>,
+) : Iterable<MessageResponse>,
     AutoCloseable {
 
     private val cancelled = CompletableDeferred<Unit>()
