@@ -78,5 +78,5 @@ test("vercel: whole text, and an error with its message", async () => {
   const { text } = await generateText({ model: vercel(), prompt: "Hello!", temperature: 0, maxOutputTokens: 60 });
   assert.ok(text);
   const other = createOpenAICompatible({ name: "causerie", baseURL: server.baseURL })("other");
-  await assert.rejects(generateText({ model: other, prompt: "Hi", maxRetries: 0 }), /no model of this name/);
+  await assert.rejects(generateText({ model: other, prompt: "Hi", maxRetries: 0 }), /the model must be the one that this server has/);
 });
