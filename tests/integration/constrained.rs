@@ -111,6 +111,31 @@ fn tags_in_text_constrain_once_they_are_complete() {
 }
 
 #[test]
+fn calls_without_tags_are_constrained_from_their_name_on() {
+    let reply = |pieces: &[&str]| pieces.iter().fold(ScriptedReply::new(), |reply, piece| reply.text(*piece));
+    let ping = r#"ToolCalls "" ping!missing_markers"#;
+    let fence =
+        ["Let me see.\n```json\n{\"name\": \"get_weather\"", ", \"arguments\": {\"city\": \"Oslo\"}}", "\n```\nDone."];
+    for options in [json_style(typed()), json_style(GenerationOptions::default())] {
+        assert_eq!(script(reply(&[r#"{"name": "ping", "arguments": {}}"#]), options.clone()), ping);
+        assert_eq!(
+            script(reply(&["{\n  \"na", "me\": \"ping\",\n", "  \"arguments\": {}\n}", "\n"]), options.clone()),
+            ping
+        );
+        assert_eq!(script(reply(&fence), options), r#"ToolCalls "Let me see.\n\nDone." get_weather!missing_markers"#);
+    }
+    let wrong = [r#"{"name": "get_weather", "#, r#""arguments": {"town": "Oslo"}}"#];
+    assert!(script(reply(&wrong), json_style(typed())).starts_with("Constraint"), "the name of an argument");
+    let free = script(reply(&wrong), json_style(GenerationOptions::default()));
+    assert_eq!(free, r#"ToolCalls "" get_weather!missing_required!undeclared_argument!missing_markers"#);
+    let other = r#"{"name": "pong", "arguments": {}}"#;
+    assert_eq!(script(reply(&[other]), json_style(typed())), format!("Stop {other:?}"));
+    let banned = GenerationOptions { tool_choice: ToolChoice::None, ..json_style(typed()) };
+    let ping = r#"{"name": "ping", "arguments": {}}"#;
+    assert_eq!(script(reply(&[ping]), banned), format!("Stop {ping:?}"));
+}
+
+#[test]
 fn no_function_is_called_if_none_is_allowed() {
     let none = GenerationOptions { tool_choice: ToolChoice::None, ..Default::default() };
     assert_eq!(script("No.".into(), none.clone()), r#"Stop "No.""#);

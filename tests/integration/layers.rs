@@ -26,9 +26,6 @@ const BACKEND: [&str; 7] = [
 const KNOWN_CYCLES: [&str; 8] =
     ["constrain", "conversation", "history", "options", "parse", "prompt", "testing", "tokenizer"];
 
-/// Type names that stand for several things. The list may only become shorter.
-const KNOWN_TWINS: [&str; 2] = ["MessageFields", "QueuedRequest"];
-
 /// Types that one crate mirrors, so that its public interface does not name the other crate.
 const MIRRORS: [&str; 1] = ["CacheType"];
 
@@ -253,10 +250,7 @@ fn a_type_name_stands_for_one_thing() {
     }
     let twins: BTreeMap<_, _> =
         places.iter().filter(|(name, places)| 1 < places.len() && !MIRRORS.contains(&name.as_str())).collect();
-    let new: Vec<_> = twins.iter().filter(|(name, _)| !KNOWN_TWINS.contains(&name.as_str())).collect();
-    assert!(new.is_empty(), "names of several types: {new:#?}");
-    let gone: Vec<_> = KNOWN_TWINS.iter().filter(|name| !twins.contains_key(&(**name).to_owned())).collect();
-    assert!(gone.is_empty(), "no longer names of several types, to be removed from the list: {gone:#?}");
+    assert!(twins.is_empty(), "names of several types: {twins:#?}");
 }
 
 /// The names of the types that a file declares, without associated types.

@@ -35,8 +35,17 @@ pub(crate) struct CallRules<'a> {
     /// Whether the block contains exactly one call.
     pub(crate) is_single: bool,
     pub(crate) edges: &'a BlockEdges,
-    /// Whether the grammar includes the block's start marker.
-    pub(crate) with_start: bool,
+    pub(crate) part: BlockPart,
+}
+
+/// The part of a block that a grammar describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockPart {
+    Whole,
+    AfterStart,
+    /// Calls in JSON without markers: the bracket that opens them (`{`, or `[` for a list), then what follows from the name
+    /// of the first call on. White space between the parts of a call is free, as models indent calls that they write so.
+    FromName,
 }
 
 impl CallRules<'_> {
@@ -47,11 +56,15 @@ impl CallRules<'_> {
     /// A [`GrammarFault`] if no function is left: [`SdkFunction::check`] refuses it, or it has a required parameter with a
     /// name that Python calls cannot express.
     pub(crate) fn grammar(&self) -> Result<Grammar, GrammarFault> {
-        let mut writer = GrammarWriter::new(self.notation, true);
+        let mut writer = self.writer(true);
         let text = self.text(&mut writer)?;
-        let loose =
-            if writer.has_limits { Some(self.text(&mut GrammarWriter::new(self.notation, false))?) } else { None };
+        let loose = if writer.has_limits { Some(self.text(&mut self.writer(false))?) } else { None };
         Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps })
+    }
+
+    fn writer(&self, keeps_limits: bool) -> GrammarWriter {
+        let gap = if self.part == BlockPart::FromName { "GAP?" } else { "" };
+        GrammarWriter { gap, ..GrammarWriter::new(self.notation, keeps_limits) }
     }
 
     fn text(&self, writer: &mut GrammarWriter) -> Result<String, GrammarFault> {
@@ -76,16 +89,42 @@ impl CallRules<'_> {
                 writer.text += &format!("more::_: \"\" | SEP call more::incr(_) %if lt(_, {most})\n");
                 "\"[\" call more::0x0 \"]\"".to_owned()
             }
-            FunctionCallParser::JsonStyleFunctionCallParser => "LINE? call LINE?".to_owned(),
+            FunctionCallParser::JsonStyleFunctionCallParser => self.json_body(writer),
         };
-        let start = if self.with_start { self.edges.start.symbol() + " " } else { String::new() };
-        let end = self.edges.end.symbol();
+        let (start, end) = (self.edges.start.symbol(), self.edges.end.symbol());
+        let (start, end) = match self.part {
+            BlockPart::Whole => (start, end),
+            BlockPart::AfterStart => (String::new(), end),
+            BlockPart::FromName => Default::default(),
+        };
+        let calls = calls.join(" | ");
+        let calls = match self.notation {
+            FunctionCallParser::DefaultFunctionCallParser => format!("call: {calls}"),
+            FunctionCallParser::JsonStyleFunctionCallParser => {
+                format!("named: {calls}\ncall: \"{{\" {} \"\\\"name\\\"\" COLON named", writer.gap)
+            }
+        };
+        let separator = if self.part == BlockPart::FromName { "[ \\n]{0,32}" } else { "[ ]?" };
         Ok(format!(
-            "{HEADER}start: {start}{body} {end}\ncall: {}\n{}LINE: /[ \\n]/\n{}",
-            calls.join(" | "),
+            "{HEADER}start: {start} {body} {end}\n{calls}\n{}LINE: /[ \\n]/\nGAP: /[ \\n]{{1,32}}/\nSEP: /,{separator}/\n{}",
             writer.text,
             rules(self.notation)
         ))
+    }
+
+    /// The calls of a block in JSON.
+    fn json_body(&self, writer: &mut GrammarWriter) -> String {
+        if self.part != BlockPart::FromName {
+            return "LINE? call LINE?".to_owned();
+        }
+        let more = if self.is_single {
+            String::new()
+        } else {
+            let most = MAX_CALLS - 1;
+            writer.text += &format!("more::_: \"\" | GAP? SEP call more::incr(_) %if lt(_, {most})\n");
+            "more::0x0".to_owned()
+        };
+        format!("(\"{{\" named | \"[\" named {more} GAP? \"]\")")
     }
 }
 
@@ -108,6 +147,8 @@ pub(super) struct GrammarWriter {
     pub(super) keeps_limits: bool,
     /// Whether the schemas have limits.
     pub(super) has_limits: bool,
+    /// The symbol for white space within the brackets of a call in JSON.
+    gap: &'static str,
     text: String,
     n_rules: usize,
     /// The names of rules for JSON Schemas, by schema.
@@ -128,6 +169,7 @@ impl GrammarWriter {
             notation,
             keeps_limits,
             has_limits: false,
+            gap: "",
             text: String::new(),
             n_rules: 0,
             schema_rules: BTreeMap::new(),
@@ -163,10 +205,9 @@ impl GrammarWriter {
             }
         } else {
             let name = spellings(self.notation, &function.name).concat();
-            let (before, arguments) = (literal("\"name\""), literal("\"arguments\""));
-            let members = self.members(members);
-            let name = literal(&name);
-            format!("\"{{\" {before} COLON {name} SEP {arguments} COLON \"{{\" {members} \"}}\" \"}}\"")
+            let (name, arguments) = (literal(&name), literal("\"arguments\""));
+            let (members, gap) = (self.members(members), self.gap);
+            format!("{name} SEP {arguments} COLON \"{{\" {gap} {members} {gap} \"}}\" {gap} \"}}\"")
         };
         Ok(self.rule(&body))
     }

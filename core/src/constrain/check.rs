@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::constrain::{BlockEdges, CallRules, Constrainer, Constraint, Edge, GrammarFault, Vocabulary, Word};
+use crate::constrain::{
+    BlockEdges, BlockPart, CallRules, Constrainer, Constraint, Edge, GrammarFault, Vocabulary, Word,
+};
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::FunctionCallParser;
@@ -71,7 +73,8 @@ impl CallGrammar {
                 BlockEdges { start: Edge::Text(start), end: Edge::Text(end) }
             }
         };
-        let rules = CallRules { notation: parser, functions, is_single: !parallel, edges: &edges, with_start: false };
+        let rules =
+            CallRules { notation: parser, functions, is_single: !parallel, edges: &edges, part: BlockPart::AfterStart };
         let refused = |fault: GrammarFault| SdkError::new(ErrorKind::InvalidFunction, fault.message());
         let grammar = rules.grammar().map_err(refused)?;
         let text = grammar.text.clone();

@@ -9,13 +9,12 @@ const FREE_LEVELS: usize = 8;
 /// An escaped code point. Excludes lone surrogates, which are not characters.
 const CODE_POINT: &str = r"\\u([0-9a-cefA-CEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})";
 
-/// The rules that every grammar of a notation can use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `SEP`, `COLON`, `free`.
+/// The rules that every grammar of a notation can use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `COLON`, `free`. They use `SEP`.
 ///
 /// Numbers have too few digits to overflow, but enough for identifiers and times in nanoseconds. Models are trained on
 /// calls with a space after commas and colons.
 pub(super) fn rules(notation: FunctionCallParser) -> String {
     let mut rules = vec![
-        "SEP: /,[ ]?/".to_owned(),
         "COLON: /:[ ]?/".to_owned(),
         "INT: /-?(0|[1-9][0-9]{0,37})/".to_owned(),
         r"NUM: /-?(0|[1-9][0-9]{0,37})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?/".to_owned(),

@@ -19,7 +19,7 @@ mod vocabulary;
 
 use crate::error::{ErrorKind, SdkError};
 
-pub(crate) use calls::{BlockEdges, CallRules, Edge};
+pub(crate) use calls::{BlockEdges, BlockPart, CallRules, Edge};
 pub use check::{CallGrammar, CallRefusal};
 pub(crate) use constrainer::Constrainer;
 pub(crate) use constraint::Constraint;

@@ -5,11 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::constrain::{BlockEdges, CallRules, Constraint, Edge, Grammar, GrammarFault};
+use crate::constrain::{BlockEdges, BlockPart, CallRules, Constraint, Edge, Grammar, GrammarFault};
 use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
-use crate::options::{FunctionCallParser, GenerationOptions, ToolCallConstraint, ToolChoice};
+use crate::options::{FunctionCallParser, GenerationOptions, Strictness, ToolCallConstraint, ToolChoice};
+use crate::parse::OpenBlock;
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
@@ -25,6 +26,8 @@ pub(crate) struct ReplyConstraint {
     openings: Vec<Constraint>,
     /// The constraint for each block that the model starts by itself.
     block: Option<Constraint>,
+    /// The constraint for calls without markers, from the first name on.
+    untagged: Option<Constraint>,
     /// How a block begins, if the model can write one.
     start: Option<Edge>,
     /// Whether no block may begin.
@@ -68,18 +71,18 @@ impl ReplyConstraint {
             functions: &callable.functions,
             is_single: constraint.is_single,
             edges,
-            with_start: false,
+            part: BlockPart::AfterStart,
         });
         let compile = |grammar: Result<Grammar, GrammarFault>| loaded.constrainer.constraint(grammar?);
         let mut opening = None;
         if callable.is_required {
             let rules = rules.as_ref().ok_or_else(|| no_calls("the parser or the model does not support calls"))?;
-            let rules = CallRules { with_start: true, ..*rules };
+            let rules = CallRules { part: BlockPart::Whole, ..*rules };
             opening = Some(("tool_choice", rules.grammar()));
         } else if let Some(schema) = &options.json_schema_constraint {
             let grammar = match &rules {
                 Some(rules) if !callable.functions.is_empty() => {
-                    let rules = CallRules { with_start: true, ..*rules };
+                    let rules = CallRules { part: BlockPart::Whole, ..*rules };
                     rules.grammar().and_then(|grammar| grammar.or_schema(schema))
                 }
                 _ => Grammar::of_schema(schema),
@@ -101,6 +104,12 @@ impl ReplyConstraint {
             match compile(rules.grammar()) {
                 Ok(block) => constraint.block = Some(block),
                 Err(fault) => constraint.fault = Some(fault),
+            }
+            let reads_untagged = rules.notation == FunctionCallParser::JsonStyleFunctionCallParser
+                && options.parser_strictness == Strictness::Recover;
+            if reads_untagged && !callable.is_required {
+                // Its faults are those of the block.
+                constraint.untagged = compile(CallRules { part: BlockPart::FromName, ..rules }.grammar()).ok();
             }
         }
         constraint.time = begun.elapsed();
@@ -146,6 +155,7 @@ impl ReplyConstraint {
         self.fault.get_or_insert(fault);
         self.active = None;
         self.block = None;
+        self.untagged = None;
         self.has_failed = self.is_demanded;
     }
 
@@ -196,12 +206,12 @@ impl ReplyConstraint {
         self.time += begun.elapsed();
     }
 
-    /// Follows the parser after a token; `block` returns the text of the open block.
+    /// Follows the parser after a token; `block` returns the open block.
     pub(crate) fn follow(
         &mut self,
         before: ReplySection,
         now: ReplySection,
-        block: impl Fn() -> String,
+        block: impl Fn() -> Option<OpenBlock>,
         n_calls: usize,
     ) {
         if now == ReplySection::Reasoning {
@@ -214,15 +224,22 @@ impl ReplyConstraint {
             self.bans_calls = true;
         }
         if before != ReplySection::Calls && now == ReplySection::Calls && !self.is_following() {
-            let mut constraint = self.block.clone();
-            if constraint.as_mut().is_some_and(|constraint| !constraint.take_text(&block())) {
-                constraint = None;
-            }
-            self.active = constraint;
+            let (constraint, text) = match block() {
+                Some(OpenBlock::Marked(text)) => (self.block.clone(), text),
+                Some(OpenBlock::Untagged(text)) => (self.untagged.clone(), text),
+                None => (None, String::new()),
+            };
+            let goes_on = |constraint: &mut Constraint| constraint.take_text(&text) && !constraint.is_over();
+            self.active = constraint.and_then(|mut constraint| goes_on(&mut constraint).then_some(constraint));
             self.is_demanded = false;
         } else if before == ReplySection::Calls && now != ReplySection::Calls {
             self.active = None;
         }
+    }
+
+    /// Whether no call may be made.
+    pub(crate) fn bans_calls(&self) -> bool {
+        self.bans_calls
     }
 
     /// Whether the reply's text, if any, is constrained to a schema to its end.

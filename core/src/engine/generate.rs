@@ -187,7 +187,7 @@ impl Generation {
         self.embeddings = Embeddings::new(prepared.embedded);
         self.owner = prepared.owner;
         self.prompt_report = prepared.report;
-        self.transcript.begin(prepared.functions, prepared.in_reasoning, prepared.constraint.holds_text());
+        self.transcript.begin(prepared.functions, prepared.in_reasoning, &prepared.constraint);
         if prepared.continues_text {
             self.transcript.keep_space();
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::stop::StopFinder;
-use crate::function::{Diagnostic, DiagnosticCode, RejectedCall, SdkFunction, SdkFunctionCall};
+use crate::function::{Diagnostic, DiagnosticCode, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
 use crate::parse::{Note, Parsed};
@@ -123,7 +123,7 @@ impl ReplyBuilder {
         }
     }
 
-    /// The diagnostics of a call that the options do not allow, after `n_before` other calls.
+    /// The diagnostics of a call that the options do not allow, or that is written without markers, after `n_before` others.
     fn objections(&self, call: &SdkFunctionCall, n_before: usize) -> impl Iterator<Item = Diagnostic> + use<> {
         let is_allowed = self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&call.name));
         let name = &call.name;
@@ -133,6 +133,11 @@ impl ReplyBuilder {
                 !self.is_parallel && 0 < n_before,
                 DiagnosticCode::ParallelLimit,
                 "one call at most was asked for".to_owned(),
+            ),
+            (
+                call.repairs.contains(&Repair::MissingMarkers),
+                DiagnosticCode::MissingMarkers,
+                format!("the call of {name} must be written between its markers"),
             ),
         ];
         let found = found.into_iter().filter(|(applies, _, _)| *applies);

@@ -1,11 +1,12 @@
 //! From a reply's tokens to its events: tokens become text, text becomes sections and calls, and those become the message
 //! and its events.
 
+use crate::engine::constraint::ReplyConstraint;
 use crate::engine::logprobs::{LogprobLog, ParsedLength};
 use crate::engine::reply_builder::ReplyBuilder;
 use crate::function::SdkFunction;
 use crate::options::GenerationOptions;
-use crate::parse::{Piece, ReplyEnd, ReplyParser};
+use crate::parse::{OpenBlock, Piece, ReplyEnd, ReplyParser};
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText, Utf8Pieces};
 
@@ -30,13 +31,16 @@ impl Transcript {
 
     /// Begins after a prompt that offers these functions, and may have opened reasoning. Text that is constrained to a schema
     /// lasts until the end.
-    pub(crate) fn begin(&mut self, functions: Vec<SdkFunction>, in_reasoning: bool, holds_text: bool) {
+    pub(crate) fn begin(&mut self, functions: Vec<SdkFunction>, in_reasoning: bool, constraint: &ReplyConstraint) {
         let mut parser = std::mem::replace(&mut self.parser, ReplyParser::new(None));
         if in_reasoning {
             parser = parser.starting_in_reasoning();
         }
-        if holds_text {
+        if constraint.holds_text() {
             parser = parser.text_last();
+        }
+        if !constraint.bans_calls() {
+            parser = parser.offering(&functions);
         }
         self.parser = parser;
         self.reply.set_functions(functions);
@@ -57,8 +61,8 @@ impl Transcript {
         self.parser.held()
     }
 
-    /// The text of the open block.
-    pub(crate) fn open_block(&self) -> String {
+    /// The open block; `None` outside of blocks.
+    pub(crate) fn open_block(&self) -> Option<OpenBlock> {
         self.parser.open_block()
     }
 

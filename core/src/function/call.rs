@@ -96,6 +96,8 @@ pub enum Repair {
     PythonLiterals,
     /// One pair of tags contained several calls.
     SeveralObjects,
+    /// The markers around the calls were missing.
+    MissingMarkers,
 }
 
 /// Text of a call that could not be delivered.
@@ -177,7 +179,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -200,6 +202,7 @@ impl Repair {
         Self::TrailingComma,
         Self::PythonLiterals,
         Self::SeveralObjects,
+        Self::MissingMarkers,
     ];
 
     /// The name in every language and in JSON.
@@ -231,6 +234,7 @@ impl Repair {
             Self::TrailingComma => "trailing_comma",
             Self::PythonLiterals => "python_literals",
             Self::SeveralObjects => "several_objects",
+            Self::MissingMarkers => "missing_markers",
         }
     }
 }

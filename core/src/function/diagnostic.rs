@@ -80,6 +80,8 @@ pub enum DiagnosticCode {
     ToolNotAllowed,
     /// The call is not the first, and [`parallel_tool_calls`](crate::GenerationOptions::parallel_tool_calls) is off.
     ParallelLimit,
+    /// The model wrote the call without the markers of its notation.
+    MissingMarkers,
 }
 
 impl DiagnosticCode {
@@ -90,7 +92,7 @@ impl DiagnosticCode {
     ///
     /// assert!(DiagnosticCode::ALL.contains(&DiagnosticCode::MissingRequired));
     /// ```
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::UnwrappedArguments,
         Self::StringToNumber,
         Self::StringToBool,
@@ -107,6 +109,7 @@ impl DiagnosticCode {
         Self::UndeclaredFunction,
         Self::ToolNotAllowed,
         Self::ParallelLimit,
+        Self::MissingMarkers,
     ];
 
     /// How much it matters.
@@ -122,7 +125,9 @@ impl DiagnosticCode {
             | Self::NotInEnum
             | Self::NullForRequired
             | Self::UndeclaredArgument => Severity::Error,
-            Self::UndeclaredFunction | Self::ToolNotAllowed | Self::ParallelLimit => Severity::Warning,
+            Self::UndeclaredFunction | Self::ToolNotAllowed | Self::ParallelLimit | Self::MissingMarkers => {
+                Severity::Warning
+            }
             _ => Severity::Coerced,
         }
     }
@@ -150,6 +155,7 @@ impl DiagnosticCode {
             Self::UndeclaredFunction => "undeclared_function",
             Self::ToolNotAllowed => "tool_not_allowed",
             Self::ParallelLimit => "parallel_limit",
+            Self::MissingMarkers => "missing_markers",
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn messages_to_json(messages: &[ChatMessage]) -> String {
 }
 
 fn message(message: &ChatMessage) -> Value {
-    let mut fields = MessageFields::default();
+    let mut fields = WrittenObject::default();
     fields.set("role", message.role.as_str());
     fields.set("content", content(&message.content));
     fields.set_some("name", message.name.as_deref());
@@ -47,7 +47,7 @@ fn content(parts: &[ChatMessageContent]) -> Value {
 }
 
 fn part(part: &ChatMessageContent) -> Value {
-    let mut fields = MessageFields::default();
+    let mut fields = WrittenObject::default();
     match part {
         ChatMessageContent::Text(text) => {
             fields.set("type", "text");
@@ -55,13 +55,13 @@ fn part(part: &ChatMessageContent) -> Value {
         }
         ChatMessageContent::Image(bytes) => {
             let kind = if bytes.starts_with(b"\x89PNG") { "png" } else { "jpeg" };
-            let mut url = MessageFields::default();
+            let mut url = WrittenObject::default();
             url.set("url", format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)));
             fields.set("type", "image_url");
             fields.set("image_url", Value::Object(url.0));
         }
         ChatMessageContent::Audio(bytes) => {
-            let mut audio = MessageFields::default();
+            let mut audio = WrittenObject::default();
             audio.set("data", STANDARD.encode(bytes));
             audio.set("format", "wav");
             fields.set("type", "input_audio");
@@ -72,10 +72,10 @@ fn part(part: &ChatMessageContent) -> Value {
 }
 
 fn call(call: &SdkFunctionCall) -> Value {
-    let mut function = MessageFields::default();
+    let mut function = WrittenObject::default();
     function.set("name", call.name.as_str());
     function.set("arguments", Value::Object(call.arguments.clone()).to_string());
-    let mut fields = MessageFields::default();
+    let mut fields = WrittenObject::default();
     fields.set("id", call.call_id.as_str());
     fields.set("type", "function");
     fields.set("function", Value::Object(function.0));
@@ -86,7 +86,7 @@ fn call(call: &SdkFunctionCall) -> Value {
 }
 
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
-    let mut fields = MessageFields::default();
+    let mut fields = WrittenObject::default();
     fields.set("code", diagnostic.code.code());
     fields.set("path", diagnostic.path.as_str());
     fields.set("message", diagnostic.message.as_str());
@@ -94,7 +94,7 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
 }
 
 fn rejected(rejected: &RejectedCall) -> Value {
-    let mut fields = MessageFields::default();
+    let mut fields = WrittenObject::default();
     fields.set("reason", rejected.reason.code());
     fields.set_some("name", rejected.name.as_deref());
     fields.set("raw_text", rejected.raw_text.as_str());
@@ -115,9 +115,9 @@ fn list<T>(items: &[T], write: impl Fn(&T) -> Value) -> Option<Value> {
 
 /// The fields of an object, in order.
 #[derive(Default)]
-struct MessageFields(Arguments);
+struct WrittenObject(Arguments);
 
-impl MessageFields {
+impl WrittenObject {
     fn set(&mut self, key: &str, value: impl Into<Value>) {
         self.0.insert(key.to_owned(), value.into());
     }

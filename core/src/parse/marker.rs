@@ -9,6 +9,8 @@ pub(super) enum Marker {
     BlockEnd,
     ReasoningStart,
     ReasoningEnd,
+    /// A tag that some models write in place of the right one.
+    NearTag,
 }
 
 /// Bytes that are enough for the longest marker.
@@ -26,6 +28,10 @@ const PYTHON_END: MarkerSpelling = (PYTHON.1, Marker::BlockEnd);
 pub(super) const JSON_START: MarkerSpelling = (JSON.0, Marker::BlockStart);
 pub(super) const JSON_END: MarkerSpelling = (JSON.1, Marker::BlockEnd);
 
+/// Tags that some models write around calls in JSON, with their ends.
+pub(super) const NEAR_TAGS: [(&str, &str); 3] =
+    [("<tools>", "</tools>"), ("<function_call>", "</function_call>"), ("<response>", "</response>")];
+
 /// All markers of a parser.
 pub(super) fn spellings(parser: FunctionCallParser) -> [MarkerSpelling; 4] {
     match parser {
@@ -41,9 +47,19 @@ pub(super) fn of_control(parser: FunctionCallParser, spelling: &str) -> Option<M
 
 /// The markers that text can spell. The control tokens around Python calls are not among them: text that looks like
 /// one was typed.
-pub(super) fn in_text(parser: FunctionCallParser) -> &'static [MarkerSpelling] {
+pub(super) fn in_text(parser: FunctionCallParser, has_near_tags: bool) -> &'static [MarkerSpelling] {
+    const JSON_MARKERS: [MarkerSpelling; 7] = [
+        JSON_START,
+        JSON_END,
+        REASONING_START,
+        REASONING_END,
+        (NEAR_TAGS[0].0, Marker::NearTag),
+        (NEAR_TAGS[1].0, Marker::NearTag),
+        (NEAR_TAGS[2].0, Marker::NearTag),
+    ];
     match parser {
         FunctionCallParser::DefaultFunctionCallParser => &[REASONING_START, REASONING_END],
+        FunctionCallParser::JsonStyleFunctionCallParser if has_near_tags => &JSON_MARKERS,
         FunctionCallParser::JsonStyleFunctionCallParser => &[JSON_START, JSON_END, REASONING_START, REASONING_END],
     }
 }

@@ -9,7 +9,8 @@
 //! | Python | [`python`] | `get_weather(city="Oslo")` | `<|tool_call_start|>`, `<|tool_call_end|>` |
 //! | JSON | [`json`] | `{"name": "get_weather", "arguments": {"city": "Oslo"}}` | `<tool_call>`, `</tool_call>` |
 //!
-//! After a block, the parser looks for an [`echo`] of it. Nothing here fails: what is not a call is text, or is rejected
+//! JSON calls of offered functions are also read without markers, see [`untagged`]. After a block, the parser looks for
+//! an [`echo`] of it. Nothing here fails: what is not a call is text, or is rejected
 //! with a reason.
 
 mod block_reader;
@@ -30,6 +31,7 @@ mod quoted;
 mod render;
 mod repairs;
 mod reply_parser;
+mod untagged;
 #[cfg(test)]
 mod work;
 
@@ -42,6 +44,7 @@ pub(crate) use limits::MAX_CALLS;
 pub(crate) use python::is_name;
 pub(crate) use quoted::QuoteStyle;
 pub use render::{render_calls, render_json_calls};
+pub(crate) use reply_parser::OpenBlock;
 pub use reply_parser::ReplyParser;
 
 /// The arguments in the text of a call, with numbers as strings, exactly as the model wrote them; `None` for other text.

@@ -11,6 +11,7 @@ pub(super) fn count(n_bytes: usize) {
 
 mod tests {
     use super::*;
+    use crate::function::SdkFunction;
     use crate::options::FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
     use crate::parse::{Piece, ReplyEnd, ReplyParser};
 
@@ -31,6 +32,9 @@ mod tests {
                     }
                     reply.finish(ReplyEnd::Ended, &mut |_| ());
                 }
+                let mut reply = ReplyParser::new(Some(parser)).offering(&[SdkFunction::new("f", "", vec![])]);
+                pieces.iter().for_each(|piece| reply.push(Piece::Text(piece), &mut |_| ()));
+                reply.finish(ReplyEnd::Ended, &mut |_| ());
             }
         }
         WORK.get()
@@ -48,7 +52,7 @@ mod tests {
         let parts = r#"[ ( { f( [f(a= {'a': ' " ''' \ < </ , 0 a . a. 1e - f() f(), [f()] [f( 'x' 'x', 'x'y, f(a='x'y),
             f(a='it's'), a=1, **{}, 1+ ', ',a= <think> </think> <tool_call> </tool_call>
             <tool_call>{"name":"f}</tool_call> <tool_call>{"name":"f"}</tool_call> {"name":"f"} {"name":
-            <tool_call>'</tool_call>' ```"#;
+            <tool_call>'</tool_call>' ``` ```json <tools> <tools>{ <tools>{"name":"f","arguments":{}}"#;
         for part in parts.split_whitespace() {
             for part in [part, &format!("{part} ")] {
                 check(|n| part.repeat(n));
@@ -56,6 +60,8 @@ mod tests {
                 check(|n| format!("[f(a='{}')]", part.repeat(n)));
                 check(|n| format!("[f(a=['it's'y, {}])]", part.repeat(n)));
                 check(|n| format!("[{{\"name\": \"f\", \"arguments\": {{\"a\": {}", part.repeat(n)));
+                check(|n| format!("```json\n{{\"name\": \"f\", \"arguments\": {{}}}}{}", part.repeat(n)));
+                check(|n| format!("{part}\n```\n").repeat(n));
             }
         }
     }

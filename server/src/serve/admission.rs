@@ -44,7 +44,7 @@ impl Admission {
             Err(TryAcquireError::Closed) => return Err(HttpError::draining()),
             Err(TryAcquireError::NoPermits) => {}
         }
-        let (queued, permit) = (QueuedRequest::count(self)?, Arc::clone(&self.permits).acquire_owned());
+        let (queued, permit) = (WaitingRequest::count(self)?, Arc::clone(&self.permits).acquire_owned());
         Ok(Box::pin(async move {
             let _queued = queued;
             permit.await.map_err(|_| HttpError::draining())
@@ -82,9 +82,9 @@ impl Admission {
 }
 
 /// Counts as waiting until it is dropped.
-struct QueuedRequest(Arc<Admission>);
+struct WaitingRequest(Arc<Admission>);
 
-impl QueuedRequest {
+impl WaitingRequest {
     fn count(admission: &Arc<Admission>) -> Result<Self, HttpError> {
         let one_more = |n: usize| (n < admission.max_waiting).then_some(n + 1);
         match admission.n_waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
@@ -94,7 +94,7 @@ impl QueuedRequest {
     }
 }
 
-impl Drop for QueuedRequest {
+impl Drop for WaitingRequest {
     fn drop(&mut self) {
         self.0.n_waiting.fetch_sub(1, Ordering::Relaxed);
     }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use causerie::{FunctionCallParser, Parsed, RejectedCall, ReplyEnd, ReplyParser, SdkFunctionCall, Strictness, Value};
+use causerie::{
+    FunctionCallParser, Parsed, RejectedCall, ReplyEnd, ReplyParser, SdkFunction, SdkFunctionCall, Strictness, Value,
+};
 use serde_json::{Value as Json, json};
 
 pub(super) struct Case {
@@ -13,6 +15,7 @@ pub(super) struct Case {
     parser: Option<FunctionCallParser>,
     strictness: Strictness,
     in_reasoning: bool,
+    offered: Vec<SdkFunction>,
     end: ReplyEnd,
     expect: Vec<Json>,
 }
@@ -42,7 +45,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 impl Case {
     fn new(file: &str, case: &Json) -> Self {
-        let known = ["name", "format", "strictness", "in_reasoning", "pieces", "end", "expect"];
+        let known = ["name", "format", "strictness", "in_reasoning", "offered", "pieces", "end", "expect"];
         assert!(
             case.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())),
             "{file}: unknown key in {case}"
@@ -63,6 +66,7 @@ impl Case {
                 Some(other) => panic!("{file}: strictness must be recover or strict, found {other}"),
             },
             in_reasoning: case["in_reasoning"].as_bool().unwrap_or(false),
+            offered: case["offered"].as_array().into_iter().flatten().map(function).collect(),
             end: match case["end"].as_str() {
                 None | Some("ended") => ReplyEnd::Ended,
                 Some("interrupted") => ReplyEnd::Interrupted,
@@ -74,7 +78,7 @@ impl Case {
 
     /// Creates the parser of this case.
     pub(super) fn parser(&self) -> ReplyParser {
-        let parser = ReplyParser::new(self.parser).strictness(self.strictness);
+        let parser = ReplyParser::new(self.parser).strictness(self.strictness).offering(&self.offered);
         if self.in_reasoning { parser.starting_in_reasoning() } else { parser }
     }
 }
@@ -120,6 +124,11 @@ impl Piece {
             Self::Control(_) => unreachable!("a control token is one piece"),
         }
     }
+}
+
+/// An offered function, by its name.
+fn function(name: &Json) -> SdkFunction {
+    SdkFunction::new(name.as_str().unwrap(), "", vec![])
 }
 
 /// A string, or the parts of one.

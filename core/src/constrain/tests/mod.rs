@@ -8,7 +8,7 @@ use super::check::{ByteVocabulary, END, START};
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionCall};
 use crate::options::FunctionCallParser::{self, DefaultFunctionCallParser, JsonStyleFunctionCallParser};
-use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
+use crate::parse::{OpenBlock, Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::schema::functions_from_json;
 use crate::validate::validate_among;
 
@@ -22,7 +22,7 @@ fn edges(notation: FunctionCallParser) -> &'static BlockEdges {
 }
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
-    CallRules { notation, functions, is_single: false, edges: edges(notation), with_start: false }
+    CallRules { notation, functions, is_single: false, edges: edges(notation), part: BlockPart::AfterStart }
 }
 
 /// The calls that the parser finds, if they need no repairs and have no diagnostics.
@@ -304,7 +304,7 @@ fn a_block_allows_as_many_calls_as_the_parser() {
 fn tokens_without_an_alternative_are_forced() {
     let functions = functions_from_json(WEATHER).unwrap();
     let grammar =
-        CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions[..1]) }.grammar().unwrap();
+        CallRules { part: BlockPart::Whole, ..rules(DefaultFunctionCallParser, &functions[..1]) }.grammar().unwrap();
     let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
     let mut forced = constraint.forced();
     assert_eq!(forced.remove(0), START);
@@ -337,7 +337,7 @@ fn a_reply_can_be_constrained_to_a_schema() {
 fn a_reply_names_a_property_once() {
     let constrainer = Constrainer::new(Arc::new(ByteVocabulary));
     let functions = functions_from_json(WEATHER).unwrap();
-    let rules = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions) };
+    let rules = CallRules { part: BlockPart::Whole, ..rules(DefaultFunctionCallParser, &functions) };
     for schema in
         ["{}", r#"{"type": "object", "minProperties": 2}"#, r#"{"type": "array", "items": {"type": "object"}}"#]
     {
@@ -358,7 +358,7 @@ fn a_reply_names_a_property_once() {
 #[test]
 fn a_schema_still_allows_calls() {
     let functions = functions_from_json(WEATHER).unwrap();
-    let rules = CallRules { with_start: true, ..rules(DefaultFunctionCallParser, &functions) };
+    let rules = CallRules { part: BlockPart::Whole, ..rules(DefaultFunctionCallParser, &functions) };
     let grammar = rules.grammar().unwrap().or_schema(r#"{"type": "array", "items": {"type": "null"}}"#).unwrap();
     let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
     let mut calls = constraint.clone();
@@ -458,5 +458,52 @@ fn hostile_schemas_end_in_time() {
                 break; // a limit was met
             }
         }
+    }
+}
+
+/// Calls without markers, from the name of the first on, in the words of the parser: the text that it hands over.
+#[test]
+fn calls_without_markers_are_constrained_from_their_first_name_on() {
+    let functions = functions_from_json(WEATHER).unwrap();
+    let start = |text: &str| {
+        let part = BlockPart::FromName;
+        let grammar = CallRules { part, ..rules(JsonStyleFunctionCallParser, &functions) }.grammar().unwrap();
+        let mut constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).unwrap();
+        let mut parser = ReplyParser::new(Some(JsonStyleFunctionCallParser)).offering(&functions);
+        let name = text.find("name\": \"").unwrap() + "name\": \"".len();
+        let named = name + text[name..].find('"').unwrap() + 1;
+        parser.push(Piece::Text(&text[..named]), &mut |_| ());
+        let Some(OpenBlock::Untagged(open)) = parser.open_block() else { panic!("{text} opens no block") };
+        constraint.take_text(&open) && constraint.take_text(&text[named..]) && constraint.is_over()
+    };
+    let accepted = [
+        r#"{"name": "get_weather", "arguments": {"city": "Oslo"}}"#,
+        "{\n  \"name\": \"get_weather\",\n  \"arguments\": {\n    \"city\": \"Oslo\",\n    \"days\": 3\n  }\n}",
+        r#"[{"name": "ping", "arguments": {}}, {"name": "get_weather", "arguments": {"city": "a"}}]"#,
+        "[\n  {\n    \"name\": \"ping\",\n    \"arguments\": {}\n  }\n]",
+    ];
+    let refused = [
+        r#"{"name": "get_weather", "arguments": {}}"#,
+        r#"{"name": "get_weather", "arguments": {"city": 3}}"#,
+        r#"{"name": "get_weather", "arguments": {"city": "a", "month": 3}}"#,
+        r#"[{"name": "ping", "arguments": {}}, {"name": "pong", "arguments": {}}]"#,
+        r#"[{"name": "ping", "arguments": {}}}"#,
+    ];
+    for text in accepted {
+        assert!(start(text), "{text} is refused");
+        let mut parser = ReplyParser::new(Some(JsonStyleFunctionCallParser)).offering(&functions);
+        let mut calls = Vec::new();
+        let mut emit = |parsed| {
+            if let Parsed::Calls(found) = parsed {
+                calls.extend(found)
+            }
+        };
+        parser.push(Piece::Text(text), &mut emit);
+        parser.finish(ReplyEnd::Ended, &mut emit);
+        assert!(!calls.is_empty(), "{text} is not read");
+        assert!(calls.iter().all(|call| validate_among(call, &functions).diagnostics.is_empty()), "{text}");
+    }
+    for text in refused {
+        assert!(!start(text), "{text} is accepted");
     }
 }

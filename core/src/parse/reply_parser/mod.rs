@@ -1,12 +1,16 @@
 //! The push machine that turns the pieces of a reply into text, reasoning and calls.
 
+mod blocks;
+
+use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, Strictness};
-use crate::parse::block_reader::{self, BlockContent, Ending};
+use crate::parse::block_reader::{self, Ending};
 use crate::parse::call_block::CallBlock;
 use crate::parse::call_ids::CallIds;
 use crate::parse::echo::{Compared, Echo};
 use crate::parse::event::{Emit, Note, Parsed, Piece, ReplyEnd, emit_text};
-use crate::parse::marker::{self, JSON_END, Marker, MarkerSpelling, MarkerStart};
+use crate::parse::marker::{self, Marker, MarkerSpelling, MarkerStart};
+use crate::parse::untagged::{CandidateFinder, UntaggedBlock};
 use crate::response::ReplySection;
 
 /// Turns the pieces of a reply into text, reasoning and calls. The way in which the reply is cut into pieces only affects
@@ -46,6 +50,8 @@ pub struct ReplyParser {
     has_open_end: bool,
     /// Whether the text is being parsed again because its quotes turned out to be wrong.
     is_replaying: bool,
+    /// Finds calls without markers.
+    finder: CandidateFinder,
     call_ids: CallIds,
 }
 
@@ -54,7 +60,17 @@ enum ParserState {
     Text,
     Reasoning,
     Block(CallBlock),
+    /// What may be calls without their markers.
+    Untagged(UntaggedBlock),
     Echo(Echo),
+}
+
+/// The text of a block that is being written, for a constraint that begins there.
+pub(crate) enum OpenBlock {
+    /// After the start marker.
+    Marked(String),
+    /// A block without markers: its opening bracket, and the text from the name of the first call on.
+    Untagged(String),
 }
 
 impl ReplyParser {
@@ -78,6 +94,7 @@ impl ReplyParser {
             held: String::new(),
             has_open_end: false,
             is_replaying: false,
+            finder: CandidateFinder::default(),
             call_ids: CallIds::default(),
         }
     }
@@ -91,6 +108,31 @@ impl ReplyParser {
     /// ```
     pub fn strictness(self, strictness: Strictness) -> Self {
         Self { strictness, ..self }
+    }
+
+    /// Also delivers calls of these functions that are written in JSON without the markers: as the whole reply, in a code
+    /// fence, or between `<tools>`, `<function_call>` or `<response>` tags. Has an effect on
+    /// [`JsonStyleFunctionCallParser`](FunctionCallParser::JsonStyleFunctionCallParser) unless parsing is
+    /// [strict](Strictness::Strict).
+    ///
+    /// ```
+    /// use causerie::{FunctionCallParser, Parsed, Piece, Repair, ReplyEnd, ReplyParser, SdkFunction};
+    ///
+    /// let parser = ReplyParser::new(Some(FunctionCallParser::JsonStyleFunctionCallParser));
+    /// let mut parser = parser.offering(&[SdkFunction::new("now", "The time.", vec![])]);
+    /// let mut calls = Vec::new();
+    /// let mut emit = |parsed| if let Parsed::Calls(found) = parsed { calls.extend(found) };
+    /// parser.push(Piece::Text(r#"{"name": "now", "arguments": {}}"#), &mut emit);
+    /// parser.finish(ReplyEnd::Ended, &mut emit);
+    /// assert_eq!((calls[0].name.as_str(), &calls[0].repairs[..]), ("now", &[Repair::MissingMarkers][..]));
+    /// ```
+    pub fn offering(self, functions: &[SdkFunction]) -> Self {
+        let reads_untagged = self.parser == Some(FunctionCallParser::JsonStyleFunctionCallParser)
+            && self.strictness == Strictness::Recover
+            && !self.is_text_last;
+        let functions = if reads_untagged { functions } else { &[] };
+        let names = functions.iter().map(|function| function.name.clone()).collect();
+        Self { finder: CandidateFinder::new(names), ..self }
     }
 
     /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in
@@ -123,7 +165,8 @@ impl ReplyParser {
     /// ```
     pub fn place(&self) -> ReplySection {
         match self.state {
-            ParserState::Text | ParserState::Echo(_) => ReplySection::Text,
+            ParserState::Untagged(ref candidate) if candidate.is_named() => ReplySection::Calls,
+            ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => ReplySection::Text,
             ParserState::Reasoning => ReplySection::Reasoning,
             ParserState::Block(_) => ReplySection::Calls,
         }
@@ -144,16 +187,18 @@ impl ReplyParser {
         let collected = match &self.state {
             ParserState::Text | ParserState::Reasoning => 0,
             ParserState::Block(block) => block.body.len(),
+            ParserState::Untagged(candidate) => candidate.text().len(),
             ParserState::Echo(echo) => echo.n_held(),
         };
         self.held.len() + collected
     }
 
-    /// The text of the open block; empty outside of blocks.
-    pub(crate) fn open_block(&self) -> String {
+    /// The open block; `None` outside of blocks.
+    pub(crate) fn open_block(&self) -> Option<OpenBlock> {
         match &self.state {
-            ParserState::Block(block) => format!("{}{}", block.body, self.held),
-            _ => String::new(),
+            ParserState::Block(block) => Some(OpenBlock::Marked(format!("{}{}", block.body, self.held))),
+            ParserState::Untagged(candidate) => candidate.from_name().map(OpenBlock::Untagged),
+            _ => None,
         }
     }
 
@@ -195,6 +240,7 @@ impl ReplyParser {
         if matches!(self.state, ParserState::Block(_)) {
             self.held.clear(); // the start of a marker, which is never shown
         }
+        self.end_candidate(parser, end == ReplyEnd::Ended, emit);
         self.release_held(parser, emit);
         if let Some(block) = self.take_block() {
             let ending = match end {
@@ -235,20 +281,30 @@ impl ReplyParser {
                 }
             };
         }
+        if let ParserState::Untagged(candidate) = &mut self.state {
+            let followed = candidate.follow(text, self.finder.names());
+            return self.handle_followed(parser, followed, text, emit);
+        }
         if !self.held.is_empty() {
             return self.continue_held(parser, text, emit);
         }
-        let angle = match &mut self.state {
+        let opening = match &mut self.state {
             ParserState::Block(_) if marker::in_block(parser).is_empty() => None,
             ParserState::Block(block) => block.next_angle(text),
-            _ => text.find('<'),
+            ParserState::Reasoning => text.find('<'),
+            _ => self.finder.next_opening(text),
         };
-        let plain = &text[..angle.unwrap_or(text.len())];
+        let plain = &text[..opening.unwrap_or(text.len())];
         let taken = self.take_plain(plain, emit);
-        if taken < plain.len() || angle.is_none() || self.is_off() {
+        if taken < plain.len() || opening.is_none() || self.is_off() {
             return taken;
         }
-        taken + self.take_angle(parser, &text[taken..], emit)
+        let text = &text[taken..];
+        if text.starts_with('<') {
+            return taken + self.take_angle(parser, text, emit);
+        }
+        self.state = ParserState::Untagged(self.finder.candidate(text));
+        taken
     }
 
     /// Takes a marker, the start of one, or only the `<` that the text starts with.
@@ -289,7 +345,9 @@ impl ReplyParser {
     /// The markers that text can spell in the current state.
     fn markers(&self, parser: FunctionCallParser) -> &'static [MarkerSpelling] {
         match self.state {
-            ParserState::Text | ParserState::Echo(_) => marker::in_text(parser),
+            ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => {
+                marker::in_text(parser, self.finder.is_searching())
+            }
             ParserState::Reasoning => marker::in_reasoning(parser),
             ParserState::Block(_) => marker::in_block(parser),
         }
@@ -304,6 +362,12 @@ impl ReplyParser {
             && echo.ends_here()
         {
             return emit(Parsed::Note(Note::EchoRemoved));
+        }
+        if let ParserState::Untagged(candidate) = &self.state {
+            let is_ended = marker == Marker::BlockEnd && candidate.ends_at_marker();
+            if self.end_candidate(parser, is_ended, emit) {
+                return;
+            }
         }
         self.release_held(parser, emit);
         self.handle_marker(parser, marker, spelling, emit);
@@ -325,14 +389,12 @@ impl ReplyParser {
                 self.add_plain(spelling, emit);
             }
             (ParserState::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
-            (ParserState::Text | ParserState::Echo(_), Marker::BlockStart) => self.start_block(),
-            (ParserState::Text | ParserState::Echo(_), Marker::ReasoningStart) => self.state = ParserState::Reasoning,
-            (ParserState::Text | ParserState::Echo(_), Marker::BlockEnd) if self.has_open_end => {
-                self.has_open_end = false
-            }
-            (ParserState::Text | ParserState::Echo(_), Marker::BlockEnd | Marker::ReasoningEnd) => {
-                emit(Parsed::Note(Note::StrayMarker));
-            }
+            (ParserState::Block(_), Marker::NearTag) => self.add_plain(spelling, emit),
+            (_, Marker::BlockStart) => self.start_block(),
+            (_, Marker::NearTag) => self.state = ParserState::Untagged(self.finder.candidate_in_tag(spelling)),
+            (_, Marker::ReasoningStart) => self.state = ParserState::Reasoning,
+            (_, Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
+            (_, Marker::BlockEnd | Marker::ReasoningEnd) => emit(Parsed::Note(Note::StrayMarker)),
         }
     }
 
@@ -348,10 +410,11 @@ impl ReplyParser {
             }
             ParserState::Reasoning if !text.is_empty() => emit(Parsed::Reasoning(text.to_owned())),
             ParserState::Reasoning => {}
-            ParserState::Text | ParserState::Echo(_) => {
+            ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => {
                 if !text.trim().is_empty() {
                     self.parser = self.parser.filter(|_| !self.is_text_last);
                 }
+                self.finder.pass(text);
                 emit_text(text, emit);
             }
         }
@@ -376,74 +439,5 @@ impl ReplyParser {
         }
         let held = std::mem::take(&mut self.held);
         self.add_plain(&held, emit);
-    }
-
-    fn start_block(&mut self) {
-        self.has_open_end = false;
-        self.state = ParserState::Block(CallBlock::new(self.is_replaying));
-    }
-
-    fn close_block(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
-        let Some(block) = self.take_block() else { return };
-        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Closed);
-        if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
-            return self.push_text(parser, JSON_END.0, emit);
-        }
-        self.emit_content(content, &block.body, true, emit);
-        if !block.body.trim().is_empty() {
-            self.state = ParserState::Echo(Echo::new(&block.body, marker::end_in_text(parser)));
-        }
-    }
-
-    /// Ends a block in which another one starts.
-    fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
-        let Some(block) = self.take_block() else { return };
-        if self.replays_without_quotes(parser, &block, emit) {
-            return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
-        }
-        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Cut);
-        self.emit_content(content, &block.body, true, emit);
-        self.start_block();
-    }
-
-    /// Ends a block that exceeds the size limit: it becomes text, and so does what follows.
-    fn abandon_block(&mut self, emit: Emit<'_>) {
-        let Some(block) = self.take_block() else { return };
-        let Some(parser) = self.parser else { return };
-        if self.replays_without_quotes(parser, &block, emit) {
-            return;
-        }
-        self.has_open_end = true;
-        emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
-        emit_text(&block.body, emit);
-    }
-
-    /// Parses a block again, without regard to quotes, if they were wrong and hid an end marker; returns whether it did.
-    fn replays_without_quotes(&mut self, parser: FunctionCallParser, block: &CallBlock, emit: Emit<'_>) -> bool {
-        #[cfg(test)]
-        crate::parse::work::count(block.body.len());
-        let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
-        if block.ignores_quotes() || !hides_end {
-            return false;
-        }
-        self.is_replaying = true;
-        self.start_block();
-        self.push_text(parser, &block.body, emit);
-        self.is_replaying = false;
-        true
-    }
-
-    fn emit_content(&mut self, mut content: BlockContent, body: &str, releases_text: bool, emit: Emit<'_>) {
-        let candidates = content.rejected.iter_mut().filter_map(|rejected| rejected.candidate.as_mut());
-        content.calls.iter_mut().chain(candidates).for_each(|call| self.call_ids.give(call));
-        content.emit(body, releases_text, emit);
-    }
-
-    /// Goes back to text; returns the block that was open.
-    fn take_block(&mut self) -> Option<CallBlock> {
-        match std::mem::replace(&mut self.state, ParserState::Text) {
-            ParserState::Block(block) => Some(block),
-            _ => None,
-        }
     }
 }

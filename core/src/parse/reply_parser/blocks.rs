@@ -1,0 +1,130 @@
+//! The blocks of a reply: where they end, and what is delivered of them.
+
+use crate::options::FunctionCallParser;
+use crate::parse::block_reader::{self, BlockContent, Ending};
+use crate::parse::call_block::CallBlock;
+use crate::parse::echo::Echo;
+use crate::parse::event::{Emit, Parsed, emit_text};
+use crate::parse::marker::{self, JSON_END, Marker};
+use crate::parse::reply_parser::{ParserState, ReplyParser};
+use crate::parse::untagged::Followed;
+
+impl ReplyParser {
+    /// Handles what became of a candidate that `text` follows; returns the number of bytes taken.
+    pub(super) fn handle_followed(
+        &mut self,
+        parser: FunctionCallParser,
+        followed: Followed,
+        text: &str,
+        emit: Emit<'_>,
+    ) -> usize {
+        match followed {
+            Followed::Held => text.len(),
+            Followed::Complete(n_taken) => {
+                self.end_candidate(parser, true, emit);
+                n_taken
+            }
+            Followed::Refused(n_taken) => {
+                self.end_candidate(parser, false, emit);
+                n_taken
+            }
+        }
+    }
+
+    /// Ends a candidate: its calls are delivered if it is one whose end was reached and that can be read; else it is text.
+    /// Returns whether calls were delivered.
+    pub(super) fn end_candidate(&mut self, parser: FunctionCallParser, is_ended: bool, emit: Emit<'_>) -> bool {
+        let candidate = match std::mem::replace(&mut self.state, ParserState::Text) {
+            ParserState::Untagged(candidate) => candidate,
+            other => {
+                self.state = other;
+                return false;
+            }
+        };
+        if is_ended && let Some(content) = candidate.read(self.finder.names()) {
+            self.finder.pass_block();
+            self.emit_content(content, candidate.text(), true, emit);
+            return true;
+        }
+        // Its text may contain other markers, but no candidate that starts earlier than one in what follows.
+        let was_paused = std::mem::replace(&mut self.finder.is_paused, true);
+        self.push_text(parser, &candidate.into_text(), emit);
+        self.finder.is_paused = was_paused;
+        false
+    }
+
+    pub(super) fn start_block(&mut self) {
+        self.finder.pass_block();
+        self.has_open_end = false;
+        self.state = ParserState::Block(CallBlock::new(self.is_replaying));
+    }
+
+    pub(super) fn close_block(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+        let Some(block) = self.take_block() else { return };
+        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Closed);
+        if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
+            return self.push_text(parser, JSON_END.0, emit);
+        }
+        self.emit_content(content, &block.body, true, emit);
+        if !block.body.trim().is_empty() {
+            self.state = ParserState::Echo(Echo::new(&block.body, marker::end_in_text(parser)));
+        }
+    }
+
+    /// Ends a block in which another one starts.
+    pub(super) fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        let Some(block) = self.take_block() else { return };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
+        }
+        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Cut);
+        self.emit_content(content, &block.body, true, emit);
+        self.start_block();
+    }
+
+    /// Ends a block that exceeds the size limit: it becomes text, and so does what follows.
+    pub(super) fn abandon_block(&mut self, emit: Emit<'_>) {
+        let Some(block) = self.take_block() else { return };
+        let Some(parser) = self.parser else { return };
+        if self.replays_without_quotes(parser, &block, emit) {
+            return;
+        }
+        self.has_open_end = true;
+        emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
+        emit_text(&block.body, emit);
+    }
+
+    /// Parses a block again, without regard to quotes, if they were wrong and hid an end marker; returns whether it did.
+    pub(super) fn replays_without_quotes(
+        &mut self,
+        parser: FunctionCallParser,
+        block: &CallBlock,
+        emit: Emit<'_>,
+    ) -> bool {
+        #[cfg(test)]
+        crate::parse::work::count(block.body.len());
+        let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
+        if block.ignores_quotes() || !hides_end {
+            return false;
+        }
+        self.is_replaying = true;
+        self.start_block();
+        self.push_text(parser, &block.body, emit);
+        self.is_replaying = false;
+        true
+    }
+
+    pub(super) fn emit_content(&mut self, mut content: BlockContent, body: &str, releases_text: bool, emit: Emit<'_>) {
+        let candidates = content.rejected.iter_mut().filter_map(|rejected| rejected.candidate.as_mut());
+        content.calls.iter_mut().chain(candidates).for_each(|call| self.call_ids.give(call));
+        content.emit(body, releases_text, emit);
+    }
+
+    /// Goes back to text; returns the block that was open.
+    pub(super) fn take_block(&mut self) -> Option<CallBlock> {
+        match std::mem::replace(&mut self.state, ParserState::Text) {
+            ParserState::Block(block) => Some(block),
+            _ => None,
+        }
+    }
+}
