@@ -29,6 +29,14 @@ class Family:
     # Replacements for families that transformers cannot read with `config`: other keys, and other names of tensors.
     oracle: dict = field(default_factory=dict)
     renamed: dict = field(default_factory=dict)
+    # GGUF names of the tensors in a layer that other families name differently.
+    gguf_names: dict = field(default_factory=dict)
+    # Whether norms in folders hold one less than their factors.
+    lacks_one: bool = False
+    # The config.json of a model with several parts around `config`. Its tensors are then named as in such models.
+    around: dict = field(default_factory=dict)
+    # Divisors of the frequencies in a GGUF file.
+    divisors: tuple = ()
 
     @property
     def heads(self):
@@ -92,6 +100,37 @@ SMOLLM3 = config(
     "smollm3", 4, 2, 1, True, rms_norm_eps=1e-6, rope_theta=5e6, no_rope_layers=[1, 1, 1, 0], no_rope_layer_interval=4,
     use_sliding_window=False, sliding_window=None,
 )
+GEMMA3_NAMES = {
+    "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+# Both have layers of both kinds: the sixth sees the whole context.
+GEMMA3 = config(
+    "gemma3_text", 7, 4, 1, True, rms_norm_eps=1e-6, head_dim=16, hidden_activation="gelu_pytorch_tanh",
+    query_pre_attn_scalar=16, rope_theta=1e6, rope_local_base_freq=1e4, rope_scaling=None, sliding_window=WINDOW,
+    sliding_window_pattern=6, attn_logit_softcapping=None, final_logit_softcapping=None,
+    use_bidirectional_attention=False,
+)
+GEMMA3_LINEAR = config(
+    "gemma3_text", 6, 2, 2, True, rms_norm_eps=1e-6, head_dim=32, hidden_activation="gelu_pytorch_tanh",
+    query_pre_attn_scalar=32, rope_scaling={"rope_type": "linear", "factor": 8.0}, sliding_window=WINDOW,
+    layer_types=["sliding_attention"] * 5 + ["full_attention"], final_logit_softcapping=5.0,
+)
+LFM3 = config(
+    "lfm3", 4, 4, 2, True, norm_eps=1e-5, conv_L_cache=7, conv_bias=False, head_dim=16, layer_types=MIXED,
+    sliding_window=WINDOW, use_sandwich_norm=True, use_attention_gate=True,
+    rope_parameters={
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        # Published files call proportional settings default.
+        "full_attention": {"rope_type": "default", "rope_theta": 1e6, "partial_rotary_factor": 0.5},
+    },
+)
+LFM3_ORACLE = {
+    "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.5},
+    },
+}
 MISTRAL = config("mistral", 3, 4, 2, False, rms_norm_eps=1e-5, rope_theta=1e4, sliding_window=WINDOW)
 
 FAMILIES = [
@@ -120,5 +159,31 @@ FAMILIES = [
     Family("qwen2", "qwen2", QWEN2, Type.Q5_1, seed=4),
     Family("qwen3", "qwen3", QWEN3, Type.Q4_0, seed=16),
     Family("smollm3", "smollm3", SMOLLM3, Type.Q5_0, seed=5),
+    # As the file of 270 million parameters: without optional metadata.
+    Family(
+        "gemma3", "gemma3", GEMMA3, Type.Q8_0, seed=8, metadata=(("add_sliding_window", WINDOW),),
+        gguf_names=GEMMA3_NAMES, lacks_one=True,
+    ),
+    # As the folder of 4 billion parameters: the decoder is one of several parts.
+    Family(
+        "gemma3-linear", "gemma3", GEMMA3_LINEAR, Type.Q4_0, seed=30, gguf_names=GEMMA3_NAMES, lacks_one=True,
+        metadata=(
+            ("add_sliding_window", WINDOW), ("add_sliding_window_pattern", 6), ("add_rope_freq_base_swa", 1e4),
+            ("add_final_logit_softcapping", 5.0),
+        ),
+        around={"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}, "mm_tokens_per_image": 256},
+    ),
+    Family(
+        "lfm3", "lfm3", LFM3, Type.Q8_0, seed=21, metadata=(
+            ("add_head_count_kv", [0, 2, 0, 2]), ("add_shortconv_l_cache", 7), ("add_sliding_window", WINDOW),
+            ("add_sliding_window_pattern", [False, True, False, False]), ("add_rope_freq_base_swa", 1e4),
+            ("add_rope_dimension_count", 16),
+        ),
+        oracle=LFM3_ORACLE, divisors=(1,) * 4 + (1e30,) * 4,
+        gguf_names={
+            "post_operator_norm": "post_attention_norm", "post_ffn_norm": "post_ffw_norm",
+            "self_attn.gate_proj": "attn_gate",
+        },
+    ),
     Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=2, metadata=(("add_sliding_window", WINDOW),)),
 ]

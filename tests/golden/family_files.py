@@ -28,19 +28,24 @@ PLAIN = {
 EXPERTS = {"w1": "ffn_gate_exps", "w2": "ffn_down_exps", "w3": "ffn_up_exps"}
 
 
-def gguf_name(name):
+def gguf_name(family, name):
     """Returns the GGUF name of a folder's tensor; for an expert, the name of the stack."""
     if name.endswith("feed_forward.expert_bias"):
         return f"blk.{name.split('.')[2]}.exp_probs_b.bias"
     stem, kind = name.rsplit(".", 1)
     if stem == "model.embedding_norm":
-        return "token_embd_norm.weight"
+        return "output_norm.weight" if family.architecture == "lfm3" else "token_embd_norm.weight"
     if stem in GLOBAL:
         return f"{GLOBAL[stem]}.{kind}"
     _, _, layer, rest = stem.split(".", 3)
     if ".experts." in rest:
         return f"blk.{layer}.{EXPERTS[rest[-2:]]}.{kind}"
-    return f"blk.{layer}.{(IN_LAYER | PLAIN)[rest]}.{kind}"
+    return f"blk.{layer}.{(IN_LAYER | PLAIN | family.gguf_names)[rest]}.{kind}"
+
+
+def is_short_norm(family, name):
+    """Whether a folder's tensor is a norm that lacks one."""
+    return family.lacks_one and "norm" in name
 
 
 def oracle_name(family, name):
@@ -71,7 +76,7 @@ def random_weights(family, shapes):
             # Biases that are added to the residual stream are small: large ones would hide the effect of the tokens.
             values = (0.3 if "q_proj" in name or "k_proj" in name or "expert" in name else 0.05) * noise
         elif len(shape) == 1:
-            values = 1 + 0.2 * noise
+            values = 0.2 * noise if family.lacks_one else 1 + 0.2 * noise
         else:
             values = deviation(name, shape) * noise
         weights[name] = values.astype(np.float16).astype(np.float32)
@@ -142,11 +147,12 @@ def add_metadata(writer, family, quantisation):
         writer.add_value_length(config["head_dim"])
     if family.architecture == "llama":
         writer.add_rope_dimension_count(config.get("head_dim", HIDDEN // family.heads))
-    scaling = config.get("rope_scaling", {})
-    if scaling.get("type") in ("linear", "yarn"):
-        writer.add_rope_scaling_type(gguf.RopeScalingType(scaling["type"]))
+    scaling = config.get("rope_scaling") or {}
+    kind = scaling.get("type", scaling.get("rope_type"))
+    if kind in ("linear", "yarn"):
+        writer.add_rope_scaling_type(gguf.RopeScalingType(kind))
         writer.add_rope_scaling_factor(scaling["factor"])
-    if scaling.get("type") == "yarn":
+    if kind == "yarn":
         writer.add_rope_scaling_orig_ctx_len(scaling["original_max_position_embeddings"])
     for method, value in family.metadata:
         getattr(writer, method)(value)
@@ -160,17 +166,20 @@ def write_gguf(path, family, add_vocabulary, weights, quantisation):
     for name, values in weights.items():
         values = reordered(family, name, values, permuted)
         if ".experts." in name:
-            stacks.setdefault(gguf_name(name), []).append(values)
+            stacks.setdefault(gguf_name(family, name), []).append(values)
         elif values.ndim == 1 or "feed_forward.gate." in name:
-            writer.add_tensor(gguf_name(name), values)
+            writer.add_tensor(gguf_name(family, name), values + 1 if is_short_norm(family, name) else values)
         elif "conv.conv" in name:
-            writer.add_tensor(gguf_name(name), values.squeeze(1))
+            writer.add_tensor(gguf_name(family, name), values.squeeze(1))
         else:
-            writer.add_tensor(gguf_name(name), gguf.quants.quantize(values, quantisation), raw_dtype=quantisation)
+            writer.add_tensor(gguf_name(family, name), gguf.quants.quantize(values, quantisation), raw_dtype=quantisation)
     for name, stack in stacks.items():
         writer.add_tensor(name, gguf.quants.quantize(np.stack(stack), quantisation), raw_dtype=quantisation)
-    if family.config.get("rope_scaling", {}).get("rope_type") == "llama3":
-        writer.add_tensor("rope_freqs.weight", np.array(list(llama3_divisors(family)), np.float32))
+    divisors = family.divisors
+    if (family.config.get("rope_scaling") or {}).get("rope_type") == "llama3":
+        divisors = list(llama3_divisors(family))
+    if divisors:
+        writer.add_tensor("rope_freqs.weight", np.array(divisors, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -182,7 +191,9 @@ def read_gguf(path, family, weights):
     tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
 
     def value(name, shape):
-        found = tensors[gguf_name(name)]
+        found = tensors[gguf_name(family, name)]
+        if is_short_norm(family, name):
+            found = found - 1
         if ".experts." in name:
             found = found[int(name.split(".experts.")[1].split(".")[0])]
         return np.ascontiguousarray(reordered(family, name, found.reshape(shape), restored), np.float32)
@@ -194,15 +205,20 @@ def write_folder(folder, family, weights):
     """Writes the weights in f16, which represents them exactly."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    save_file({name: values.astype(np.float16) for name, values in weights.items()}, folder / "model.safetensors", {"format": "pt"})
-    write_json(folder / "config.json", family.config)
+    weights, config = {name: values.astype(np.float16) for name, values in weights.items()}, family.config
+    if family.around:
+        weights = {f"language_model.{name}": values for name, values in weights.items()}
+        weights["vision_tower.vision_model.post_layernorm.weight"] = np.ones(8, np.float16)
+        config = family.around | {"text_config": config}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    write_json(folder / "config.json", config)
 
 
 def write_family(family, vocabulary, template, folder, records):
     with tempfile.TemporaryDirectory() as scratch:
         weights = random_weights(family, shapes(family, Path(scratch)))
     write_folder(folder / family.name, family, weights)
-    model = reference_model(family, weights) if family.oracle else loaded(folder / family.name)
+    model = reference_model(family, weights) if family.oracle or family.around else loaded(folder / family.name)
     add_vocabulary = lambda writer: gguf_file.add_vocabulary(writer, vocabulary, template)
     write_gguf(folder / f"{family.name}-f32.gguf", family, add_vocabulary, weights, Type.F32)
     logits.write(records / f"{family.name}.json", logits.reference(family.name, model, logits.prompt(family.seed)))

@@ -9,9 +9,10 @@ use crate::kernels::{Outputs, Tier};
 use crate::matrix::{Format, Matrix};
 use crate::memory::Arena;
 use crate::ops::attention::HeadAttention;
+use crate::ops::bound::Bound;
 use crate::ops::convolution::{self, Convolution};
-use crate::ops::gate::Gate;
-use crate::ops::norm::{HeadNorms, Norm};
+use crate::ops::gate::{Gate, GateFunction, Sigmoid};
+use crate::ops::norm::{AddRow, HeadNorms, Norm};
 use crate::ops::rotation::{self, Pairing};
 use crate::pages::KeyValues;
 use crate::pool::Pool;
@@ -39,15 +40,27 @@ pub struct Product<'a> {
     pub adds: bool,
 }
 
-/// A rotary position embedding: the cosines and sines of the angles, each `(rows, head_dim / 2)`.
+/// A rotary position embedding of the first elements of each head: the cosines and sines of the angles, each
+/// `(rows, n_pairs)`.
 #[derive(Clone, Copy)]
 pub struct Rotation<'a> {
     /// Cosines of the angles.
     pub cosines: &'a [f32],
     /// Sines of the angles.
     pub sines: &'a [f32],
+    /// Pairs of each head that are rotated.
+    pub n_pairs: usize,
     /// Which elements of a head form a pair.
     pub pairing: Pairing,
+}
+
+/// How outputs are added to the residual stream.
+#[derive(Clone, Copy)]
+pub struct ResidualAddition<'a> {
+    /// The weight and the epsilon of the outputs' norm, if they have one.
+    pub norm: Option<(&'a [f32], f32)>,
+    /// Factor of the outputs.
+    pub factor: f32,
 }
 
 /// A sequence's part in a step of attention.
@@ -121,12 +134,23 @@ impl Cpu {
         });
     }
 
-    /// Computes `gate / (1 + e^-gate) * up` as inputs, both `(rows, width)`.
-    pub fn gate(&self, gate: &[f32], up: &[f32], width: usize, quantises: bool, x: &mut Activations) {
+    /// Computes `function(gate) * up` as inputs, both `(rows, width)`.
+    pub fn gate(
+        &self,
+        function: GateFunction,
+        (gate, up, width): (&[f32], &[f32], usize),
+        quantises: bool,
+        x: &mut Activations,
+    ) {
         self.inputs(x, (gate.len() / width, width), quantises, |row, y| {
             let row = row * width..(row + 1) * width;
-            self.tier.run(Gate { gate: &gate[row.clone()], up: &up[row], y });
+            self.tier.run(Gate { function, gate: &gate[row.clone()], up: &up[row], y });
         });
+    }
+
+    /// Replaces values by their sigmoid, `1 / (1 + e^-x)`.
+    pub fn sigmoid(&self, values: &mut [f32]) {
+        self.tier.run(Sigmoid(values));
     }
 
     /// Multiplies the same inputs with several matrices.
@@ -170,19 +194,26 @@ impl Cpu {
             if let Some((weight, epsilon)) = norm {
                 self.tier.run(HeadNorms { heads, weight, epsilon });
             }
-            if let Some(Rotation { cosines, sines, pairing }) = rotation {
-                let angles = row * head_dim / 2..(row + 1) * head_dim / 2;
-                rotation::rotate(heads, &cosines[angles.clone()], &sines[angles], pairing);
+            if let Some(Rotation { cosines, sines, n_pairs, pairing }) = rotation {
+                let angles = row * n_pairs..(row + 1) * n_pairs;
+                rotation::rotate(heads, head_dim, &cosines[angles.clone()], &sines[angles], pairing);
             }
         });
     }
 
     /// Causal attention of queries, `(rows, query heads * head_dim)`, over the last `window` tokens of their sequences up to
-    /// and including their own. Writes the weighted values to `mixed`, which has the shape of the queries.
+    /// and including their own. `scale` is the factor of scores. Writes the weighted values to `mixed`, which has the shape of
+    /// the queries.
     ///
     /// # Panics
     /// If sizes do not match.
-    pub fn attention(&self, queries: &[f32], steps: &[AttentionStep<'_>], window: usize, mixed: &mut [f32]) {
+    pub fn attention(
+        &self,
+        queries: &[f32],
+        steps: &[AttentionStep<'_>],
+        (window, scale): (usize, f32),
+        mixed: &mut [f32],
+    ) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
         let is_known = |step: &AttentionStep<'_>| step.past.shape() == shape && step.rows.len() <= step.past.n_tokens();
         assert!(steps.iter().all(is_known), "keys and values must include the rows and have one shape");
@@ -213,6 +244,7 @@ impl Cpu {
                         key_head: left % shape.n_heads,
                         n_sharing,
                         window,
+                        scale,
                         out: &out,
                         first_out: step.rows.start,
                     });
@@ -245,6 +277,19 @@ impl Cpu {
         for step in steps {
             convolution::advance(step.past, rows_of(&step.rows), hidden);
         }
+    }
+
+    /// Adds outputs to the rows of the residual stream, which are as wide.
+    pub fn add_outputs(&self, stream: &mut [f32], outputs: &[f32], width: usize, how: ResidualAddition<'_>) {
+        let ResidualAddition { norm, factor } = how;
+        self.for_rows(stream, width, |row, y| {
+            self.tier.run(AddRow { x: &outputs[row * width..][..width], norm, factor, y });
+        });
+    }
+
+    /// Bounds the values of rows, which have `width` elements: `bound * tanh(value / bound)`.
+    pub fn bound(&self, rows: &mut [f32], width: usize, bound: f32) {
+        self.for_rows(rows, width, |_, values| self.tier.run(Bound { values, bound }));
     }
 
     /// Adds the same values to each row.

@@ -19,10 +19,11 @@ mod model_file;
 
 pub use activations::Activations;
 pub use cores::fast_cores;
-pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, Rotation};
+pub use cpu::{AttentionStep, ConvolutionStep, Cpu, Product, ResidualAddition, Rotation};
 pub use matrix::{Format, Matrix};
 pub use memory::give_back as give_memory_back;
 pub use model_file::ModelFile;
+pub use ops::gate::GateFunction;
 pub use ops::rotation::Pairing;
 pub use pages::{CacheShape, CacheType, KeyValues};
 pub use random::SplitMix64;

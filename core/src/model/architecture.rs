@@ -27,6 +27,7 @@ pub(crate) struct Architecture {
     /// One entry for each layer; short convolutions ignore theirs.
     pub(crate) layers: Vec<LayerPlan>,
     pub(crate) mixture: Option<Mixture>,
+    pub(crate) scales: Scales,
     /// Whether the embedding also gives the logits, if the files say.
     pub(crate) is_tied: Option<bool>,
 }
@@ -37,6 +38,37 @@ pub(crate) struct LayerPlan {
     /// Tokens that a token sees, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     pub(crate) has_rope: bool,
+}
+
+/// Factors of values between operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scales {
+    /// Factor of the embeddings of tokens.
+    pub(crate) embedding: f32,
+    /// Factor of attention scores; `None` for one over the root of the head size.
+    pub(crate) attention: Option<f32>,
+    /// Factor of what layers add to the residual stream.
+    pub(crate) residual: f32,
+    pub(crate) logits: f32,
+    /// The bound `c` of logits, `c * tanh(logit / c)`, if they have one.
+    pub(crate) logit_softcap: Option<f32>,
+}
+
+impl Default for Scales {
+    fn default() -> Self {
+        Self { embedding: 1.0, attention: None, residual: 1.0, logits: 1.0, logit_softcap: None }
+    }
+}
+
+impl Scales {
+    fn check(&self) -> Result<()> {
+        let optional = [self.attention, self.logit_softcap].into_iter().flatten();
+        let mut scales = [self.embedding, self.residual, self.logits].into_iter().chain(optional);
+        match scales.find(|scale| !scale.is_finite() || *scale <= 0.0) {
+            Some(scale) => Err(invalid(format!("scales must be finite and above 0, found {scale}"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How the experts of a layer are chosen and weighted.
@@ -70,6 +102,7 @@ impl Architecture {
         if let Some(mixture) = self.mixture.as_ref().filter(|mixture| !mixture.scale.is_finite()) {
             return Err(invalid(format!("the scale of experts must be finite, found {}", mixture.scale)));
         }
+        self.scales.check()?;
         self.rope.check()?;
         self.sliding_rope.check()
     }

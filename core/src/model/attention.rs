@@ -1,11 +1,12 @@
-//! Grouped-query attention with rotary positions. Some families have a norm on every query and key head.
+//! Grouped-query attention with rotary positions. Some families have a norm on every query and key head, or a gate on the
+//! output of each query head: the sigmoid of a map of the layer's inputs.
 
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::model::rope::{Rope, RopePairing};
+use crate::model::rope::{self, Rope, RopePairing};
 use crate::weights::Weights;
 
 pub(crate) struct Attention<B: Backend> {
@@ -13,12 +14,16 @@ pub(crate) struct Attention<B: Backend> {
     pub(crate) k_proj: Linear<B>,
     pub(crate) v_proj: Linear<B>,
     pub(crate) out_proj: Linear<B>,
+    /// One output for each query head.
+    pub(crate) head_gates: Option<Linear<B>>,
     /// Norms of queries and of keys.
     pub(crate) norms: Option<(B::Vector, B::Vector)>,
     /// `None` if the layer has no positional encoding.
     pub(crate) rope: Option<Rope>,
     /// Tokens that a token sees, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
+    /// Factor of the scores.
+    pub(crate) scale: f32,
     pub(crate) heads: Heads,
 }
 
@@ -65,7 +70,7 @@ impl<B: Backend> Attention<B> {
             ["attn_q", "attn_k", "attn_v"].iter().try_for_each(|part| weights.expect_bias(part))?;
         }
         let norms = match family.has_head_norms {
-            true => Some((weights.vector("attn_q_norm", head_dim)?, weights.vector("attn_k_norm", head_dim)?)),
+            true => Some((weights.norm("attn_q_norm", head_dim)?, weights.norm("attn_k_norm", head_dim)?)),
             false => None,
         };
         let settings = if plan.window.is_some() { &architecture.sliding_rope } else { &architecture.rope };
@@ -73,15 +78,22 @@ impl<B: Backend> Attention<B> {
             Weights::Gguf(_) => family.gguf_pairing,
             Weights::Folder(_) => RopePairing::Halves,
         };
-        let rope = plan.has_rope.then(|| Rope::load(weights.weights, settings, pairing, head_dim)).transpose()?;
+        let divisors = || match plan.window {
+            Some(_) => Ok(None), // they are for layers that see the whole context
+            None => rope::divisors(weights.weights, family.has_divisors),
+        };
+        let rope = plan.has_rope.then(|| Rope::new(settings, divisors()?, pairing, head_dim));
+        let head_gates = family.has_head_gates.then(|| weights.linear("attn_gate", n_queries, hidden)).transpose()?;
         Ok(Self {
             q_proj: weights.linear("attn_q", n_queries * head_dim, hidden)?,
             k_proj: weights.linear("attn_k", n_keys * head_dim, hidden)?,
             v_proj: weights.linear("attn_v", n_keys * head_dim, hidden)?,
             out_proj: weights.linear("attn_output", hidden, n_queries * head_dim)?,
+            head_gates,
             norms,
-            rope,
+            rope: rope.transpose()?,
             window: plan.window,
+            scale: architecture.scales.attention.unwrap_or_else(|| 1.0 / (head_dim as f32).sqrt()),
             heads,
         })
     }

@@ -59,6 +59,11 @@ impl Compute {
                 Box::new(Decoder::load(native, weights, architecture, progress)?)
             }
             #[cfg(feature = "candle")]
+            Self::Candle(_) if architecture.family.needs_cpu => {
+                let name = architecture.family.gguf;
+                return Err(missing(&format!("device is Metal, which does not support architecture {name:?}")));
+            }
+            #[cfg(feature = "candle")]
             Self::Candle(device) => Box::new(Decoder::load(Candle { device }, weights, architecture, progress)?),
         })
     }

@@ -2,17 +2,20 @@
 
 use serde_json::Value as Json;
 
-use crate::error::Result;
-use crate::model::architecture::{Architecture, LayerPlan, Mixture, check_layers};
+use crate::error::{Result, SdkError};
+use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers};
+use crate::model::config_object::Config;
+use crate::model::config_rope::{FULL, SLIDING, rope};
 use crate::model::family::{FAMILIES, Family, WindowRule};
 use crate::model::invalid::invalid;
-use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
 
-const FULL: &str = "full_attention";
-const SLIDING: &str = "sliding_attention";
+const NORM_EPS: [&str; 3] = ["rms_norm_eps", "norm_eps", "block_norm_eps"];
+const TIED: [&str; 2] = ["tie_embedding", "tie_word_embeddings"];
 
 pub(crate) fn read(config: &Json) -> Result<Architecture> {
-    let config = Config(config);
+    let whole = Config(config);
+    // Models with several parts, such as one for images, describe the decoder apart.
+    let config = whole.object("text_config")?.unwrap_or(whole);
     let family = match config.text("model_type")? {
         Some(name) => FAMILIES
             .iter()
@@ -20,18 +23,20 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
             .ok_or_else(|| invalid(format!("architecture {name:?} is not supported")))?,
         None => return Err(invalid("config.json must have a model_type")),
     };
-    if let Some(activation) = config.text("hidden_act")?.filter(|name| !["silu", "swish"].contains(name)) {
-        return Err(invalid(format!("activation {activation:?} is not supported")));
-    }
-    if let Some(quantisation) = config.0.get("quantization_config").filter(|quantisation| !quantisation.is_null()) {
-        let method = Config(quantisation).text("quant_method")?.unwrap_or("unknown");
-        return Err(invalid(format!("weights quantised by {method:?} are not supported in a folder")));
-    }
+    check_supported(config, family)?;
+    [config, whole].iter().try_for_each(check_not_quantised)?;
     let n_layers = check_layers(config.needed_count(&["num_hidden_layers"])?)?;
-    let context_size = config.needed_count(&["max_position_embeddings"])?;
+    let context_size = match (config.count(&["max_position_embeddings"])?, family.default_context) {
+        (None, Some(context_size)) => context_size,
+        _ => config.needed_count(&["max_position_embeddings"])?,
+    };
+    let norm_eps = match (config.number(&NORM_EPS)?, family.default_norm_eps) {
+        (None, Some(norm_eps)) => norm_eps,
+        _ => config.needed_number(&NORM_EPS)?,
+    };
     Ok(Architecture {
         family,
-        norm_eps: config.needed_number(&["rms_norm_eps", "norm_eps", "block_norm_eps"])? as f32, // the precision of the tensors
+        norm_eps: norm_eps as f32, // the precision of the tensors
         context_size,
         n_heads: config.count(&["num_attention_heads", "num_heads"])?,
         head_dim: config.count(&["head_dim"])?,
@@ -39,119 +44,61 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         sliding_rope: rope(config, family, context_size, SLIDING)?,
         layers: layers(config, family, n_layers)?,
         mixture: if family.has_experts { Some(mixture(config)?) } else { None },
-        is_tied: config.boolean(&["tie_embedding", "tie_word_embeddings"])?,
+        scales: scales(config)?,
+        is_tied: match config.boolean(&TIED)? {
+            Some(is_tied) => Some(is_tied),
+            None => whole.boolean(&TIED)?,
+        },
     })
 }
 
-/// A JSON object whose values must have the right type; null counts as absent.
-#[derive(Clone, Copy)]
-struct Config<'a>(&'a Json);
-
-impl<'a> Config<'a> {
-    fn value<T>(&self, keys: &[&str], expected: &str, read: impl Fn(&'a Json) -> Option<T>) -> Result<Option<T>> {
-        let mut found = keys.iter().filter_map(|key| Some((key, self.0.get(key).filter(|value| !value.is_null())?)));
-        let Some((key, value)) = found.next() else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| invalid(format!("{key} in config.json must be {expected}")))
-    }
-
-    fn count(&self, keys: &[&str]) -> Result<Option<usize>> {
-        self.value(keys, "an integer of 0 or more", |value| usize::try_from(value.as_u64()?).ok())
-    }
-
-    fn number(&self, keys: &[&str]) -> Result<Option<f64>> {
-        self.value(keys, "a number", Json::as_f64)
-    }
-
-    fn boolean(&self, keys: &[&str]) -> Result<Option<bool>> {
-        self.value(keys, "a boolean", Json::as_bool)
-    }
-
-    fn text(&self, key: &str) -> Result<Option<&'a str>> {
-        self.value(&[key], "a string", Json::as_str)
-    }
-
-    fn object(&self, key: &str) -> Result<Option<Config<'a>>> {
-        self.value(&[key], "an object", |value| value.is_object().then_some(Config(value)))
-    }
-
-    fn list(&self, key: &str) -> Result<Option<&'a Vec<Json>>> {
-        self.value(&[key], "an array", Json::as_array)
-    }
-
-    fn needed_count(&self, keys: &[&str]) -> Result<usize> {
-        self.count(keys)?.ok_or_else(|| invalid(format!("config.json must have {}", keys[0])))
-    }
-
-    fn needed_number(&self, keys: &[&str]) -> Result<f64> {
-        self.number(keys)?.ok_or_else(|| invalid(format!("config.json must have {}", keys[0])))
-    }
-}
-
-/// The rotary positions of layers of one kind.
-fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) -> Result<RopeSettings> {
-    let parameters = of_kind(config, "rope_parameters", kind)?;
-    let scaling_settings = match of_kind(config, "rope_scaling", kind)? {
-        Some(scaling) => scaling,
-        None => parameters.unwrap_or(Config(&Json::Null)),
-    };
-    let mut theta = None;
-    for settings in [parameters, Some(scaling_settings), Some(config)].into_iter().flatten() {
-        theta = theta.or(settings.number(&["rope_theta"])?);
-    }
-    let theta = theta.unwrap_or(family.default_theta.into());
-    for settings in [config, scaling_settings] {
-        if settings.number(&["partial_rotary_factor"])?.is_some_and(|share| share != 1.0) {
-            return Err(invalid("rotary positions of a part of each head are not supported"));
+/// Refuses what would be computed in another way.
+fn check_supported(config: Config<'_>, family: &Family) -> Result<()> {
+    for key in ["hidden_activation", "hidden_act"] {
+        if let Some(activation) = config.text(key)?.filter(|name| !family.activation.names().contains(name)) {
+            return Err(invalid(format!("activation {activation:?} is not supported")));
         }
     }
-    let scaling_kind = match scaling_settings.text("rope_type")? {
-        Some(scaling) => scaling,
-        None => scaling_settings.text("type")?.unwrap_or("default"),
-    };
-    let original_context = match config.count(&["original_max_position_embeddings"])? {
-        Some(original) => original,
-        None => scaling_settings.count(&["original_max_position_embeddings"])?.unwrap_or(context_size),
-    };
-    let scaling = match scaling_kind {
-        // Dynamic scaling begins after the context that a conversation can have.
-        "default" | "dynamic" => RopeScaling::None,
-        "linear" => RopeScaling::Linear { factor: scaling_settings.needed_number(&["factor"])? },
-        "llama3" => RopeScaling::Llama3 {
-            factor: scaling_settings.needed_number(&["factor"])?,
-            low: scaling_settings.needed_number(&["low_freq_factor"])?,
-            high: scaling_settings.needed_number(&["high_freq_factor"])?,
-            original_context,
-        },
-        "yarn" => RopeScaling::Yarn(yarn(scaling_settings, original_context, context_size)?),
-        other => return Err(invalid(format!("rope scaling {other:?} is not supported"))),
-    };
-    Ok(RopeSettings { theta: theta as f32, scaling }) // as every implementation computes it
-}
-
-/// The settings under a key; newer files may have them for each kind of layer.
-fn of_kind<'a>(config: Config<'a>, key: &str, kind: &str) -> Result<Option<Config<'a>>> {
-    match config.object(key)? {
-        Some(settings) => Ok(Some(settings.object(kind)?.unwrap_or(settings))),
-        None => Ok(None),
+    let is_everywhere = |value: &Json| [Json::from(true), "all".into()].contains(value);
+    if config.0.get("use_bidirectional_attention").is_some_and(is_everywhere)
+        || config.boolean(&["is_causal"])? == Some(false)
+    {
+        return Err(invalid("attention in both directions is not supported"));
+    }
+    for (key, is_used) in
+        [("use_sandwich_norm", family.has_output_norms), ("use_attention_gate", family.has_head_gates)]
+    {
+        if config.boolean(&[key])?.is_some_and(|value| value != is_used) {
+            return Err(invalid(format!("{key} must be {is_used} for architecture {:?}", family.model_type)));
+        }
+    }
+    match config.number(&["attn_logit_softcapping"])? {
+        Some(_) => Err(invalid("attn_logit_softcapping is not supported")),
+        None => Ok(()),
     }
 }
 
-fn yarn(settings: Config<'_>, original_context: usize, context_size: usize) -> Result<Yarn> {
-    let default_factor = context_size as f64 / original_context.max(1) as f64;
-    let factor = settings.number(&["factor"])?.unwrap_or(default_factor);
-    let is_given = |multiplier: &f64| *multiplier != 0.0;
-    let multipliers = (settings.number(&["mscale"])?, settings.number(&["mscale_all_dim"])?);
-    let recommended = match (multipliers.0.filter(is_given), multipliers.1.filter(is_given)) {
-        (Some(above), Some(below)) => yarn_attention_factor(factor, above) / yarn_attention_factor(factor, below),
-        _ => yarn_attention_factor(factor, 1.0),
+fn check_not_quantised(config: &Config<'_>) -> Result<()> {
+    let Some(quantisation) = config.0.get("quantization_config").filter(|quantisation| !quantisation.is_null()) else {
+        return Ok(());
     };
-    Ok(Yarn {
-        factor,
-        original_context,
-        attention_factor: settings.number(&["attention_factor"])?.unwrap_or(recommended),
-        beta_fast: settings.number(&["beta_fast"])?.filter(is_given).unwrap_or(32.0),
-        beta_slow: settings.number(&["beta_slow"])?.filter(is_given).unwrap_or(1.0),
-        truncate: settings.boolean(&["truncate"])?.unwrap_or(true),
+    let mut names = Vec::new();
+    for key in ["quant_algo", "format", "quant_method"] {
+        names.extend(Config(quantisation).text(key)?);
+    }
+    let name = names.first().unwrap_or(&"unknown");
+    Err(invalid(format!("weights quantised by {name:?} are not supported in a folder")))
+}
+
+fn scales(config: Config<'_>) -> Result<Scales> {
+    // In the precision of the tensors.
+    let number = |key: &str, change: fn(f64) -> f64| {
+        Ok::<_, SdkError>(config.number(&[key])?.map(|number| change(number) as f32))
+    };
+    Ok(Scales {
+        attention: number("query_pre_attn_scalar", |scalar| scalar.powf(-0.5))?,
+        logit_softcap: number("final_logit_softcapping", |cap| cap)?,
+        ..Scales::default()
     })
 }
 
@@ -159,7 +106,7 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
     let has_rope = ropes(config, family, n_layers)?;
     let rule = family.window;
     let may_slide = match rule {
-        WindowRule::Listed | WindowRule::All => true,
+        WindowRule::Listed | WindowRule::All | WindowRule::AllBut(_) | WindowRule::AlwaysListed => true,
         WindowRule::FromLayer | WindowRule::WithoutRope => config.boolean(&["use_sliding_window"])?.unwrap_or(false),
     };
     // Mistral's first files have no key for the window.
@@ -170,6 +117,10 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
     if kinds.is_some_and(|kinds| kinds.len() < n_layers) {
         return Err(invalid(format!("layer_types in config.json must have an entry for each of {n_layers} layers")));
     }
+    let interval = match rule {
+        WindowRule::AllBut(interval) => config.count(&["sliding_window_pattern"])?.unwrap_or(interval),
+        _ => 0,
+    };
     let plan = |layer: usize| {
         let slides = match (kinds.map(|kinds| kinds[layer].as_str().unwrap_or_default()), rule) {
             (Some(FULL | "conv"), _) | (None, WindowRule::Listed) => false,
@@ -178,8 +129,10 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
             (None, WindowRule::All) => true,
             (None, WindowRule::FromLayer) => first <= layer,
             (None, WindowRule::WithoutRope) => !has_rope[layer],
+            (None, WindowRule::AllBut(_)) => !(layer + 1).is_multiple_of(interval),
+            (None, WindowRule::AlwaysListed) => return Err(invalid("config.json must have layer_types")),
         };
-        if slides && kinds.is_some() && window.is_none() {
+        if slides && window.is_none() && (kinds.is_some() || matches!(rule, WindowRule::AllBut(_))) {
             return Err(invalid(format!("config.json must have sliding_window, because layer {layer} has a window")));
         }
         Ok(LayerPlan { window: window.filter(|_| slides), has_rope: has_rope[layer] })

@@ -1,7 +1,8 @@
-//! A feed-forward block: `down(silu(gate x) * up x)`.
+//! A feed-forward block: `down(f(gate x) * up x)`, where `f` is the family's activation.
 
 use crate::error::Result;
 use crate::model::backend::Backend;
+use crate::model::family::Activation;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
 
@@ -10,6 +11,7 @@ pub(crate) struct Dense<B: Backend> {
     pub(crate) gate: Linear<B>,
     pub(crate) up: Linear<B>,
     pub(crate) down: Linear<B>,
+    pub(crate) activation: Activation,
 }
 
 impl<B: Backend> Dense<B> {
@@ -19,6 +21,7 @@ impl<B: Backend> Dense<B> {
             gate: weights.linear("ffn_gate", width, hidden)?,
             up: weights.linear("ffn_up", width, hidden)?,
             down: weights.linear("ffn_down", hidden, width)?,
+            activation: weights.architecture.family.activation,
         })
     }
 }

@@ -79,13 +79,14 @@ fn load_expert<B: Backend>(weights: &LayerWeights<'_, B>, expert: usize, n_exper
         gate: linear("ffn_gate_exps", width, hidden)?,
         up: linear("ffn_up_exps", width, hidden)?,
         down: linear("ffn_down_exps", hidden, width)?,
+        activation: weights.architecture.family.activation,
     })
 }
 
 fn bias<B: Backend>(weights: &LayerWeights<'_, B>, n_experts: usize) -> Result<Vec<f32>> {
     let name = match weights.weights {
         Weights::Gguf(_) => format!("blk.{}.exp_probs_b.bias", weights.layer),
-        Weights::Folder(_) => format!("model.layers.{}.feed_forward.expert_bias", weights.layer),
+        Weights::Folder(_) => format!("{}layers.{}.feed_forward.expert_bias", weights.prefix, weights.layer),
     };
     weights.weights.floats(&name, &[n_experts])
 }

@@ -4,6 +4,7 @@
 
 use crate::model::rope::RopePairing;
 use crate::weights::Weights;
+
 /// Properties of a family of models that its files leave out.
 #[derive(Debug)]
 pub(crate) struct Family {
@@ -16,6 +17,17 @@ pub(crate) struct Family {
     pub(crate) gguf_pairing: RopePairing,
     /// The base of rotary positions if config.json has none.
     pub(crate) default_theta: f32,
+    /// The base of rotary positions in layers with a window, if these layers have settings of their own: scaling then applies
+    /// only to layers that see the whole context.
+    pub(crate) sliding_theta: Option<f32>,
+    /// Whether only the first elements of each head may be rotated.
+    pub(crate) rotates_part: bool,
+    /// The share of pairs that are rotated, the fastest ones, in layers that see the whole context, if config.json has no
+    /// settings.
+    pub(crate) rotated_share: Option<f64>,
+    /// The positions that the model was made for, and the epsilon of norms, if config.json has none.
+    pub(crate) default_context: Option<usize>,
+    pub(crate) default_norm_eps: Option<f64>,
     pub(crate) window: WindowRule,
     /// Whether every query and key head has a norm.
     pub(crate) has_head_norms: bool,
@@ -25,9 +37,30 @@ pub(crate) struct Family {
     pub(crate) has_experts: bool,
     /// Every Nth layer has no positional encoding (NoPE), unless the files list the layers.
     pub(crate) no_rope_interval: Option<usize>,
+    pub(crate) activation: Activation,
+    /// Whether norms multiply by one more than the weights in folders. GGUF files hold the sums.
+    pub(crate) folder_norms_lack_one: bool,
+    /// Whether the outputs of operators and feed-forward blocks have norms.
+    pub(crate) has_output_norms: bool,
+    /// Whether each attention head has a gate.
+    pub(crate) has_head_gates: bool,
+    /// Whether GGUF files have divisors of the frequencies, for layers that see the whole context.
+    pub(crate) has_divisors: bool,
+    /// Whether embeddings of tokens are multiplied by the root of the hidden size.
+    pub(crate) scales_embedding: bool,
+    /// Whether only the CPU can compute the family.
+    pub(crate) needs_cpu: bool,
 }
 
-/// The layers whose attention sees only a window, if config.json does not list them.
+/// The function of gates in feed-forward blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activation {
+    Silu,
+    /// GELU with its approximation by the hyperbolic tangent.
+    GeluTanh,
+}
+
+/// The layers whose attention sees only a window, if the files do not list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WindowRule {
     /// No layer, unless listed.
@@ -38,18 +71,32 @@ pub(crate) enum WindowRule {
     FromLayer,
     /// With `use_sliding_window`, the layers without positional encoding.
     WithoutRope,
+    /// Every layer except every Nth, unless listed.
+    AllBut(usize),
+    /// The files must list the layers.
+    AlwaysListed,
+}
+
+impl Activation {
+    /// The function's names in config.json.
+    pub(crate) fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Silu => &["silu", "swish"],
+            Self::GeluTanh => &["gelu_pytorch_tanh"],
+        }
+    }
 }
 
 /// How folders name tensors.
 #[derive(Debug)]
 struct TensorNames {
     output_norm: &'static str,
-    /// Names in GGUF files and in folders. `*` stands for the number of an expert.
+    /// Names in GGUF files and in folders; a part may have several in folders. `*` stands for the number of an expert.
     in_layer: &'static [(&'static str, &'static str)],
 }
 
 static LFM2_NAMES: TensorNames = TensorNames {
-    output_norm: "model.embedding_norm",
+    output_norm: "embedding_norm",
     in_layer: &[
         ("attn_norm", "operator_norm"),
         ("ffn_norm", "ffn_norm"),
@@ -73,10 +120,53 @@ static LFM2_NAMES: TensorNames = TensorNames {
 };
 
 static PLAIN_NAMES: TensorNames = TensorNames {
-    output_norm: "model.norm",
+    output_norm: "norm",
     in_layer: &[
         ("attn_norm", "input_layernorm"),
         ("ffn_norm", "post_attention_layernorm"),
+        ("ffn_gate", "mlp.gate_proj"),
+        ("ffn_down", "mlp.down_proj"),
+        ("ffn_up", "mlp.up_proj"),
+        ("attn_q", "self_attn.q_proj"),
+        ("attn_k", "self_attn.k_proj"),
+        ("attn_v", "self_attn.v_proj"),
+        ("attn_output", "self_attn.o_proj"),
+        ("attn_q_norm", "self_attn.q_norm"),
+        ("attn_k_norm", "self_attn.k_norm"),
+    ],
+};
+
+static LFM3_NAMES: TensorNames = TensorNames {
+    output_norm: "embedding_norm",
+    in_layer: &[
+        ("attn_norm", "operator_norm"),
+        ("post_attention_norm", "post_operator_norm"),
+        ("ffn_norm", "ffn_norm"),
+        ("post_ffw_norm", "post_ffn_norm"),
+        ("ffn_gate", "feed_forward.w1"),
+        ("ffn_down", "feed_forward.w2"),
+        ("ffn_up", "feed_forward.w3"),
+        ("shortconv.in_proj", "conv.in_proj"),
+        ("shortconv.conv", "conv.conv"),
+        ("shortconv.out_proj", "conv.out_proj"),
+        ("attn_q", "self_attn.q_proj"),
+        ("attn_k", "self_attn.k_proj"),
+        ("attn_v", "self_attn.v_proj"),
+        ("attn_output", "self_attn.o_proj"),
+        ("attn_gate", "self_attn.gate_proj"),
+        ("attn_gate", "self_attn.g_proj"),
+        ("attn_q_norm", "self_attn.q_norm"),
+        ("attn_k_norm", "self_attn.k_norm"),
+    ],
+};
+
+static GEMMA3_NAMES: TensorNames = TensorNames {
+    output_norm: "norm",
+    in_layer: &[
+        ("attn_norm", "input_layernorm"),
+        ("post_attention_norm", "post_attention_layernorm"),
+        ("ffn_norm", "pre_feedforward_layernorm"),
+        ("post_ffw_norm", "post_feedforward_layernorm"),
         ("ffn_gate", "mlp.gate_proj"),
         ("ffn_down", "mlp.down_proj"),
         ("ffn_up", "mlp.up_proj"),
@@ -96,11 +186,23 @@ const PLAIN: Family = Family {
     names: &PLAIN_NAMES,
     gguf_pairing: RopePairing::Halves,
     default_theta: 10_000.0,
+    sliding_theta: None,
+    rotates_part: false,
+    rotated_share: None,
+    default_context: None,
+    default_norm_eps: None,
     window: WindowRule::Listed,
     has_head_norms: false,
     has_biases: false,
     has_experts: false,
     no_rope_interval: None,
+    activation: Activation::Silu,
+    folder_norms_lack_one: false,
+    has_output_norms: false,
+    has_head_gates: false,
+    has_divisors: false,
+    scales_embedding: false,
+    needs_cpu: false,
 };
 
 const LFM2: Family = Family {
@@ -112,12 +214,48 @@ const LFM2: Family = Family {
     ..PLAIN
 };
 
+const LFM3: Family = Family {
+    gguf: "lfm3",
+    model_type: "lfm3",
+    names: &LFM3_NAMES,
+    default_theta: 1_000_000.0,
+    sliding_theta: Some(10_000.0),
+    rotated_share: Some(0.5),
+    window: WindowRule::AlwaysListed,
+    has_head_norms: true,
+    has_output_norms: true,
+    has_head_gates: true,
+    has_divisors: true,
+    needs_cpu: true,
+    ..PLAIN
+};
+
+const GEMMA3: Family = Family {
+    gguf: "gemma3",
+    model_type: "gemma3_text",
+    names: &GEMMA3_NAMES,
+    default_theta: 1_000_000.0,
+    sliding_theta: Some(10_000.0),
+    default_context: Some(131_072),
+    default_norm_eps: Some(1e-6),
+    window: WindowRule::AllBut(6),
+    has_head_norms: true,
+    activation: Activation::GeluTanh,
+    folder_norms_lack_one: true,
+    has_output_norms: true,
+    scales_embedding: true,
+    needs_cpu: true,
+    ..PLAIN
+};
+
 /// GGUF files of Llama, Mistral (as `llama`) and SmolLM3 order the rows of queries and keys so that neighbours make a pair.
 const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: RopePairing::Neighbours, ..PLAIN };
 
 /// All families. If several have the same GGUF name, the first one reads the file.
-pub(crate) static FAMILIES: [Family; 7] = [
+pub(crate) static FAMILIES: [Family; 9] = [
     LFM2,
+    LFM3,
+    GEMMA3,
     Family { gguf: "lfm2moe", model_type: "lfm2_moe", has_experts: true, ..LFM2 },
     LLAMA,
     Family { model_type: "mistral", window: WindowRule::All, ..LLAMA },
@@ -143,13 +281,13 @@ impl Family {
         }
     }
 
-    /// The norm before the logits, in folders.
+    /// The norm before the logits, in folders, after the decoder's prefix.
     pub(crate) fn folder_output_norm(&self) -> &'static str {
         self.names.output_norm
     }
 
-    /// The name of a part of a layer in folders. A part that folders do not have keeps its name, so that no tensor is found.
-    pub(crate) fn folder_name<'a>(&self, part: &'a str) -> &'a str {
-        self.names.in_layer.iter().find(|(gguf, _)| *gguf == part).map_or(part, |(_, folder)| folder)
+    /// The names of a part of a layer in folders; none for a part that folders do not have.
+    pub(crate) fn folder_names(&self, part: &str) -> impl Iterator<Item = &'static str> {
+        self.names.in_layer.iter().filter(move |(gguf, _)| *gguf == part).map(|(_, folder)| *folder)
     }
 }

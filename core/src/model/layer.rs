@@ -10,8 +10,12 @@ use crate::model::short_convolution::ShortConvolution;
 pub(crate) struct Layer<B: Backend> {
     pub(crate) operator_norm: B::Vector,
     pub(crate) operator: Operator<B>,
+    /// The norm of what the operator adds to the residual stream.
+    pub(crate) operator_output_norm: Option<B::Vector>,
     pub(crate) feed_forward_norm: B::Vector,
     pub(crate) feed_forward: FeedForward<B>,
+    /// The norm of what the feed-forward block adds to the residual stream.
+    pub(crate) feed_forward_output_norm: Option<B::Vector>,
 }
 
 pub(crate) enum Operator<B: Backend> {
@@ -26,11 +30,16 @@ impl<B: Backend> Layer<B> {
             Some(_) => Operator::ShortConvolution(ShortConvolution::load(weights)?),
             None => Operator::Attention(Attention::load(weights)?),
         };
+        let has_output_norms = weights.architecture.family.has_output_norms;
+        let norm = |part: &str| weights.norm(part, weights.hidden);
+        let output_norm = |part: &str| has_output_norms.then(|| norm(part)).transpose();
         Ok(Self {
-            operator_norm: weights.vector("attn_norm", weights.hidden)?,
+            operator_norm: norm("attn_norm")?,
             operator,
-            feed_forward_norm: weights.vector("ffn_norm", weights.hidden)?,
+            operator_output_norm: output_norm("post_attention_norm")?,
+            feed_forward_norm: norm("ffn_norm")?,
             feed_forward: FeedForward::load(weights)?,
+            feed_forward_output_norm: output_norm("post_ffw_norm")?,
         })
     }
 }

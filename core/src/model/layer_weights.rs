@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::model::architecture::Architecture;
 use crate::model::backend::Backend;
+use crate::model::family::Family;
 use crate::model::invalid::invalid;
 use crate::model::linear::Linear;
 use crate::weights::{MatrixPlace, Weights};
@@ -12,6 +13,8 @@ pub(crate) struct LayerWeights<'a, B> {
     pub(crate) backend: &'a B,
     pub(crate) weights: &'a Weights,
     pub(crate) architecture: &'a Architecture,
+    /// How the names of the decoder's tensors begin in a folder.
+    pub(crate) prefix: &'static str,
     pub(crate) layer: usize,
     pub(crate) hidden: usize,
 }
@@ -23,7 +26,13 @@ impl<B> LayerWeights<'_, B> {
         match self.weights {
             Weights::Gguf(_) => format!("blk.{layer}.{part}.{kind}"),
             Weights::Folder(_) => {
-                format!("model.layers.{layer}.{}.{kind}", self.architecture.family.folder_name(part))
+                let name = |part: &str| format!("{}layers.{layer}.{part}.{kind}", self.prefix);
+                let mut names = self.architecture.family.folder_names(part).map(name);
+                let first = names.next().unwrap_or_else(|| name(part));
+                if self.weights.shape(&first).is_some() {
+                    return first;
+                }
+                names.find(|name| self.weights.shape(name).is_some()).unwrap_or(first)
             }
         }
     }
@@ -80,7 +89,16 @@ impl<B: Backend> LayerWeights<'_, B> {
         bias.map(|bias| self.backend.vector(bias)).transpose()
     }
 
-    pub(crate) fn vector(&self, part: &str, length: usize) -> Result<B::Vector> {
-        self.backend.vector(self.weights.floats(&self.name(part), &[length])?)
+    pub(crate) fn norm(&self, part: &str, length: usize) -> Result<B::Vector> {
+        self.backend.vector(norm_weight(self.weights, self.architecture.family, &self.name(part), length)?)
     }
+}
+
+/// The factors of a norm.
+pub(crate) fn norm_weight(weights: &Weights, family: &Family, name: &str, length: usize) -> Result<Vec<f32>> {
+    let mut factors = weights.floats(name, &[length])?;
+    if family.folder_norms_lack_one && matches!(weights, Weights::Folder(_)) {
+        factors.iter_mut().for_each(|factor| *factor += 1.0);
+    }
+    Ok(factors)
 }

@@ -1,14 +1,16 @@
 //! Reads the architecture of a GGUF file from its metadata.
 
 use crate::error::Result;
-use crate::model::architecture::{Architecture, LayerPlan, Mixture, check_layers};
-use crate::model::family::{FAMILIES, Family};
+use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers};
+use crate::model::family::{FAMILIES, Family, WindowRule};
 use crate::model::invalid::invalid;
 use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
 use crate::weights::GgufFile;
 
 /// The value of `expert_gating_func` for a sigmoid.
 const SIGMOID: usize = 2;
+/// Layers of Gemma 3 with 27 billion parameters.
+const GEMMA3_27B_LAYERS: usize = 62;
 
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let family = match file.text("general.architecture")? {
@@ -17,6 +19,9 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     };
     let Some(family) = family else {
         let name = file.text("general.architecture")?.unwrap_or_default();
+        if name == "clip" {
+            return Err(invalid("the file has only a model's part for images (architecture \"clip\")"));
+        }
         return Err(invalid(format!("architecture {name:?} is not supported")));
     };
     let keys = MetadataKeys { file, family };
@@ -26,17 +31,17 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let n_layers = check_layers(keys.needed("block_count", file.count(&keys.name("block_count"))?)?)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
     let rope = keys.rope(context_size)?;
-    let sliding_theta = keys.float("rope.freq_base_swa")?.unwrap_or(rope.theta);
     Ok(Architecture {
         family,
         norm_eps: keys.needed("attention.layer_norm_rms_epsilon", keys.float("attention.layer_norm_rms_epsilon")?)?,
         context_size,
         n_heads: keys.heads()?,
         head_dim: keys.head_dim()?,
-        sliding_rope: RopeSettings { theta: sliding_theta, scaling: rope.scaling.clone() },
+        sliding_rope: keys.sliding_rope(&rope)?,
         rope,
         layers: keys.layers(n_layers)?,
         mixture: keys.mixture()?,
+        scales: keys.scales()?,
         is_tied: None,
     })
 }
@@ -78,7 +83,7 @@ impl MetadataKeys<'_> {
         }
         let rotated = self.count("rope.dimension_count")?;
         // Files without a length of keys have this one, which is the same if whole heads are rotated.
-        if keys.is_some() && rotated.is_some() && keys != rotated {
+        if keys.is_some() && rotated.is_some() && keys != rotated && !self.family.rotates_part {
             return Err(invalid(format!("rotary positions of {rotated:?} of {keys:?} dimensions are not supported")));
         }
         Ok(keys.or(rotated))
@@ -98,7 +103,30 @@ impl MetadataKeys<'_> {
             ("yarn", Some(factor)) => RopeScaling::Yarn(self.yarn(factor, context_size)?),
             (other, _) => return Err(invalid(format!("rope scaling {other:?} is not supported"))),
         };
-        Ok(RopeSettings { theta, scaling })
+        let n_rotated = if self.family.rotates_part { self.count("rope.dimension_count")? } else { None };
+        Ok(RopeSettings { theta, scaling, n_rotated })
+    }
+
+    /// The rotary positions of layers with a window; `rope` are those of the others.
+    fn sliding_rope(&self, rope: &RopeSettings) -> Result<RopeSettings> {
+        let theta = self.float("rope.freq_base_swa")?;
+        Ok(match self.family.sliding_theta {
+            Some(default) => RopeSettings { theta: theta.unwrap_or(default), scaling: RopeScaling::None, ..*rope },
+            None => RopeSettings { theta: theta.unwrap_or(rope.theta), ..rope.clone() },
+        })
+    }
+
+    fn scales(&self) -> Result<Scales> {
+        let attention = match self.count("block_count")? {
+            // The one size whose scale does not follow from the head size, and no key says so.
+            Some(GEMMA3_27B_LAYERS) if self.family.gguf == "gemma3" => {
+                let hidden = self.needed("embedding_length", self.count("embedding_length")?)?;
+                let n_heads = self.needed("attention.head_count", self.heads()?)?;
+                Some((n_heads as f32 / hidden as f32).sqrt())
+            }
+            _ => None,
+        };
+        Ok(Scales { attention, logit_softcap: self.float("final_logit_softcapping")?, ..Scales::default() })
     }
 
     fn yarn(&self, factor: f64, context_size: usize) -> Result<Yarn> {
@@ -126,17 +154,32 @@ impl MetadataKeys<'_> {
 
     fn layers(&self, n_layers: usize) -> Result<Vec<LayerPlan>> {
         let window = self.count("attention.sliding_window")?.filter(|window| 0 < *window); // 0 means none
-        // The layers that have the window: all of them, unless an array says otherwise.
-        let slides = self.file.booleans(&self.name("attention.sliding_window_pattern"))?;
-        if slides.as_ref().is_some_and(|slides| slides.len() < n_layers) {
-            let key = self.name("attention.sliding_window_pattern");
-            return Err(invalid(format!("metadata {key} must have an entry for each of {n_layers} layers")));
-        }
+        let slides = self.slides(n_layers)?;
         let plan = |layer: usize| LayerPlan {
-            window: window.filter(|_| slides.as_ref().is_none_or(|slides| slides[layer])),
+            window: window.filter(|_| slides[layer]),
             has_rope: self.family.no_rope_interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval)),
         };
         Ok((0..n_layers).map(plan).collect())
+    }
+
+    /// The layers that have the window: all of them, unless an array or the number of the first one without says otherwise.
+    fn slides(&self, n_layers: usize) -> Result<Vec<bool>> {
+        let key = "attention.sliding_window_pattern";
+        let all_but = |interval: usize| (1..=n_layers).map(|number| !number.is_multiple_of(interval)).collect();
+        if let Ok(Some(interval)) = self.count(key) {
+            return Ok(all_but(interval));
+        }
+        let listed = self.file.booleans(&self.name(key))?;
+        match (listed, self.family.window) {
+            (Some(listed), _) if listed.len() < n_layers => {
+                let key = self.name(key);
+                Err(invalid(format!("metadata {key} must have an entry for each of {n_layers} layers")))
+            }
+            (Some(listed), _) => Ok(listed),
+            (None, WindowRule::AllBut(interval)) => Ok(all_but(interval)),
+            (None, WindowRule::AlwaysListed) => self.needed(key, None),
+            (None, _) => Ok(vec![true; n_layers]),
+        }
     }
 
     fn mixture(&self) -> Result<Option<Mixture>> {

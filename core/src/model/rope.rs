@@ -14,6 +14,8 @@ const DIVISORS: &str = "rope_freqs.weight";
 pub(crate) struct RopeSettings {
     pub(crate) theta: f32,
     pub(crate) scaling: RopeScaling,
+    /// Elements of each head that are rotated, the first ones; `None` for all.
+    pub(crate) n_rotated: Option<usize>,
 }
 
 /// How the positions that a model was first trained on are scaled to a longer context.
@@ -22,6 +24,11 @@ pub(crate) enum RopeScaling {
     None,
     /// All pairs rotate slower.
     Linear {
+        factor: f64,
+    },
+    /// The fastest pairs rotate slower by a factor, the others do not rotate.
+    Proportional {
+        share: f64,
         factor: f64,
     },
     /// Slow pairs rotate slower, fast ones do not, and those in between in part.
@@ -60,6 +67,7 @@ impl RopeSettings {
         let values = match &self.scaling {
             RopeScaling::None => vec![],
             RopeScaling::Linear { factor } => vec![*factor],
+            RopeScaling::Proportional { share, factor } => vec![*share, *factor],
             RopeScaling::Llama3 { factor, low, high, original_context } => {
                 vec![*factor, *low, high - low, *original_context as f64]
             }
@@ -93,24 +101,31 @@ pub(crate) enum RopePairing {
 /// The rotary positions of one layer.
 #[derive(PartialEq)]
 pub(crate) struct Rope {
-    /// The angle of each pair per position, in radians: `(head_dim / 2)`.
+    /// The angle of each pair per position, in radians: `(n_rotated / 2)`.
     frequencies: Vec<f32>,
     attention_factor: f32,
     pub(crate) pairing: RopePairing,
 }
 
 impl Rope {
-    pub(crate) fn load(
-        weights: &Weights,
+    /// `divisors` of the frequencies, one for each pair.
+    pub(crate) fn new(
         settings: &RopeSettings,
+        divisors: Option<Vec<f32>>,
         pairing: RopePairing,
         head_dim: usize,
     ) -> Result<Self> {
-        let mut frequencies = frequencies(settings, head_dim);
-        if matches!(weights, Weights::Gguf(_)) && weights.shape(DIVISORS).is_some() {
-            let divisors = weights.floats(DIVISORS, &[head_dim / 2])?;
-            if divisors.iter().any(|divisor| !divisor.is_finite() || *divisor <= 0.0) {
-                return Err(invalid(format!("tensor {DIVISORS} must hold finite values above 0")));
+        let n_rotated = settings.n_rotated.unwrap_or(head_dim);
+        if n_rotated % 2 != 0 || !(1..=head_dim).contains(&n_rotated) {
+            return Err(invalid(format!(
+                "the rotated elements of a head of {head_dim} must be pairs of these, found {n_rotated}"
+            )));
+        }
+        let mut frequencies = frequencies(settings, n_rotated);
+        if let Some(divisors) = divisors {
+            if divisors.len() != frequencies.len() {
+                let (n_pairs, found) = (frequencies.len(), divisors.len());
+                return Err(invalid(format!("tensor {DIVISORS} must have {n_pairs} values, found {found}")));
             }
             frequencies.iter_mut().zip(divisors).for_each(|(frequency, divisor)| *frequency /= divisor);
         }
@@ -119,6 +134,11 @@ impl Rope {
             _ => 1.0,
         };
         Ok(Self { frequencies, attention_factor, pairing })
+    }
+
+    /// Pairs of each head that are rotated.
+    pub(crate) fn n_pairs(&self) -> usize {
+        self.frequencies.len()
     }
 
     /// Appends the cosines and sines of a position's angles, one for each pair.
@@ -131,12 +151,30 @@ impl Rope {
     }
 }
 
+/// The divisors of the frequencies that a GGUF file holds, if it does.
+pub(crate) fn divisors(weights: &Weights, are_needed: bool) -> Result<Option<Vec<f32>>> {
+    let Weights::Gguf(_) = weights else { return Ok(None) };
+    let Some(shape) = weights.shape(DIVISORS) else {
+        return if are_needed { Err(weights.missing(DIVISORS)) } else { Ok(None) };
+    };
+    let divisors = weights.floats(DIVISORS, shape)?;
+    match divisors.iter().all(|divisor| divisor.is_finite() && 0.0 < *divisor) {
+        true => Ok(Some(divisors)),
+        false => Err(invalid(format!("tensor {DIVISORS} must hold finite values above 0"))),
+    }
+}
+
 /// In f32 and in this order, as in the implementations that models are trained with: every bit counts at far positions.
-fn frequencies(settings: &RopeSettings, head_dim: usize) -> Vec<f32> {
-    let powers = (0..head_dim).step_by(2).map(|pair| settings.theta.powf(pair as f32 / head_dim as f32));
+fn frequencies(settings: &RopeSettings, n_rotated: usize) -> Vec<f32> {
+    let powers = (0..n_rotated).step_by(2).map(|pair| settings.theta.powf(pair as f32 / n_rotated as f32));
     match &settings.scaling {
         RopeScaling::None => powers.map(|power| 1.0 / power).collect(),
         RopeScaling::Linear { factor } => powers.map(|power| 1.0 / power / *factor as f32).collect(),
+        RopeScaling::Proportional { share, factor } => {
+            let n_rotating = (share * n_rotated as f64 / 2.0) as usize; // rounded down
+            let rotates = |pair: usize| if pair < n_rotating { 1.0 } else { 0.0 };
+            powers.enumerate().map(|(pair, power)| rotates(pair) / power / *factor as f32).collect()
+        }
         RopeScaling::Llama3 { factor, low, high, original_context } => {
             let (factor, low, high) = (*factor as f32, *low as f32, *high as f32);
             let context = *original_context as f32;
@@ -156,7 +194,7 @@ fn frequencies(settings: &RopeSettings, head_dim: usize) -> Vec<f32> {
                 .collect()
         }
         RopeScaling::Yarn(yarn) => {
-            let (first, last) = yarn.bounds(settings.theta.into(), head_dim);
+            let (first, last) = yarn.bounds(settings.theta.into(), n_rotated);
             let width = if first == last { 0.001 } else { last - first };
             powers
                 .enumerate()

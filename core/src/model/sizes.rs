@@ -5,7 +5,7 @@ use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
 use crate::model::description;
 use crate::model::layer_weights::LayerWeights;
-use crate::model::{native, short_convolution};
+use crate::model::{names, native, short_convolution};
 use crate::options::CacheType;
 use crate::weights::Weights;
 
@@ -47,8 +47,9 @@ impl Sizes {
             n_weight_bytes: native::weight_bytes(weights),
             ..Self::default()
         };
+        let prefix = names::folder_prefix(weights);
         for layer in 0..architecture.layers.len() {
-            sizes.add(&LayerWeights { backend: &(), weights, architecture: &architecture, layer, hidden })?;
+            sizes.add(&LayerWeights { backend: &(), weights, architecture: &architecture, prefix, layer, hidden })?;
         }
         Ok(sizes)
     }

@@ -107,8 +107,9 @@ impl Folder {
     }
 
     pub(crate) fn tensors(&self) -> impl Iterator<Item = TensorDescription<'_>> {
-        let tensors = self.tensors.values();
-        tensors.map(|tensor| TensorDescription {
+        let tensors = self.tensors.iter();
+        tensors.map(|(name, tensor)| TensorDescription {
+            name,
             tensor_type: tensor.tensor_type,
             shape: &tensor.shape,
             n_bytes: tensor.bytes.len(),

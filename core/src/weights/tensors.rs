@@ -72,6 +72,7 @@ impl TensorBlocks<'_> {
 
 /// A tensor as a header describes it.
 pub(crate) struct TensorDescription<'a> {
+    pub(crate) name: &'a str,
     pub(crate) tensor_type: TensorType,
     /// Outermost first.
     pub(crate) shape: &'a [usize],

@@ -28,6 +28,8 @@ pub(crate) struct HeadAttention<'a> {
     pub(crate) n_sharing: usize,
     /// Tokens that a token sees, including itself; `usize::MAX` for all before it.
     pub(crate) window: usize,
+    /// Factor of the scores.
+    pub(crate) scale: f32,
     /// The outputs, in the layout of the queries; the first row of `queries` is row `first_out`.
     pub(crate) out: &'a Grid<'a>,
     pub(crate) first_out: usize,
@@ -99,7 +101,7 @@ impl HeadAttention<'_> {
         let ends = places.map(|(row, _)| self.n_before + row + 1);
         let starts = ends.map(|end| end.saturating_sub(self.window));
         let (start, end) = (starts[0], ends[Q - 1]); // rows ascend
-        let scale = simd.splat(1.0 / (head_dim as f32).sqrt());
+        let scale = simd.splat(self.scale);
 
         let mut sums = [SoftmaxSums { largest: f32::NEG_INFINITY, weights: 0.0 }; Q];
         // SAFETY: one thread computes each head of a row.

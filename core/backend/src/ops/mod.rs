@@ -1,6 +1,7 @@
 //! The operations of models other than products, written once for all instruction sets.
 
 pub(crate) mod attention;
+pub(crate) mod bound;
 pub(crate) mod convolution;
 pub(crate) mod gate;
 pub(crate) mod norm;

@@ -27,6 +27,32 @@ impl Work for Norm<'_> {
     }
 }
 
+/// Adds a row to `y`, normalised if there is a norm, times a factor.
+pub(crate) struct AddRow<'a> {
+    pub(crate) x: &'a [f32],
+    /// The weight and the epsilon.
+    pub(crate) norm: Option<(&'a [f32], f32)>,
+    pub(crate) factor: f32,
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Work for AddRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match self.norm {
+            Some((weight, epsilon)) => {
+                let scale = scale(simd, self.x, epsilon);
+                for ((y, x), weight) in self.y.iter_mut().zip(self.x).zip(weight) {
+                    *y += x * scale * weight * self.factor;
+                }
+            }
+            None => self.y.iter_mut().zip(self.x).for_each(|(y, x)| *y += x * self.factor),
+        }
+    }
+}
+
 /// Normalises several heads of a row in place, each with the same weight.
 pub(crate) struct HeadNorms<'a> {
     pub(crate) heads: &'a mut [f32],

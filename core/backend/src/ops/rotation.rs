@@ -9,9 +9,10 @@ pub enum Pairing {
     Neighbours,
 }
 
-/// Rotates the heads of a row in place. `cosines` and `sines` have an element for each pair of a head.
-pub(crate) fn rotate(heads: &mut [f32], cosines: &[f32], sines: &[f32], pairing: Pairing) {
-    for head in heads.chunks_exact_mut(2 * cosines.len()) {
+/// Rotates the first elements of the heads of a row in place. `cosines` and `sines` have an element for each pair of these.
+pub(crate) fn rotate(heads: &mut [f32], head_dim: usize, cosines: &[f32], sines: &[f32], pairing: Pairing) {
+    for head in heads.chunks_exact_mut(head_dim) {
+        let head = &mut head[..2 * cosines.len()];
         match pairing {
             Pairing::Halves => {
                 let (first, second) = head.split_at_mut(cosines.len());

@@ -1,8 +1,9 @@
 //! Compares each instruction set with the portable one, bit by bit, and that one with arithmetic in f64.
 
 use crate::activations::Activations;
-use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, Rotation};
+use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, ResidualAddition, Rotation};
 use crate::kernels::Tier;
+use crate::ops::gate::GateFunction;
 use crate::ops::rotation::Pairing;
 use crate::pages::{CacheShape, CacheType, KeyValues};
 use crate::pool::Pool;
@@ -44,8 +45,8 @@ fn rows_of(x: &Activations) -> Vec<f32> {
 fn attention_is_right_and_the_same() {
     let mut random = SplitMix64::new(5);
     for cache_type in CACHE_TYPES {
-        for (head_dim, n_heads, n_sharing, window) in
-            [(64, 2, 2, usize::MAX), (80, 1, 3, 50), (24, 3, 1, 70), (128, 1, 4, 1)]
+        for (head_dim, n_heads, n_sharing, window, scale) in
+            [(64, 2, 2, usize::MAX, 0.125), (80, 1, 3, 50, 0.1), (24, 3, 1, 70, 0.3), (128, 1, 4, 1, 0.1)]
         {
             let shape = CacheShape { n_heads, head_dim, cache_type };
             // Two sequences, each with tokens before the rows that are computed.
@@ -61,7 +62,7 @@ fn attention_is_right_and_the_same() {
                 let steps = [0..140, 140..145].into_iter().zip(&pasts);
                 let steps: Vec<_> = steps.map(|(rows, (past, ..))| AttentionStep { rows, past }).collect();
                 let mut mixed = vec![f32::NAN; queries.len()];
-                cpu.attention(&queries, &steps, window, &mut mixed);
+                cpu.attention(&queries, &steps, (window, scale), &mut mixed);
                 mixed
             });
             let (mut rows, mut exact) = (queries.chunks_exact(head_dim), Vec::new());
@@ -76,7 +77,7 @@ fn attention_is_right_and_the_same() {
                         let seen = end.saturating_sub(window)..end;
                         let score = |token| -> f64 {
                             let products = query.iter().enumerate().map(|(at, q)| f64::from(*q) * of(&keys, token, at));
-                            products.sum::<f64>() / (head_dim as f64).sqrt()
+                            products.sum::<f64>() * f64::from(scale)
                         };
                         let weights: Vec<f64> = seen.clone().map(|token| score(token).exp()).collect();
                         let sum: f64 = weights.iter().sum();
@@ -121,44 +122,106 @@ fn norms_are_right_and_the_same() {
 #[test]
 fn gates_are_right_and_the_same() {
     let mut random = SplitMix64::new(7);
+    let silu = |x: f64| x / (1.0 + (-x).exp());
+    let gelu = |x: f64| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh());
+    let functions: [(GateFunction, fn(f64) -> f64); 2] = [(GateFunction::Silu, silu), (GateFunction::GeluTanh, gelu)];
+    for ((function, exact), width) in functions.into_iter().flat_map(|function| WIDTHS.map(|width| (function, width))) {
+        for spread in [3.0, 90.0] {
+            let gate: Vec<f32> = random.floats(20 * width).iter().map(|x| spread * x).collect();
+            let up = random.floats(20 * width);
+            let found = same_on_all(|cpu| {
+                let mut y = Activations::default();
+                cpu.gate(function, (&gate, &up, width), false, &mut y);
+                rows_of(&y)
+            });
+            assert_near(&found, gate.iter().zip(&up).map(|(gate, up)| exact(f64::from(*gate)) * f64::from(*up)));
+        }
+    }
+}
+
+#[test]
+fn outputs_are_added_right_and_the_same() {
+    let mut random = SplitMix64::new(11);
     for width in WIDTHS {
-        let gate: Vec<f32> = random.floats(20 * width).iter().map(|x| 90.0 * x).collect();
-        let up = random.floats(20 * width);
+        let [stream, outputs, weight] = [40 * width, 40 * width, width].map(|n| random.floats(n));
+        for (norm, factor) in
+            [(None, 0.22), (Some((weight.as_slice(), 1e-5)), 1.0), (Some((weight.as_slice(), 1e-6)), 0.5)]
+        {
+            let found = same_on_all(|cpu| {
+                let mut stream = stream.clone();
+                cpu.add_outputs(&mut stream, &outputs, width, ResidualAddition { norm, factor });
+                stream
+            });
+            let exact = outputs.chunks_exact(width).flat_map(|row| {
+                let mean = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / width as f64;
+                row.iter().enumerate().map(move |(at, x)| {
+                    let normed =
+                        |(weight, epsilon): (&[f32], f32)| f64::from(weight[at]) / (mean + f64::from(epsilon)).sqrt();
+                    f64::from(*x) * norm.map_or(1.0, normed) * f64::from(factor)
+                })
+            });
+            assert_near(&found, stream.iter().zip(exact).map(|(x, added)| f64::from(*x) + added));
+        }
+    }
+}
+
+#[test]
+fn sigmoids_are_right_and_the_same() {
+    let mut random = SplitMix64::new(13);
+    let values: Vec<f32> = random.floats(77).iter().map(|x| 50.0 * x).collect();
+    let found = same_on_all(|cpu| {
+        let mut values = values.clone();
+        cpu.sigmoid(&mut values);
+        values
+    });
+    assert_near(&found, values.iter().map(|x| 1.0 / (1.0 + (-f64::from(*x)).exp())));
+}
+
+#[test]
+fn bounds_are_right_and_the_same() {
+    let mut random = SplitMix64::new(12);
+    let values: Vec<f32> = random.floats(9001).iter().map(|x| 200.0 * x).collect();
+    for bound in [5.0, 30.0] {
         let found = same_on_all(|cpu| {
-            let mut y = Activations::default();
-            cpu.gate(&gate, &up, width, false, &mut y);
-            rows_of(&y)
+            let mut values = values.clone();
+            cpu.bound(&mut values, 9001, bound);
+            values
         });
-        let gated = |(gate, up): (&f32, &f32)| f64::from(*gate) / (1.0 + (-f64::from(*gate)).exp()) * f64::from(*up);
-        assert_near(&found, gate.iter().zip(&up).map(gated));
+        let bound = f64::from(bound);
+        assert_near(&found, values.iter().map(|x| bound * (f64::from(*x) / bound).tanh()));
     }
 }
 
 #[test]
 fn rotations_are_right_and_the_same() {
     let mut random = SplitMix64::new(8);
-    for (pairing, head_dim) in
-        [(Pairing::Halves, 64), (Pairing::Neighbours, 64), (Pairing::Halves, 24), (Pairing::Neighbours, 24)]
-    {
+    for (pairing, head_dim, n_pairs) in [
+        (Pairing::Halves, 64, 32),
+        (Pairing::Neighbours, 64, 32),
+        (Pairing::Halves, 24, 12),
+        (Pairing::Neighbours, 24, 12),
+        (Pairing::Halves, 64, 8),
+        (Pairing::Neighbours, 24, 3),
+    ] {
         let (n_rows, n_heads) = (20, 3);
         let x = random.floats(n_rows * n_heads * head_dim);
-        let angles = random.floats(n_rows * head_dim / 2);
+        let angles = random.floats(n_rows * n_pairs);
         let [cosines, sines] =
             [f32::cos, f32::sin].map(|of| angles.iter().map(|angle| of(3.0 * angle)).collect::<Vec<_>>());
         let found = same_on_all(|cpu| {
             let mut rows = x.clone();
-            let rotation = Rotation { cosines: &cosines, sines: &sines, pairing };
+            let rotation = Rotation { cosines: &cosines, sines: &sines, n_pairs, pairing };
             cpu.rotate(&mut rows, (n_heads * head_dim, head_dim), None, Some(rotation));
             rows
         });
-        let mut exact = vec![0.0; x.len()];
+        let mut exact: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
         for (head, (x, y)) in x.chunks_exact(head_dim).zip(exact.chunks_exact_mut(head_dim)).enumerate() {
-            for pair in 0..head_dim / 2 {
+            for pair in 0..n_pairs {
                 let (a, b) = match pairing {
-                    Pairing::Halves => (pair, pair + head_dim / 2),
+                    Pairing::Halves => (pair, pair + n_pairs),
                     Pairing::Neighbours => (2 * pair, 2 * pair + 1),
                 };
-                let at = head / n_heads * head_dim / 2 + pair;
+                let at = head / n_heads * n_pairs + pair;
                 let (cosine, sine) = (f64::from(cosines[at]), f64::from(sines[at]));
                 y[a] = f64::from(x[a]) * cosine - f64::from(x[b]) * sine;
                 y[b] = f64::from(x[b]) * cosine + f64::from(x[a]) * sine;

@@ -1,6 +1,6 @@
 //! Grouped-query attention on the CPU.
 
-use causerie_backend::{AttentionStep, Cpu, Pairing, Rotation};
+use causerie_backend::{AttentionStep, Cpu, Pairing, ResidualAddition, Rotation};
 
 use crate::model::attention::{Attention, Heads};
 use crate::model::native::backend::Native;
@@ -17,9 +17,10 @@ impl Attention<Native> {
         states: NativeLayerStates<'_, '_>,
         norm_eps: f32,
         angles: Option<usize>,
+        how: ResidualAddition<'_>,
         buffers: &mut PassBuffers,
     ) {
-        let PassBuffers { stream, inputs, projected: [q, k, v], mixed, angles: all_angles, .. } = buffers;
+        let PassBuffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
         let Heads { n_queries, n_keys, head_dim } = self.heads;
         let n_rows = inputs.n_rows();
         cpu.product(
@@ -29,13 +30,18 @@ impl Attention<Native> {
         self.q_proj.add_bias(cpu, q);
         self.k_proj.add_bias(cpu, k);
         self.v_proj.add_bias(cpu, v);
+        if let Some(gates) = &self.head_gates {
+            cpu.product(inputs, [gates.product(head_gates, n_rows)]);
+            gates.add_bias(cpu, head_gates);
+            cpu.sigmoid(head_gates);
+        }
         let rotation = angles.zip(self.rope.as_ref()).map(|(at, rope)| {
             let RotaryAngles { cosines, sines } = &all_angles[at];
             let pairing = match rope.pairing {
                 RopePairing::Halves => Pairing::Halves,
                 RopePairing::Neighbours => Pairing::Neighbours,
             };
-            Rotation { cosines, sines, pairing }
+            Rotation { cosines, sines, n_pairs: rope.n_pairs(), pairing }
         });
         let norms = self.norms.as_ref();
         cpu.rotate(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), rotation);
@@ -50,11 +56,17 @@ impl Attention<Native> {
             }
         }
         resize(mixed, q.len());
-        cpu.attention(q, &steps, self.window.unwrap_or(usize::MAX), mixed);
+        cpu.attention(q, &steps, (self.window.unwrap_or(usize::MAX), self.scale), mixed);
         let width = n_queries * head_dim;
         cpu.inputs(inputs, (n_rows, width), self.out_proj.is_quantised(), |row, x| {
             x.copy_from_slice(&mixed[row * width..][..width]);
+            if self.head_gates.is_some() {
+                let gates = &head_gates[row * n_queries..][..n_queries];
+                x.chunks_exact_mut(head_dim)
+                    .zip(gates)
+                    .for_each(|(head, gate)| head.iter_mut().for_each(|x| *x *= gate));
+            }
         });
-        self.out_proj.add_to(cpu, inputs, stream);
+        self.out_proj.add_to((cpu, inputs), how, q, stream);
     }
 }

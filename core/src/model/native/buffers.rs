@@ -11,6 +11,8 @@ pub(crate) struct PassBuffers {
     pub(super) inputs: Activations,
     /// Outputs of products: those of convolutions; queries, keys and values; gates and the values that they gate.
     pub(super) projected: [Vec<f32>; 3],
+    /// Gates of attention heads: `(rows, query heads)`.
+    pub(super) head_gates: Vec<f32>,
     pub(super) mixed: Vec<f32>,
     pub(super) logits: Vec<f32>,
     /// One entry for each kind of rotary positions in the model.

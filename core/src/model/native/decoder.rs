@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-use causerie_backend::{CacheShape, KeyValues, Product};
+use causerie_backend::{CacheShape, KeyValues, Product, ResidualAddition};
 use smallvec::SmallVec;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -115,7 +115,12 @@ impl Decoder<Native> {
             let sequence = &sequences[sequences.partition_point(|sequence| sequence.rows.end <= row)];
             let at = row - sequence.rows.start;
             match sequence.inputs {
-                Inputs::Tokens(tokens) => self.embedding.read_row(tokens[at] as usize, x),
+                Inputs::Tokens(tokens) => {
+                    self.embedding.read_row(tokens[at] as usize, x);
+                    if self.scales.embedding != 1.0 {
+                        x.iter_mut().for_each(|x| *x *= self.scales.embedding);
+                    }
+                }
                 Inputs::Rows { rows, .. } => x.copy_from_slice(&rows[at * hidden..][..hidden]),
             }
         });
@@ -132,17 +137,18 @@ impl Decoder<Native> {
         let cpu = &self.backend.cpu;
         let quantises = match &layer.operator {
             Operator::ShortConvolution(convolution) => convolution.in_proj.is_quantised(),
-            Operator::Attention(Attention { q_proj, k_proj, v_proj, .. }) => {
-                [q_proj, k_proj, v_proj].iter().any(|linear| linear.is_quantised())
+            Operator::Attention(Attention { q_proj, k_proj, v_proj, head_gates, .. }) => {
+                [q_proj, k_proj, v_proj].into_iter().chain(head_gates).any(|linear| linear.is_quantised())
             }
         };
         cpu.norm(&buffers.stream, &layer.operator_norm, self.norm_eps, quantises, &mut buffers.inputs);
+        let how = self.addition(layer.operator_output_norm.as_ref());
         let mut states = sequences.iter_mut().map(|sequence| (&mut sequence.state.layers[at], &sequence.rows));
         match &layer.operator {
-            Operator::ShortConvolution(convolution) => convolution.forward(cpu, &mut states, buffers),
+            Operator::ShortConvolution(convolution) => convolution.forward(cpu, &mut states, how, buffers),
             Operator::Attention(attention) => {
                 let angles = attention.rope.as_ref().and_then(|rope| ropes.iter().position(|known| *known == rope));
-                attention.forward(cpu, &mut states, self.norm_eps, angles, buffers);
+                attention.forward(cpu, &mut states, self.norm_eps, angles, how, buffers);
             }
         }
         let quantises = match &layer.feed_forward {
@@ -151,9 +157,16 @@ impl Decoder<Native> {
         };
         cpu.norm(&buffers.stream, &layer.feed_forward_norm, self.norm_eps, quantises, &mut buffers.inputs);
         match &layer.feed_forward {
-            FeedForward::Dense(dense) => dense.forward(cpu, buffers),
+            FeedForward::Dense(dense) => {
+                dense.forward(cpu, self.addition(layer.feed_forward_output_norm.as_ref()), buffers);
+            }
             FeedForward::Experts(experts) => experts.forward(cpu, buffers),
         }
+    }
+
+    /// How outputs with this norm are added to the residual stream.
+    fn addition<'a>(&self, norm: Option<&'a Vec<f32>>) -> ResidualAddition<'a> {
+        ResidualAddition { norm: norm.map(|weight| (weight.as_slice(), self.norm_eps)), factor: self.scales.residual }
     }
 
     /// Computes the logits of the last rows of each sequence that asks for them.
@@ -169,6 +182,12 @@ impl Decoder<Native> {
             cpu.norm(mixed, &self.output_norm, self.norm_eps, head.format().is_quantised(), inputs);
             resize(logits, inputs.n_rows() * self.n_vocabulary);
             cpu.product(inputs, [Product { matrix: head, out: logits, adds: false }]);
+            if self.scales.logits != 1.0 {
+                logits.iter_mut().for_each(|logit| *logit *= self.scales.logits);
+            }
+            if let Some(bound) = self.scales.logit_softcap {
+                cpu.bound(logits, self.n_vocabulary, bound);
+            }
         }
         let mut rest = logits.as_slice();
         for sequence in sequences {

@@ -1,6 +1,6 @@
 //! Linear maps on the CPU.
 
-use causerie_backend::{Activations, Cpu, Product};
+use causerie_backend::{Activations, Cpu, Product, ResidualAddition};
 
 use crate::model::linear::Linear;
 use crate::model::native::backend::Native;
@@ -22,9 +22,20 @@ impl Linear<Native> {
         }
     }
 
-    /// Adds the outputs to the residual stream.
-    pub(super) fn add_to(&self, cpu: &Cpu, inputs: &Activations, stream: &mut [f32]) {
-        cpu.product(inputs, [Product { matrix: &self.weight, out: stream, adds: true }]);
-        self.add_bias(cpu, stream);
+    /// Adds the outputs to the residual stream. `outputs` is a buffer, used unless they are added as they are.
+    pub(super) fn add_to(
+        &self,
+        (cpu, inputs): (&Cpu, &Activations),
+        how: ResidualAddition<'_>,
+        outputs: &mut Vec<f32>,
+        stream: &mut [f32],
+    ) {
+        if let ResidualAddition { norm: None, factor: 1.0 } = how {
+            cpu.product(inputs, [Product { matrix: &self.weight, out: stream, adds: true }]);
+            return self.add_bias(cpu, stream);
+        }
+        cpu.product(inputs, [self.product(outputs, inputs.n_rows())]);
+        self.add_bias(cpu, outputs);
+        cpu.add_outputs(stream, outputs, self.weight.n_rows(), how);
     }
 }

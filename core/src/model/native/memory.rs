@@ -3,6 +3,7 @@
 use causerie_backend::CacheShape;
 
 use crate::model::attention::Heads;
+use crate::model::names::decoder_tensors;
 use crate::model::native::cache_type::stored_cache_type;
 use crate::model::native::storage;
 use crate::options::CacheType;
@@ -10,7 +11,7 @@ use crate::weights::Weights;
 
 /// Bytes of the weights once loaded.
 pub(crate) fn weight_bytes(weights: &Weights) -> u64 {
-    weights.tensors().map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
+    decoder_tensors(weights).map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }
 
 /// Bytes of one layer's keys and values, which lie in whole pages.

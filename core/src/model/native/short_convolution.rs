@@ -1,6 +1,6 @@
 //! Gated short convolutions on the CPU.
 
-use causerie_backend::{ConvolutionStep, Cpu};
+use causerie_backend::{ConvolutionStep, Cpu, ResidualAddition};
 
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::PassBuffers;
@@ -9,7 +9,13 @@ use crate::model::network::PerSequence;
 use crate::model::short_convolution::ShortConvolution;
 
 impl ShortConvolution<Native> {
-    pub(super) fn forward(&self, cpu: &Cpu, states: NativeLayerStates<'_, '_>, buffers: &mut PassBuffers) {
+    pub(super) fn forward(
+        &self,
+        cpu: &Cpu,
+        states: NativeLayerStates<'_, '_>,
+        how: ResidualAddition<'_>,
+        buffers: &mut PassBuffers,
+    ) {
         let PassBuffers { stream, inputs, projected: [projected, ..], .. } = buffers;
         let n_rows = stream.len() / self.hidden;
         cpu.product(inputs, [self.in_proj.product(projected, n_rows)]);
@@ -23,6 +29,6 @@ impl ShortConvolution<Native> {
         }
         let weights = (self.taps.as_slice(), self.bias.as_deref(), self.hidden);
         cpu.convolution(projected, weights, &mut steps, self.out_proj.is_quantised(), inputs);
-        self.out_proj.add_to(cpu, inputs, stream);
+        self.out_proj.add_to((cpu, inputs), how, projected, stream);
     }
 }

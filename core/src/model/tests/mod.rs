@@ -2,6 +2,7 @@
 
 #[cfg(feature = "candle")]
 mod candle;
+mod descriptions;
 mod refused;
 mod same_bits;
 
@@ -214,6 +215,34 @@ fn check_family(name: &str, quantisation: &str) {
     check_exact(name, name);
     check_exact(name, &format!("{name}-f32.gguf"));
     check_quantised(&format!("{name}-{quantisation}"));
+}
+
+/// The same for a family that only the CPU computes.
+#[track_caller]
+fn check_native_family(name: &str, quantisation: &str) {
+    for file in [name.to_owned(), format!("{name}-f32.gguf")] {
+        check_exact_with(name, &file, native(CacheType::F32));
+    }
+    check_quantised_with(&format!("{name}-{quantisation}"), native(CacheType::F16));
+}
+
+/// Norms around operators and feed-forward blocks, a gate on each head, a window of 16 beside a layer that sees all and
+/// rotates half of its pairs; a convolution of 7.
+#[test]
+fn lfm3_gives_the_logits_of_transformers() {
+    check_native_family("lfm3", "q8_0");
+}
+
+/// A window of 16 in six of seven layers, scaled embeddings, GELU, and norms that lack one in folders.
+#[test]
+fn gemma3_gives_the_logits_of_transformers() {
+    check_native_family("gemma3", "q8_0");
+}
+
+/// Linear scaling in the layer that sees all, bounded logits, and a folder with a part for images.
+#[test]
+fn gemma3_with_a_part_for_images_gives_the_logits_of_transformers() {
+    check_native_family("gemma3-linear", "q4_0");
 }
 
 /// Five experts of which two are taken, by a bias that does not weigh them; one dense layer before them.

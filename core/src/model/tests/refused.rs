@@ -98,6 +98,61 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
+fn what_would_be_computed_in_another_way_is_named() {
+    for (folder, changes, expect) in [
+        ("gemma3", json!({"use_bidirectional_attention": true}), "attention in both directions is not supported"),
+        ("gemma3", json!({"attn_logit_softcapping": 50.0}), "attn_logit_softcapping is not supported"),
+        ("gemma3", json!({"hidden_activation": "silu"}), "activation \"silu\" is not supported"),
+        ("gemma3", json!({"sliding_window": null}), "must have sliding_window, because layer 0"),
+        ("gemma3", json!({"query_pre_attn_scalar": 0}), "scales must be finite and above 0, found inf"),
+        ("gemma3", json!({"final_logit_softcapping": -1.0}), "scales must be finite and above 0, found -1"),
+        ("gemma3", json!({"model_type": "gemma3n_text"}), "architecture \"gemma3n_text\" is not supported"),
+        ("lfm3", json!({"is_causal": false}), "attention in both directions is not supported"),
+        ("lfm3", json!({"layer_types": null}), "config.json must have layer_types"),
+        ("lfm3", json!({"use_sandwich_norm": false}), "use_sandwich_norm must be true for architecture \"lfm3\""),
+        ("lfm3", json!({"use_attention_gate": false}), "use_attention_gate must be true for architecture \"lfm3\""),
+        (
+            "lfm2-sliding",
+            json!({"use_attention_gate": true}),
+            "use_attention_gate must be false for architecture \"lfm2\"",
+        ),
+    ] {
+        check_config(folder, changes, expect);
+    }
+    let quantised = json!({"quant_method": "modelopt", "quant_algo": "NVFP4"});
+    check_config(
+        "lfm3",
+        json!({ "quantization_config": quantised }),
+        "weights quantised by \"NVFP4\" are not supported",
+    );
+    let quantised = json!({"quant_method": "compressed-tensors", "format": "mxfp8-quantized"});
+    let whole = json!({"text_config": config_of("lfm3", json!({})), "quantization_config": quantised});
+    check(read_config(&whole), "weights quantised by \"mxfp8-quantized\" are not supported");
+    check_metadata("lfm3-f32.gguf", "general.architecture", &text("clip"), "only a model's part for images");
+}
+
+#[test]
+fn tensors_that_a_family_needs_are_named() {
+    let without = |file: &str, tensor: &str| {
+        let mut bytes = std::fs::read(fixture(file)).unwrap();
+        let at =
+            bytes.windows(tensor.len()).rposition(|window| window == tensor.as_bytes()).expect("the tensor is there");
+        bytes[at] = b'x';
+        load_from(&Weights::from_bytes(bytes.into())?)
+    };
+    for (file, tensor) in [
+        ("lfm3-f32.gguf", "rope_freqs.weight"),
+        ("lfm3-f32.gguf", "blk.1.attn_gate.weight"),
+        ("lfm3-f32.gguf", "blk.0.post_attention_norm.weight"),
+        ("gemma3-f32.gguf", "blk.3.post_ffw_norm.weight"),
+    ] {
+        check(without(file, tensor), &format!("tensor {tensor} is missing"));
+    }
+    let key = "lfm3.attention.sliding_window_pattern";
+    check(without("lfm3-f32.gguf", key), &format!("metadata {key} is missing"));
+}
+
+#[test]
 fn lists_of_layers_fit_the_layers() {
     check_config("lfm2-sliding", json!({"layer_types": ["conv"]}), "must have an entry for each of 4 layers");
     check_config("lfm2-sliding", json!({"layer_types": ["conv", "conv", "conv", "ring"]}), "type \"ring\"");
@@ -170,7 +225,15 @@ fn headers_changed_at_random_never_panic() {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) as usize % below
     };
-    let files = ["lfm2moe-q8_0", "lfm2-sliding-q4_0", "llama3-q8_0", "qwen2-q5_1", "smollm3-q5_0"];
+    let files = [
+        "lfm2moe-q8_0",
+        "lfm2-sliding-q4_0",
+        "llama3-q8_0",
+        "qwen2-q5_1",
+        "smollm3-q5_0",
+        "lfm3-q8_0",
+        "gemma3-linear-q4_0",
+    ];
     let mut n_read = 0;
     for file in files.map(|name| fixture(&format!("{name}.gguf"))) {
         let whole = std::fs::read(file).unwrap();
@@ -215,10 +278,18 @@ fn no_value_in_config_json_panics() {
         json!({"full_attention": 3, "rope_type": "yarn", "factor": 0.5}),
     ];
     let mut n_read = 0;
-    for folder in ["lfm2moe", "lfm2-sliding", "llama-linear", "llama3", "qwen2", "smollm3", "mistral"] {
+    for folder in ["lfm2moe", "lfm2-sliding", "llama-linear", "llama3", "qwen2", "smollm3", "mistral", "lfm3", "gemma3"]
+    {
         let config = config_of(folder, json!({}));
         let keys = config.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-        let more = ["head_dim", "rope_scaling", "rope_parameters", "partial_rotary_factor", "use_sliding_window"];
+        let more = [
+            "head_dim",
+            "rope_scaling",
+            "rope_parameters",
+            "partial_rotary_factor",
+            "use_sliding_window",
+            "text_config",
+        ];
         for key in keys.iter().map(String::as_str).chain(more) {
             for value in &values {
                 n_read += usize::from(read_config(&config_of(folder, json!({ key: value }))).is_ok());

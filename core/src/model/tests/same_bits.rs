@@ -6,8 +6,9 @@ use crate::model::backend::Backend;
 use crate::model::decoder::Decoder;
 use crate::model::native::Native;
 
-/// Every format of weights, attention with and without windows, convolutions, experts.
-const FILES: [&str; 8] = [
+/// Every format of weights, attention with and without windows, convolutions, experts, norms of outputs, gates of heads,
+/// scaled embeddings.
+const FILES: [&str; 11] = [
     "lfm2-f32.gguf",
     "lfm2-bf16.gguf",
     "lfm2-q8_0.gguf",
@@ -16,6 +17,9 @@ const FILES: [&str; 8] = [
     "lfm2-q6_k.gguf",
     "lfm2moe-q8_0.gguf",
     "lfm2-sliding-q4_0.gguf",
+    "lfm3-q8_0.gguf",
+    "gemma3-q8_0.gguf",
+    "gemma3-linear-q4_0.gguf",
 ];
 
 pub(super) fn ids(n: usize, seed: usize) -> Vec<u32> {
@@ -85,6 +89,8 @@ fn a_saved_state_continues_as_before() {
         ("lfm2-q4_0.gguf", CacheType::F16),
         ("lfm2-sliding-q4_0.gguf", CacheType::F32),
         ("lfm2-q4_0.gguf", CacheType::Q8_0),
+        ("lfm3-q8_0.gguf", CacheType::F16),
+        ("gemma3-q8_0.gguf", CacheType::F16),
     ] {
         let model = load_with(file, native(cache_type));
         let mut state = model.start().unwrap();
@@ -185,6 +191,7 @@ fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
         let row = |id: &u32| {
             let mut row = vec![0.0; decoder.hidden];
             decoder.embedding.read_row(*id as usize, &mut row);
+            row.iter_mut().for_each(|x| *x *= decoder.scales.embedding);
             row
         };
         let rows = with_rows(&decoder, &ids(97, 3), |ids| ids.iter().flat_map(row).collect());

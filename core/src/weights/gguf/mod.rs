@@ -208,8 +208,9 @@ impl GgufFile {
     }
 
     pub(crate) fn tensors(&self) -> impl Iterator<Item = TensorDescription<'_>> {
-        let tensors = self.tensors.values();
-        tensors.map(|(_, tensor)| TensorDescription {
+        let tensors = self.tensors.iter();
+        tensors.map(|(name, (_, tensor))| TensorDescription {
+            name,
             tensor_type: tensor.tensor_type,
             shape: &tensor.shape,
             n_bytes: tensor.bytes.len(),

@@ -1,0 +1,99 @@
+//! What is read from the descriptions of published models, where their keys are ambiguous.
+
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::model::architecture::Architecture;
+use crate::model::config;
+use crate::model::rope::{Rope, RopePairing, RopeSettings};
+
+fn read(config: &Json) -> Architecture {
+    let architecture = config::read(config).unwrap();
+    architecture.check().unwrap();
+    architecture
+}
+
+fn lfm3(changes: &Json) -> Architecture {
+    let mut config = json!({
+        "model_type": "lfm3", "norm_eps": 1e-5, "num_hidden_layers": 3, "max_position_embeddings": 262144,
+        "head_dim": 128, "sliding_window": 256, "layer_types": ["conv", "full_attention", "sliding_attention"],
+    });
+    changes.as_object().unwrap().iter().for_each(|(key, value)| config[key] = value.clone());
+    read(&config)
+}
+
+/// Checks the frequencies of some pairs. The sines of small angles show the angles.
+#[track_caller]
+fn check_frequencies(settings: &RopeSettings, head_dim: usize, expect: &[(usize, f32)]) {
+    let rope = Rope::new(settings, None, RopePairing::Halves, head_dim).unwrap();
+    let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+    rope.angles(1, &mut cosines, &mut sines);
+    for (pair, frequency) in expect {
+        let (sine, expect) = (sines[*pair], frequency.sin());
+        assert!((sine - expect).abs() <= 2e-6 * expect, "pair {pair}: {sine}, expected {expect}");
+    }
+    assert_eq!(sines.len(), head_dim / 2);
+}
+
+/// Half of the pairs are rotated, whether the settings are called proportional, or default as in published files, or are
+/// missing.
+#[test]
+fn lfm3_rotates_the_fast_half_of_pairs() {
+    let sliding = json!({"rope_type": "default", "rope_theta": 1e4});
+    for kind in ["default", "proportional"] {
+        let full = json!({"rope_type": kind, "rope_theta": 1e6, "partial_rotary_factor": 0.5});
+        check_lfm3(&json!({"rope_parameters": {"sliding_attention": sliding, "full_attention": full}}));
+    }
+    check_lfm3(&json!({}));
+}
+
+#[track_caller]
+fn check_lfm3(changes: &Json) {
+    let architecture = lfm3(changes);
+    let full = [(0, 1.0), (1, 0.805842221), (15, 0.0392418988), (31, 0.00124093785), (32, 0.0), (63, 0.0)];
+    check_frequencies(&architecture.rope, 128, &full);
+    let sliding = [(1, 0.865964353), (32, 0.01), (63, 1.15478193e-4)];
+    check_frequencies(&architecture.sliding_rope, 128, &sliding);
+    assert_eq!(architecture.layers.iter().map(|layer| layer.window).collect::<Vec<_>>(), [None, None, Some(256)]);
+}
+
+/// As the file of 4 billion parameters: most keys are left out, and the decoder is one of several parts.
+#[test]
+fn gemma3_has_the_defaults_of_its_class() {
+    let architecture = read(&json!({
+        "model_type": "gemma3", "vision_config": {"num_hidden_layers": 27},
+        "text_config": {
+            "model_type": "gemma3_text", "num_hidden_layers": 7, "sliding_window": 1024,
+            "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+        },
+    }));
+    let window = Some(1024);
+    let windows: Vec<_> = architecture.layers.iter().map(|layer| layer.window).collect();
+    assert_eq!(windows, [window, window, window, window, window, None, window]);
+    assert_eq!((architecture.context_size, architecture.norm_eps), (131_072, 1e-6));
+    check_frequencies(&architecture.rope, 256, &[(0, 1.0 / 8.0), (1, 0.897687137 / 8.0), (64, 1e-3 / 8.0)]);
+    check_frequencies(&architecture.sliding_rope, 256, &[(0, 1.0), (1, 0.930572033), (64, 1e-2)]);
+}
+
+/// As the folder of 27 billion parameters, whose scores have another scale than the head size gives.
+#[test]
+fn gemma3_has_its_own_scale_of_scores() {
+    let config = json!({
+        "model_type": "gemma3_text", "num_hidden_layers": 3, "sliding_window": 1024, "query_pre_attn_scalar": 168,
+        "final_logit_softcapping": 30.0, "sliding_window_pattern": 2,
+    });
+    let architecture = read(&config);
+    assert_eq!(architecture.scales.attention, Some(168f64.powf(-0.5) as f32));
+    assert_eq!(architecture.scales.logit_softcap, Some(30.0));
+    let windows: Vec<_> = architecture.layers.iter().map(|layer| layer.window).collect();
+    assert_eq!(windows, [Some(1024), None, Some(1024)]);
+}
+
+/// The part for images is not loaded, and not counted.
+#[test]
+fn only_the_decoder_counts() {
+    let weights = Weights::open(fixture("gemma3-linear").to_str().unwrap()).unwrap();
+    let n_values = |tensor: crate::weights::TensorDescription<'_>| tensor.n_values();
+    let all: u64 = weights.tensors().map(n_values).sum();
+    assert_eq!(crate::model::names::decoder_tensors(&weights).map(n_values).sum::<u64>(), all - 8);
+}
