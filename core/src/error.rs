@@ -39,7 +39,7 @@ pub enum ErrorKind {
     ModelNotFound,
     /// The model's files are unreadable, broken, incomplete or of an unsupported kind.
     ModelLoad,
-    /// The progress callback cancelled the loading.
+    /// The progress callback cancelled the loading, or the quantising.
     LoadCancelled,
     /// The model was unloaded. Its conversations can be read, but not continued.
     ModelUnloaded,

@@ -46,6 +46,8 @@ mod sample;
 mod constrain;
 // Networks.
 mod model;
+// Model files again: written.
+mod quantise;
 // The loop.
 mod engine;
 // The API for apps.
@@ -96,6 +98,7 @@ pub use options::{
     SamplingDefaults, Strictness, ToolCallConstraint, ToolChoice,
 };
 pub use parse::{Note, Parsed, Piece, ReplyEnd, ReplyParser, read_json, render_calls, render_json_calls};
+pub use quantise::{GgufType, quantize};
 pub use response::{
     Completion, FinishReason, FunctionOutcome, FunctionResult, GenerationStats, MessageResponse, PromptReport,
     ReplySection, ScoredToken, TokenLogprob,

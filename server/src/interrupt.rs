@@ -1,37 +1,56 @@
-//! Ctrl-C: cancels the running reply, or ends the command if there is none.
+//! Ctrl-C: cancels the running reply or work, or ends the command if there is none.
 
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use causerie::{CancelHandle, ResponseStream};
 
 use crate::failure::Failure;
 
-static REPLY: Mutex<Option<CancelHandle>> = Mutex::new(None);
+static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
 static PRESSED: AtomicBool = AtomicBool::new(false);
+
+/// What Ctrl-C cancels.
+enum UnderWay {
+    Reply(CancelHandle),
+    /// Work that asks by itself whether Ctrl-C was pressed.
+    Work,
+}
 
 /// Installs the handler of Ctrl-C.
 pub(crate) fn install() -> Result<(), Failure> {
-    let pressed = || match REPLY.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        Some(reply) => {
+    let pressed = || match under_way().take() {
+        Some(under_way) => {
             PRESSED.store(true, Ordering::Relaxed);
-            reply.cancel();
+            if let UnderWay::Reply(reply) = under_way {
+                reply.cancel();
+            }
         }
         None => exit(130), // as shells report a command that Ctrl-C ended
     };
     ctrlc::set_handler(pressed).map_err(|err| Failure(format!("cannot install a handler of Ctrl-C: {err}")))
 }
 
+fn under_way() -> MutexGuard<'static, Option<UnderWay>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// From now on, Ctrl-C cancels this reply. A second Ctrl-C ends the command.
 pub(crate) fn cancel_on_press(reply: &ResponseStream) {
     PRESSED.store(false, Ordering::Relaxed);
-    *REPLY.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply.cancel_handle());
+    *under_way() = Some(UnderWay::Reply(reply.cancel_handle()));
+}
+
+/// From now on, the first Ctrl-C is only remembered, for [`was_pressed`]. A second Ctrl-C ends the command.
+pub(crate) fn remember_press() {
+    PRESSED.store(false, Ordering::Relaxed);
+    *under_way() = Some(UnderWay::Work);
 }
 
 /// From now on, Ctrl-C ends the command.
 pub(crate) fn end_on_press() {
-    REPLY.lock().unwrap_or_else(PoisonError::into_inner).take();
+    under_way().take();
 }
 
 /// Forgets that a reply was cancelled, so that the command ends as if it had not been.
@@ -39,7 +58,7 @@ pub(crate) fn forget_press() {
     PRESSED.store(false, Ordering::Relaxed);
 }
 
-/// Whether the last reply was cancelled by Ctrl-C.
+/// Whether Ctrl-C was pressed during the last reply or work.
 pub(crate) fn was_pressed() -> bool {
     PRESSED.load(Ordering::Relaxed)
 }

@@ -15,6 +15,7 @@ mod bench;
 mod chat;
 mod generate;
 mod inspect;
+mod quantize;
 mod service;
 
 mod deploy;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         CauserieCommand::Generate(generate) => generate::run(generate),
         CauserieCommand::Inspect { command } => inspect::run(command),
         CauserieCommand::Keys(keys) => deploy::keys::run(keys),
+        CauserieCommand::Quantize(quantize) => quantize::run(quantize),
         CauserieCommand::Run(run) if run.container => deploy::container::run(run),
         CauserieCommand::Run(run) => deploy::temporary::run(run),
         CauserieCommand::Serve(serve) => service::run(serve),

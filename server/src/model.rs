@@ -26,17 +26,22 @@ pub(crate) fn load_with(name: Option<&str>, options: LoadOptions) -> Result<Mode
     let Some(name) = name else {
         return Ok(ModelRunner::load_from_bytes(DEMO, options)?);
     };
-    // Draws nothing if standard error is not a terminal.
-    let bar = ProgressBar::new(100).with_message(format!("loading {name}"));
-    let style = ProgressStyle::with_template("{spinner} {msg} {bar:24} {percent} % {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(100));
+    let bar = progress_bar(format!("loading {name}"));
     let runner = ModelRunner::load_watched(name, options, |loaded| {
         bar.set_position((loaded * 100.0) as u64); // from 0 to 1
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
     Ok(runner?)
+}
+
+/// A bar of 100 steps. It draws nothing if standard error is not a terminal.
+pub(crate) fn progress_bar(message: String) -> ProgressBar {
+    let bar = ProgressBar::new(100).with_message(message);
+    let style = ProgressStyle::with_template("{spinner} {msg} {bar:24} {percent} % {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
 }
 
 /// Describes the model that was named, or the demo model, without loading it.

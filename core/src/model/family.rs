@@ -286,6 +286,13 @@ impl Family {
         self.names.output_norm
     }
 
+    /// The parts of layers, by their names in GGUF files.
+    pub(crate) fn parts(&self) -> Vec<&'static str> {
+        let mut parts: Vec<_> = self.names.in_layer.iter().map(|(gguf, _)| *gguf).collect();
+        parts.dedup();
+        parts
+    }
+
     /// The names of a part of a layer in folders; none for a part that folders do not have.
     pub(crate) fn folder_names(&self, part: &str) -> impl Iterator<Item = &'static str> {
         self.names.in_layer.iter().filter(move |(gguf, _)| *gguf == part).map(|(_, folder)| *folder)

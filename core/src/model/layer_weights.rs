@@ -21,7 +21,7 @@ pub(crate) struct LayerWeights<'a, B> {
 
 impl<B> LayerWeights<'_, B> {
     /// The name of a tensor in the model's files; `kind` is `weight` or `bias`.
-    fn tensor(&self, part: &str, kind: &str) -> String {
+    pub(crate) fn tensor(&self, part: &str, kind: &str) -> String {
         let layer = self.layer;
         match self.weights {
             Weights::Gguf(_) => format!("blk.{layer}.{part}.{kind}"),

@@ -8,7 +8,7 @@ use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor}
 use crate::weights::GgufFile;
 
 /// The value of `expert_gating_func` for a sigmoid.
-const SIGMOID: usize = 2;
+pub(crate) const SIGMOID: usize = 2;
 /// Layers of Gemma 3 with 27 billion parameters.
 const GEMMA3_27B_LAYERS: usize = 62;
 

@@ -1,6 +1,7 @@
 //! The names of a decoder's tensors outside of its layers, and which tensors are the decoder's.
 
 use crate::model::architecture::Architecture;
+use crate::model::family::Family;
 use crate::weights::{TensorDescription, Weights};
 
 /// How the names of the decoder's tensors begin in folders. Models with several parts, such as one for images, have a prefix
@@ -33,6 +34,14 @@ pub(crate) fn output_norm(weights: &Weights, architecture: &Architecture) -> Str
         Weights::Folder(_) => {
             format!("{}{}.weight", folder_prefix(weights), architecture.family.folder_output_norm())
         }
+    }
+}
+
+/// The same in a GGUF file of a family, when it is written.
+pub(crate) fn exported_output_norm(family: &Family) -> &'static str {
+    match family.gguf {
+        "lfm2" | "lfm2moe" => "token_embd_norm.weight",
+        _ => "output_norm.weight",
     }
 }
 

@@ -7,7 +7,10 @@ use crate::model::invalid::invalid;
 use crate::weights::Weights;
 
 /// GGUF files of Llama 3 hold the divisors of the frequencies instead of the settings that they follow from.
-const DIVISORS: &str = "rope_freqs.weight";
+pub(crate) const DIVISORS: &str = "rope_freqs.weight";
+
+/// The divisor of pairs that do not rotate.
+const NEVER: f32 = 1e30;
 
 /// How fast the pairs rotate, as the files describe it.
 #[derive(Clone, Debug)]
@@ -206,6 +209,18 @@ fn frequencies(settings: &RopeSettings, n_rotated: usize) -> Vec<f32> {
                 .collect()
         }
     }
+}
+
+/// The divisors that GGUF files have in place of scalings without metadata of their own.
+pub(crate) fn exported_divisors(settings: &RopeSettings, head_dim: usize) -> Option<Vec<f32>> {
+    match settings.scaling {
+        RopeScaling::Llama3 { .. } | RopeScaling::Proportional { .. } => {}
+        _ => return None,
+    }
+    let plain = frequencies(&RopeSettings { scaling: RopeScaling::None, ..settings.clone() }, head_dim);
+    let scaled = frequencies(settings, head_dim);
+    let divisor = |(plain, scaled): (f32, f32)| if scaled == 0.0 { NEVER } else { plain / scaled };
+    Some(plain.into_iter().zip(scaled).map(divisor).collect())
 }
 
 impl Yarn {

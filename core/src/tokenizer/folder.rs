@@ -100,7 +100,7 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
 }
 
 /// A token is given as a string, or as an object with the string.
-fn token_text(json: &Json) -> Option<&str> {
+pub(super) fn token_text(json: &Json) -> Option<&str> {
     json.as_str().or_else(|| json.get("content")?.as_str())
 }
 

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod control;
+mod export;
 mod folder;
 mod gguf;
 mod growth;
@@ -29,6 +30,7 @@ use crate::weights::Weights;
 
 pub(crate) use bytes::{TokenText, Utf8Pieces};
 pub(crate) use control::{ControlTokens, Segment};
+pub(crate) use export::metadata as export_metadata;
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
 const TURN_ENDS: [&str; 11] = [

@@ -10,8 +10,26 @@ use tokenizers::{Error, PreTokenizerWrapper};
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+pub(super) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+pub(super) const DIGIT: &str = r"\p{N}";
+
+/// Names that exported files give to rules. Of several names for one rule, the usual one comes first.
+pub(super) const NAMES: [&str; 12] = [
+    "llama-bpe",
+    "lfm2",
+    "smaug-bpe",
+    "dbrx",
+    "qwen2",
+    "qwen35",
+    "gpt-2",
+    "smollm",
+    "refact",
+    "gpt-4o",
+    "tekken",
+    "default",
+];
 
 /// A rule to split text into words, with related settings.
 pub(super) struct WordRule {
@@ -38,11 +56,16 @@ impl WordRule {
             "smaug-bpe" => Self::new(&[LLAMA3]), // used by SmolLM3's files
             "qwen2" | "deepseek-r1-qwen" => Self { composes: true, ..Self::new(&[QWEN2]) },
             "gpt-2" => Self::new(&[GPT2]),
-            "smollm" => Self::new(&[r"\p{N}", GPT2]),
+            "smollm" => Self::new(&[DIGIT, GPT2]),
             "tekken" => Self { ignores_merges: true, adds_bos: true, ..Self::new(&[TEKKEN]) },
             "default" => Self::new(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
             _ => return None,
         })
+    }
+
+    /// Whether the rule has these patterns and settings.
+    pub(super) fn is(&self, patterns: &[String], ignores_merges: bool, composes: bool) -> bool {
+        self.patterns == patterns && (self.ignores_merges, self.composes) == (ignores_merges, composes)
     }
 
     /// Splits text into words, and converts their bytes to the symbols of the vocabulary.

@@ -88,6 +88,11 @@ impl Folder {
         self.files.iter().all(Content::is_unchanged)
     }
 
+    /// The folder's name.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.path.file_name()?.to_str()
+    }
+
     pub(crate) fn config(&self) -> &Json {
         &self.config
     }

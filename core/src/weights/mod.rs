@@ -19,7 +19,7 @@ use crate::options::SamplingDefaults;
 
 pub(crate) use dequantise::{IQ4_LEVELS, dequantise, half_at, iq4_xs_scale, q3_k_scale, q3_k_value};
 pub(crate) use folder::Folder;
-pub(crate) use gguf::GgufFile;
+pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, gguf_header, padding};
 #[cfg(test)]
 pub(crate) use golden_blocks::golden_blocks;
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
@@ -96,7 +96,11 @@ impl Weights {
     }
 
     /// The blocks of a tensor, or those of one of several matrices that it stacks.
-    fn tensor_blocks<'a>(&'a self, name: &'a str, of_stack: Option<(usize, usize)>) -> Result<TensorBlocks<'a>> {
+    pub(crate) fn tensor_blocks<'a>(
+        &'a self,
+        name: &'a str,
+        of_stack: Option<(usize, usize)>,
+    ) -> Result<TensorBlocks<'a>> {
         let blocks = match self {
             Self::Gguf(file) => file.blocks(name),
             Self::Folder(folder) => folder.blocks(name),

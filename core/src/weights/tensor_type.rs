@@ -83,6 +83,11 @@ impl TensorType {
             .ok_or_else(|| unreadable().map_or(number.to_string().into(), |(_, name)| (*name).into()))
     }
 
+    /// The type's number in GGUF files.
+    pub(crate) fn number(self) -> u32 {
+        READABLE.iter().find(|(.., known)| *known == self).map_or(0, |(number, ..)| *number)
+    }
+
     /// llama.cpp's name.
     pub(crate) fn name(self) -> &'static str {
         READABLE.iter().find(|(.., known)| *known == self).map_or("", |(_, name, _)| name)

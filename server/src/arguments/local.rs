@@ -1,7 +1,8 @@
-//! The arguments of `causerie chat`, `generate` and `bench`.
+//! The arguments of `causerie chat`, `generate`, `bench` and `quantize`.
 
 use std::path::PathBuf;
 
+use causerie::GgufType;
 use clap::{ArgAction, Args};
 
 use crate::arguments::options::{ContextOption, ModelOption, SamplingArguments, small_count, token_count};
@@ -103,3 +104,23 @@ Examples:
 
 Each number of threads is measured in a separate process, which loads the model, warms up with a short reply, and then
 measures. Results on a busy machine are not reliable.";
+
+#[derive(Args)]
+#[command(after_help = QUANTIZE_EXAMPLES)]
+pub(crate) struct QuantizeArguments {
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache; weights in F32, F16, BF16 or Q8_0.
+    pub(crate) model: String,
+    /// Type of the weights: q8_0, q6_k, q5_k_m, q4_k_m or q4_0.
+    #[arg(long = "type", value_name = "TYPE", value_parser = str::parse::<GgufType>)]
+    pub(crate) gguf_type: GgufType,
+    /// GGUF file to write; it must not exist.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+const QUANTIZE_EXAMPLES: &str = "\
+Examples:
+  causerie quantize ./LFM2-350M --type q4_k_m --output LFM2-350M-Q4_K_M.gguf
+  causerie quantize LFM2-350M-F16.gguf --type q8_0 --output LFM2-350M-Q8_0.gguf
+
+Names, metadata and the choice of types are llama.cpp's, so that other programs read the file, too.";

@@ -16,7 +16,7 @@ pub(crate) use hosting::{KeysAction, KeysArguments, RunArguments};
 pub(crate) use inspect::{
     CallFormat, InspectCalls, InspectCommand, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
 };
-pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments};
+pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments, QuantizeArguments};
 pub(crate) use serving::{ServeArguments, ServerLimits};
 
 /// Conversations with language models, on this device.
@@ -43,6 +43,8 @@ pub(crate) enum CauserieCommand {
     Generate(GenerateArguments),
     /// Measure the speed and memory use of a model on this device.
     Bench(BenchArguments),
+    /// Write a model as a quantised GGUF file.
+    Quantize(QuantizeArguments),
     /// Serve a model over HTTP to chat-completions clients.
     Serve(ServeArguments),
     /// Serve the hosted form until Ctrl-C, with a temporary address and key.

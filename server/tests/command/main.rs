@@ -197,6 +197,27 @@ fn inspect_shows_what_the_engine_sees() {
     assert_eq!(text(&output.stdout), expect);
 }
 
+#[test]
+fn a_folder_is_quantised_to_a_file_that_can_be_used() {
+    let output = std::env::temp_dir().join(format!("causerie-command-quantize-{}.gguf", std::process::id()));
+    let _ = std::fs::remove_file(&output);
+    let quantize = |kind: &str| {
+        let mut command = causerie("quantize");
+        command.arg("quantize").arg(fixture("models/lfm2-hf-sharded")).args(["--type", kind, "--output"]).arg(&output);
+        command
+    };
+    check_failure(&mut quantize("q3_k"), 2, "type must be one of q8_0, q6_k, q5_k_m, q4_k_m, q4_0, found \"q3_k\"");
+    let printed = quantize("q8_0").output().unwrap();
+    assert!(printed.status.success(), "{}", text(&printed.stderr));
+    assert!(text(&printed.stdout).contains(".gguf: ") && text(&printed.stdout).contains("(Q8_0 9"), "{printed:?}");
+    check_failure(&mut quantize("q4_0"), 1, "the output must not exist yet, found ");
+
+    let mut command = causerie("quantized");
+    command.arg("generate").arg("--model").arg(&output).args(["--prompt", "a", "--max-tokens", "3"]);
+    assert!(command.output().unwrap().status.success());
+    std::fs::remove_file(output).unwrap();
+}
+
 /// The weights are not read: this file has a hole in their place.
 #[test]
 fn a_model_is_described_from_its_header() {

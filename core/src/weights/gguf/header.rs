@@ -34,6 +34,30 @@ pub(crate) enum ValueType {
     F64,
 }
 
+impl ValueType {
+    /// The types by their number in files.
+    const ALL: [Self; 13] = [
+        Self::U8,
+        Self::I8,
+        Self::U16,
+        Self::I16,
+        Self::U32,
+        Self::I32,
+        Self::F32,
+        Self::Bool,
+        Self::String,
+        Self::Array,
+        Self::U64,
+        Self::I64,
+        Self::F64,
+    ];
+
+    /// The type's number in files.
+    pub(super) fn number(self) -> u32 {
+        self as u32 // the variants are in this order
+    }
+}
+
 /// The place of a metadata value in the file.
 pub(crate) struct ValueEntry {
     pub(crate) value_type: ValueType,
@@ -253,10 +277,8 @@ impl<'a> HeaderReader<'a> {
     }
 
     pub(crate) fn value_type(&mut self) -> Result<ValueType> {
-        use ValueType::{Array, Bool, F32, F64, I8, I16, I32, I64, String, U8, U16, U32, U64};
-        let types = [U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64];
         let number = self.u32()?;
-        let known = usize::try_from(number).ok().and_then(|number| types.get(number));
+        let known = usize::try_from(number).ok().and_then(|number| ValueType::ALL.get(number));
         known.copied().ok_or_else(|| broken(format!("metadata type must be below 13, found {number}")))
     }
 

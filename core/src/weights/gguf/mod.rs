@@ -1,6 +1,8 @@
 //! GGUF files: metadata and tensors in one file, or tensors spread over several files.
 
 mod header;
+mod layout;
+mod metadata_value;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +15,9 @@ use causerie_backend::ModelFile;
 use crate::error::{Result, SdkError};
 use crate::weights::content::{Content, unreadable};
 use crate::weights::tensors::{TensorBlocks, TensorDescription};
+
+pub(crate) use layout::{TensorLayout, gguf_header, padding};
+pub(crate) use metadata_value::MetadataValue;
 
 use header::{Header, HeaderReader, LONGEST_HEADER, TensorEntry, ValueEntry, ValueType, broken, width};
 
@@ -201,6 +206,21 @@ impl GgufFile {
             Some(value) => Ok(Some(value)),
             None => Err(broken(format!("metadata {key} must be {expected}"))),
         }
+    }
+
+    /// All metadata, in the order of the file.
+    pub(crate) fn metadata(&self) -> Vec<(&str, MetadataValue)> {
+        let mut entries: Vec<_> = self.values.iter().collect();
+        entries.sort_by_key(|(_, entry)| entry.bytes.start);
+        let copy = |entry: &ValueEntry| MetadataValue::Copy(entry.value_type, self.head[entry.bytes.clone()].to_vec());
+        entries.into_iter().map(|(key, entry)| (key.as_str(), copy(entry))).collect()
+    }
+
+    /// The names of all tensors, in the order of the files.
+    pub(crate) fn tensor_names(&self) -> Vec<&str> {
+        let mut tensors: Vec<_> = self.tensors.iter().collect();
+        tensors.sort_by_key(|(_, (content, tensor))| (*content, tensor.bytes.start));
+        tensors.into_iter().map(|(name, _)| name.as_str()).collect()
     }
 
     pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {

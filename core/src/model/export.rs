@@ -1,0 +1,123 @@
+//! A folder's model as a GGUF file describes it: the names, the shapes and the order of rows that llama.cpp's converter writes.
+//!
+//! This is the inverse of `metadata` and of the names in `family`.
+
+use crate::error::Result;
+use crate::model::architecture::Architecture;
+use crate::model::attention::Heads;
+use crate::model::decoder::embedding_shape;
+use crate::model::layer_weights::LayerWeights;
+use crate::model::names;
+use crate::model::rope::{self, RopePairing};
+use crate::weights::Weights;
+
+/// A tensor of a GGUF file.
+pub(crate) struct ExportedTensor {
+    pub(crate) name: String,
+    /// Outermost first.
+    pub(crate) shape: Vec<usize>,
+    pub(crate) source: ExportSource,
+}
+
+/// Where the values of a tensor come from.
+pub(crate) enum ExportSource {
+    Folder(FolderRows),
+    /// Values that the folder only describes.
+    Values(Vec<f32>),
+}
+
+/// The rows of tensors of a folder.
+pub(crate) struct FolderRows {
+    /// Tensors of one shape, one after the other.
+    pub(crate) names: Vec<String>,
+    /// For each row its place in the folder, if the order differs.
+    pub(crate) order: Option<Vec<usize>>,
+    /// Whether values are one more than in the folder.
+    pub(crate) adds_one: bool,
+}
+
+/// All tensors of the decoder, layer by layer.
+pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<Vec<ExportedTensor>> {
+    let (family, prefix) = (architecture.family, names::folder_prefix(weights));
+    let (_, hidden) = embedding_shape(weights)?;
+    let mut tensors = Vec::new();
+    let mut add = |name: String, folder: String, order: Option<Vec<usize>>| {
+        if let Some(shape) = weights.shape(&folder) {
+            let adds_one = family.folder_norms_lack_one && name.ends_with("_norm.weight");
+            let rows = FolderRows { names: vec![folder], order, adds_one };
+            tensors.push(ExportedTensor { name, shape: squeezed(shape), source: ExportSource::Folder(rows) });
+        }
+    };
+    add("token_embd.weight".to_owned(), names::embedding(weights), None);
+    add(names::exported_output_norm(family).to_owned(), names::output_norm(weights, architecture), None);
+    if let Some(head) = names::head(weights, architecture) {
+        add("output.weight".to_owned(), head.to_owned(), None);
+    }
+    let mut stacks = Vec::new();
+    for layer in 0..architecture.layers.len() {
+        let layer_weights = LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden };
+        for part in family.parts() {
+            let order = row_order(&layer_weights, part)?;
+            for kind in ["weight", "bias"] {
+                add(format!("blk.{layer}.{part}.{kind}"), layer_weights.tensor(part, kind), order.clone());
+            }
+            stacks.extend(stack(&layer_weights, part));
+        }
+        add(format!("blk.{layer}.exp_probs_b.bias"), format!("{prefix}layers.{layer}.feed_forward.expert_bias"), None);
+    }
+    tensors.extend(stacks);
+    tensors.extend(divisors(weights, architecture)?);
+    Ok(tensors)
+}
+
+/// The shape without the middle dimension of convolutions.
+fn squeezed(shape: &[usize]) -> Vec<usize> {
+    match shape {
+        &[rows, 1, columns] => vec![rows, columns],
+        shape => shape.to_vec(),
+    }
+}
+
+/// The order of the rows of queries and keys whose pairs are neighbours in GGUF files and halves in folders.
+fn row_order(weights: &LayerWeights<'_, ()>, part: &str) -> Result<Option<Vec<usize>>> {
+    let is_rotated = ["attn_q", "attn_k"].contains(&part) && weights.shape(part).is_some();
+    if !is_rotated || weights.architecture.family.gguf_pairing == RopePairing::Halves {
+        return Ok(None);
+    }
+    let head_dim = Heads::read(weights)?.head_dim;
+    let place = |row: usize| {
+        let (head, in_head) = (row / head_dim * head_dim, row % head_dim);
+        head + in_head % 2 * (head_dim / 2) + in_head / 2
+    };
+    Ok(Some((0..weights.rows(part)?).map(place).collect()))
+}
+
+/// The stack of the experts' matrices, if the part has experts in this layer.
+fn stack(weights: &LayerWeights<'_, ()>, part: &str) -> Option<ExportedTensor> {
+    let name = weights.expert_name(part, 0);
+    if name == weights.name(part) {
+        return None;
+    }
+    let shape = weights.weights.shape(&name)?;
+    let names = (0..).map(|expert| weights.expert_name(part, expert));
+    let names: Vec<_> = names.take_while(|name| weights.weights.shape(name) == Some(shape)).collect();
+    let shape = [&[names.len()], shape].concat();
+    let source = ExportSource::Folder(FolderRows { names, order: None, adds_one: false });
+    Some(ExportedTensor { name: format!("blk.{}.{part}.weight", weights.layer), shape, source })
+}
+
+/// The divisors of the frequencies of rotary positions, for scalings that metadata has no keys for.
+fn divisors(weights: &Weights, architecture: &Architecture) -> Result<Option<ExportedTensor>> {
+    let prefix = names::folder_prefix(weights);
+    let (_, hidden) = embedding_shape(weights)?;
+    let layers = (0..architecture.layers.len())
+        .filter(|layer| architecture.layers[*layer].window.is_none())
+        .map(|layer| LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden });
+    let Some(layer) = layers.into_iter().find(|layer| layer.shape("attn_q").is_some()) else { return Ok(None) };
+    let divisors = rope::exported_divisors(&architecture.rope, Heads::read(&layer)?.head_dim);
+    Ok(divisors.map(|divisors| ExportedTensor {
+        name: rope::DIVISORS.to_owned(),
+        shape: vec![divisors.len()],
+        source: ExportSource::Values(divisors),
+    }))
+}

@@ -1,0 +1,161 @@
+//! The metadata that describes a folder's model in a GGUF file: the inverse of `metadata`.
+
+use crate::error::Result;
+use crate::model::architecture::{Architecture, Mixture};
+use crate::model::attention::Heads;
+use crate::model::decoder::embedding_shape;
+use crate::model::invalid::invalid;
+use crate::model::layer_weights::LayerWeights;
+use crate::model::metadata::SIGMOID;
+use crate::model::names;
+use crate::model::rope::{RopeScaling, Yarn, yarn_attention_factor};
+use crate::model::short_convolution;
+use crate::weights::{MetadataValue, Weights};
+
+/// The entries under the architecture's name.
+pub(crate) fn metadata(weights: &Weights, architecture: &Architecture) -> Result<Vec<(String, MetadataValue)>> {
+    let mut entries = Entries { architecture, entries: Vec::new() };
+    entries.check()?;
+    let (n_vocabulary, hidden) = embedding_shape(weights)?;
+    entries.add("block_count", architecture.layers.len());
+    entries.add("context_length", architecture.context_size);
+    entries.add("embedding_length", hidden);
+    entries.add("vocab_size", n_vocabulary);
+    entries.add("attention.layer_norm_rms_epsilon", architecture.norm_eps);
+    let prefix = names::folder_prefix(weights);
+    let layer = |layer| LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden };
+    let layers: Vec<_> = (0..architecture.layers.len()).map(layer).collect();
+    entries.add_operators(&layers)?;
+    entries.add_feed_forward(&layers)?;
+    entries.add_windows();
+    entries.add_rope();
+    entries.add_scales();
+    Ok(entries.entries)
+}
+
+struct Entries<'a> {
+    architecture: &'a Architecture,
+    entries: Vec<(String, MetadataValue)>,
+}
+
+impl Entries<'_> {
+    fn add(&mut self, key: &str, value: impl Into<MetadataValue>) {
+        self.entries.push((format!("{}.{key}", self.architecture.family.gguf), value.into()));
+    }
+
+    /// Refuses what GGUF files cannot say.
+    fn check(&self) -> Result<()> {
+        let interval = self.architecture.family.no_rope_interval;
+        let expect = |layer: usize| interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval));
+        match self.architecture.layers.iter().enumerate().find(|(layer, plan)| plan.has_rope != expect(*layer)) {
+            Some((layer, _)) => Err(invalid(format!(
+                "GGUF files cannot describe whether layer {layer} has rotary positions, against the rule of its family"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Heads and convolutions. A layer without attention has no key heads.
+    fn add_operators(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
+        let heads = |layer: &LayerWeights<'_, ()>| layer.shape("attn_q").map(|_| Heads::read(layer)).transpose();
+        let heads = layers.iter().map(heads).collect::<Result<Vec<_>>>()?;
+        let n_keys = heads.iter().map(|heads| heads.map_or(0, |heads| heads.n_keys));
+        let first = heads.iter().flatten().next().copied().unwrap_or_default();
+        self.add("attention.head_count", first.n_queries);
+        match n_keys.clone().all(|n_keys| n_keys == first.n_keys) {
+            true => self.add("attention.head_count_kv", first.n_keys),
+            false => {
+                let n_keys = n_keys.map(|n_keys| i32::try_from(n_keys).unwrap_or(i32::MAX)).collect();
+                self.add("attention.head_count_kv", MetadataValue::Integers(n_keys));
+            }
+        }
+        self.add("attention.key_length", first.head_dim);
+        self.add("attention.value_length", first.head_dim);
+        self.add("rope.dimension_count", self.architecture.rope.n_rotated.unwrap_or(first.head_dim));
+        if let Some(layer) = layers.iter().find(|layer| layer.shape("shortconv.conv").is_some()) {
+            self.add("shortconv.l_cache", short_convolution::window(layer)?);
+        }
+        Ok(())
+    }
+
+    fn add_feed_forward(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
+        let router = layers.iter().find(|layer| layer.shape("ffn_gate_inp").is_some());
+        let width = match (layers.iter().find(|layer| layer.shape("ffn_gate").is_some()), router) {
+            (Some(dense), _) => dense.rows("ffn_gate")?,
+            (None, Some(router)) => router.expert_width()?,
+            (None, None) => 0,
+        };
+        self.add("feed_forward_length", width);
+        if let (Some(mixture), Some(router)) = (self.architecture.mixture.clone(), router) {
+            self.add_experts(&mixture, router)?;
+        }
+        Ok(())
+    }
+
+    /// `first` is the first layer with experts.
+    fn add_experts(&mut self, mixture: &Mixture, first: &LayerWeights<'_, ()>) -> Result<()> {
+        self.add("expert_count", first.rows("ffn_gate_inp")?);
+        self.add("expert_used_count", mixture.n_used);
+        self.add("expert_feed_forward_length", first.expert_width()?);
+        self.add("leading_dense_block_count", first.layer);
+        self.add("expert_gating_func", SIGMOID);
+        self.add("expert_weights_norm", mixture.is_normalised);
+        self.add("expert_weights_scale", mixture.scale);
+        Ok(())
+    }
+
+    fn add_windows(&mut self) {
+        let architecture = self.architecture;
+        let Some(window) = architecture.layers.iter().find_map(|layer| layer.window) else { return };
+        self.add("attention.sliding_window", window);
+        self.add("rope.freq_base_swa", architecture.sliding_rope.theta);
+        if architecture.layers.iter().any(|layer| layer.window.is_none()) {
+            let slides = architecture.layers.iter().map(|layer| layer.window.is_some()).collect();
+            self.add("attention.sliding_window_pattern", MetadataValue::Flags(slides));
+        }
+    }
+
+    /// Scalings without keys are divisors, which are a tensor.
+    fn add_rope(&mut self) {
+        let rope = &self.architecture.rope;
+        self.add("rope.freq_base", rope.theta);
+        match &rope.scaling {
+            RopeScaling::Linear { factor } => {
+                self.add("rope.scaling.type", "linear");
+                self.add("rope.scaling.factor", *factor as f32); // the precision of metadata
+            }
+            RopeScaling::Yarn(yarn) => self.add_yarn(yarn),
+            _ => {}
+        }
+    }
+
+    fn add_yarn(&mut self, yarn: &Yarn) {
+        self.add("rope.scaling.type", "yarn");
+        self.add("rope.scaling.factor", yarn.factor as f32); // the precision of metadata
+        self.add("rope.scaling.original_context_length", yarn.original_context);
+        let usual = yarn_attention_factor(yarn.factor, 1.0);
+        for (key, value, usual) in [
+            ("rope.scaling.yarn_attn_factor", yarn.attention_factor, usual),
+            ("rope.scaling.yarn_beta_fast", yarn.beta_fast, 32.0),
+            ("rope.scaling.yarn_beta_slow", yarn.beta_slow, 1.0),
+        ] {
+            if value != usual {
+                self.add(key, value as f32); // the precision of metadata
+            }
+        }
+    }
+
+    fn add_scales(&mut self) {
+        let scales = self.architecture.scales;
+        for (key, scale, usual) in [
+            ("embedding_scale", Some(scales.embedding), Some(1.0)),
+            ("attention.scale", scales.attention, None),
+            ("residual_scale", Some(scales.residual), Some(1.0)),
+            ("final_logit_softcapping", scales.logit_softcap, None),
+        ] {
+            if let Some(scale) = scale.filter(|_| scale != usual) {
+                self.add(key, scale);
+            }
+        }
+    }
+}
