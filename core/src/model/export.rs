@@ -6,10 +6,14 @@ use crate::error::Result;
 use crate::model::architecture::Architecture;
 use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
+use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::names;
 use crate::model::rope::{self, RopePairing};
 use crate::weights::Weights;
+
+/// Families whose folders can be written, by their names in GGUF files.
+const FAMILIES: [&str; 8] = ["lfm2", "lfm2moe", "lfm3", "gemma3", "llama", "qwen2", "qwen3", "smollm3"];
 
 /// A tensor of a GGUF file.
 pub(crate) struct ExportedTensor {
@@ -39,6 +43,12 @@ pub(crate) struct FolderRows {
 /// All tensors of the decoder, layer by layer.
 pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<Vec<ExportedTensor>> {
     let (family, prefix) = (architecture.family, names::folder_prefix(weights));
+    if !FAMILIES.contains(&family.gguf) {
+        let name = family.model_type;
+        return Err(invalid(format!(
+            "a folder of architecture {name:?} cannot be written as a GGUF file; give a GGUF file"
+        )));
+    }
     let (_, hidden) = embedding_shape(weights)?;
     let mut tensors = Vec::new();
     let mut add = |name: String, folder: String, order: Option<Vec<usize>>| {

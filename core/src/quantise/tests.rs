@@ -88,10 +88,13 @@ fn deviation(found: &[f32], expect: &[f32]) -> f32 {
     difference / largest(&mut expect.iter().copied()).max(f32::MIN_POSITIVE)
 }
 
-const PAIRS: [(&str, &str); 10] = [
+const PAIRS: [(&str, &str); 13] = [
     ("lfm2-hf", "lfm2-f32.gguf"),
     ("lfm2-sliding", "lfm2-sliding-f32.gguf"),
     ("lfm2moe", "lfm2moe-f32.gguf"),
+    ("lfm3", "lfm3-f32.gguf"),
+    ("gemma3", "gemma3-f32.gguf"),
+    ("gemma3-linear", "gemma3-linear-f32.gguf"),
     ("llama-linear", "llama-linear-f32.gguf"),
     ("llama2", "llama2-f32.gguf"),
     ("llama3", "llama3-f32.gguf"),
