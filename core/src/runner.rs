@@ -168,7 +168,9 @@ impl ModelRunner {
             let renderer = templates.map(renderer).transpose()?;
             Ok((tokenizer, renderer))
         };
-        let ((tokenizer, renderer), model) = load_along(prepare_text, &weights, compute, progress)?;
+        let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
+        let load = |progress: LoadProgress<'_>| Model::load(&weights, compute, context_size, progress);
+        let ((tokenizer, renderer), model) = load_along(prepare_text, load, progress)?;
         weights.check_unchanged()?;
         info.set_tokenizer(&weights, &tokenizer)?;
         let renderer = renderer.map(|(renderer, source)| {
@@ -182,7 +184,7 @@ impl ModelRunner {
                 format!("the vocabulary must have at most {rows} tokens, found {tokens}"),
             ));
         }
-        let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE).min(model.context_size());
+        let context_size = model.context_size();
         report_progress(progress, 1.0)?;
         let options = LoadOptions {
             generation_defaults: options.generation_defaults.or(weights.sampling_defaults()?),
@@ -428,12 +430,11 @@ pub enum Prompt {
     Tokens(Vec<u32>),
 }
 
-/// Loads the weights, and runs `make` on another thread at the same time, because reading a vocabulary takes as long as
+/// Loads a model, and runs `make` on another thread at the same time, because reading a vocabulary takes as long as
 /// loading small weights. An error in `make` ends the loading.
 fn load_along<T: Send>(
     make: impl Fn() -> Result<T> + Send + Sync,
-    weights: &Weights,
-    compute: Compute,
+    load: impl FnOnce(LoadProgress<'_>) -> Result<Model>,
     progress: LoadProgress<'_>,
 ) -> Result<(T, Model)> {
     let has_failed = AtomicBool::new(false);
@@ -446,7 +447,7 @@ fn load_along<T: Send>(
     thread::scope(|scope| {
         let beside = thread::Builder::new().name("causerie-text".to_owned()).stack_size(STACK);
         let beside = beside.spawn_scoped(scope, make);
-        let model = Model::load(weights, compute, &mut |share| {
+        let model = load(&mut |share| {
             if has_failed.load(Ordering::Relaxed) {
                 return ControlFlow::Break(());
             }

@@ -3,9 +3,10 @@
 The hidden size of every model is 32. `config` is its config.json, with the keys of published files.
 """
 
+import math
 from dataclasses import dataclass, field
 
-from gguf import ExpertGatingFuncType
+from gguf import ExpertGatingFuncType, RopeScalingType
 from gguf import GGMLQuantizationType as Type
 
 from vocabulary import BOS, EOS, PAD, SIZE
@@ -14,6 +15,8 @@ HIDDEN, CONTEXT = 32, 128
 # Both are shorter than the prompt and its reply, so that most tokens exceed them. With the RoPE bases below, the original
 # context also makes some pairs of a head rotate as before, some more slowly, and one in between.
 WINDOW, ORIGINAL_CONTEXT = 16, 48
+# Shorter than the prompt: LongRoPE has other factors from there on, for all positions.
+SHORTEST_CONTEXT = 32
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Family:
     quantisation: Type
     seed: int
     metadata: tuple = ()
+    # Tensors of GGUF files that folders have as settings.
+    tensors: dict = field(default_factory=dict)
     # Replacements for families that transformers cannot read with `config`: other keys, and other names of tensors.
     oracle: dict = field(default_factory=dict)
     renamed: dict = field(default_factory=dict)
@@ -49,7 +54,7 @@ class Family:
     @property
     def is_permuted(self):
         """Whether llama.cpp's converter permutes the rows of a head, so that the pairs of RoPE are adjacent."""
-        return self.architecture in ("llama", "smollm3")
+        return self.architecture in ("llama", "smollm3", "mistral3", "granite")
 
 
 def config(model_type, layers, heads, kv_heads, tied, **keys):
@@ -116,6 +121,18 @@ GEMMA3_LINEAR = config(
     query_pre_attn_scalar=32, rope_scaling={"rope_type": "linear", "factor": 8.0}, sliding_window=WINDOW,
     layer_types=["sliding_attention"] * 5 + ["full_attention"], final_logit_softcapping=5.0,
 )
+# The last two layers read the keys and values of the second and the third, and are twice as wide.
+GEMMA4 = config(
+    "gemma4_text", 5, 2, 1, True, rms_norm_eps=1e-6, head_dim=16, global_head_dim=32, hidden_activation="gelu_pytorch_tanh",
+    sliding_window=WINDOW, num_kv_shared_layers=2, use_double_wide_mlp=True, hidden_size_per_layer_input=32,
+    vocab_size_per_layer_input=SIZE, final_logit_softcapping=8.0, attention_k_eq_v=False, enable_moe_block=False,
+    use_bidirectional_attention="vision",
+    layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+    rope_parameters={
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25},
+    },
+)
 LFM3 = config(
     "lfm3", 4, 4, 2, True, norm_eps=1e-5, conv_L_cache=7, conv_bias=False, head_dim=16, layer_types=MIXED,
     sliding_window=WINDOW, use_sandwich_norm=True, use_attention_gate=True,
@@ -132,7 +149,50 @@ LFM3_ORACLE = {
     },
 }
 MISTRAL = config("mistral", 3, 4, 2, False, rms_norm_eps=1e-5, rope_theta=1e4, sliding_window=WINDOW)
+MINISTRAL3 = config(
+    "ministral3", 3, 4, 2, True, rms_norm_eps=1e-5, head_dim=16, sliding_window=None,
+    rope_parameters={
+        "type": "yarn", "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0,
+        "mscale_all_dim": 1.0, "original_max_position_embeddings": SHORTEST_CONTEXT, "llama_4_scaling_beta": 0.1,
+    },
+)
+# Real files give no factor of attention, and their windows are larger than their context.
+LONG, SHORT = [1.0, 1.1, 1.35, 2.0, 4.5, 9.0], [1.0, 1.0, 1.05, 1.1, 1.2, 1.4]
+PHI4 = config(
+    "phi3", 3, 2, 1, True, rms_norm_eps=1e-5, rope_theta=1e4, partial_rotary_factor=0.75, sliding_window=262144,
+    original_max_position_embeddings=SHORTEST_CONTEXT,
+    rope_scaling={"type": "longrope", "long_factor": LONG, "short_factor": SHORT},
+)
+PHI4_SHORT = PHI4 | {"max_position_embeddings": 4 * CONTEXT, "original_max_position_embeddings": 2 * CONTEXT}
+GRANITE = config(
+    "granite", 3, 4, 2, False, rms_norm_eps=1e-5, rope_theta=1e4, attention_bias=True, mlp_bias=True, embedding_multiplier=5.0,
+    attention_multiplier=0.25, residual_multiplier=0.7, logits_scaling=2.0,
+)
+GRANITE4 = config(
+    "granitemoehybrid", 3, 4, 2, True, rms_norm_eps=1e-5, rope_theta=1e4, layer_types=["attention"] * 3,
+    position_embedding_type="nope", embedding_multiplier=1.5, attention_multiplier=0.25, residual_multiplier=0.9, logits_scaling=1.5,
+    shared_intermediate_size=64, num_local_experts=0, num_experts_per_tok=0, mamba_n_heads=4, mamba_d_head=16, mamba_expand=2,
+)
 
+
+def longrope(config):
+    """Returns the metadata of a GGUF file that llama.cpp's converter writes for Phi."""
+    context, original = config["max_position_embeddings"], config["original_max_position_embeddings"]
+    return (
+        ("add_rope_dimension_count", 12), ("add_sliding_window", 262144), ("add_rope_scaling_orig_ctx_len", original),
+        ("add_rope_scaling_attn_factors", math.sqrt(1 + math.log(context / original) / math.log(original))),
+    )
+
+
+def multipliers(config):
+    return (
+        ("add_embedding_scale", config["embedding_multiplier"]), ("add_attention_scale", config["attention_multiplier"]),
+        ("add_residual_scale", config["residual_multiplier"]), ("add_logit_scale", config["logits_scaling"]),
+        ("add_rope_dimension_count", 8),
+    )
+
+
+FACTORS = {"rope_factors_long.weight": LONG, "rope_factors_short.weight": SHORT}
 FAMILIES = [
     Family(
         "lfm2moe", "lfm2moe", LFM2_MOE, Type.Q8_0, seed=27, metadata=(
@@ -174,6 +234,17 @@ FAMILIES = [
         around={"model_type": "gemma3", "vision_config": {"model_type": "siglip_vision_model"}, "mm_tokens_per_image": 256},
     ),
     Family(
+        "gemma4", "gemma4", GEMMA4, Type.Q8_0, seed=6, divisors=(1,) * 4 + (1e30,) * 12, metadata=(
+            ("add_key_length_swa", 16), ("add_value_length_swa", 16), ("add_rope_dimension_count", 32),
+            ("add_rope_dimension_count_swa", 16), ("add_rope_freq_base_swa", 1e4), ("add_sliding_window", WINDOW),
+            ("add_feed_forward_length", [64, 64, 64, 128, 128]), ("add_sliding_window_pattern", [True, True, False, True, False]), ("add_shared_kv_layers", 2),
+            ("add_embedding_length_per_layer_input", 32), ("add_final_logit_softcapping", 8.0),
+        ),
+        gguf_names=GEMMA3_NAMES | {
+            "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
+        },
+    ),
+    Family(
         "lfm3", "lfm3", LFM3, Type.Q8_0, seed=21, metadata=(
             ("add_head_count_kv", [0, 2, 0, 2]), ("add_shortconv_l_cache", 7), ("add_sliding_window", WINDOW),
             ("add_sliding_window_pattern", [False, True, False, False]), ("add_rope_freq_base_swa", 1e4),
@@ -186,4 +257,21 @@ FAMILIES = [
         },
     ),
     Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=2, metadata=(("add_sliding_window", WINDOW),)),
+    Family(
+        "ministral3", "mistral3", MINISTRAL3, Type.Q8_0, seed=6, metadata=(
+            ("add_rope_dimension_count", 16), ("add_rope_scaling_type", RopeScalingType.YARN), ("add_rope_scaling_factor", 4.0),
+            ("add_rope_scaling_orig_ctx_len", SHORTEST_CONTEXT), ("add_rope_scaling_yarn_beta_fast", 32.0),
+            ("add_rope_scaling_yarn_beta_slow", 1.0), ("add_rope_scaling_yarn_log_mul", 1.0), ("add_attn_temperature_scale", 0.1),
+        ),
+    ),
+    Family("phi4", "phi3", PHI4, Type.Q8_0, seed=2, metadata=longrope(PHI4), tensors=FACTORS),
+    Family("phi4-short", "phi3", PHI4_SHORT, Type.Q4_0, seed=1, metadata=longrope(PHI4_SHORT), tensors=FACTORS),
+    Family("granite", "granite", GRANITE, Type.Q5_0, seed=3, metadata=multipliers(GRANITE)),
+    Family(
+        "granite4", "granite", GRANITE4, Type.Q8_0, seed=2, metadata=(
+            *multipliers(GRANITE4), ("add_head_count_kv", [2, 2, 2]), ("add_rope_scaling_finetuned", False),
+        ),
+    ),
 ]
+# Families that also get a GGUF file whose queries, keys and values are one tensor, as the converter's option writes it.
+JOINED = ["llama3", "qwen2"]

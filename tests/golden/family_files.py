@@ -16,14 +16,19 @@ from transformers import AutoConfig, AutoModelForCausalLM
 import gguf_file
 import logits
 from checkpoint import write_json
-from families import FAMILIES, HIDDEN
+from families import FAMILIES, HIDDEN, JOINED
 from weights import IN_LAYER, deviation
 
-GLOBAL = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+GLOBAL = {
+    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
+    "model.embed_tokens_per_layer": "per_layer_token_embd", "model.per_layer_model_projection": "per_layer_model_proj",
+    "model.per_layer_projection_norm": "per_layer_proj_norm",
+}
 PLAIN = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
     "mlp.down_proj": "ffn_down", "mlp.up_proj": "ffn_up", "self_attn.o_proj": "attn_output",
     "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "feed_forward.gate": "ffn_gate_inp",
+    "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up", "shared_mlp.output_linear": "ffn_down",
 }
 EXPERTS = {"w1": "ffn_gate_exps", "w2": "ffn_down_exps", "w3": "ffn_up_exps"}
 
@@ -33,6 +38,8 @@ def gguf_name(family, name):
     if name.endswith("feed_forward.expert_bias"):
         return f"blk.{name.split('.')[2]}.exp_probs_b.bias"
     stem, kind = name.rsplit(".", 1)
+    if kind == "layer_scalar":
+        return f"blk.{name.split('.')[2]}.layer_output_scale.weight"
     if stem == "model.embedding_norm":
         return "output_norm.weight" if family.architecture == "lfm3" else "token_embd_norm.weight"
     if stem in GLOBAL:
@@ -116,6 +123,31 @@ def reordered(family, name, values, order):
     return values
 
 
+def halves(name):
+    """Returns the names of the two maps that one tensor of a folder stacks and a GGUF file does not."""
+    return [name.replace("shared_mlp.input_linear", part) for part in ("mlp.gate_proj", "mlp.up_proj")]
+
+
+def separated(weights):
+    """Yields the tensors of a folder as GGUF files have them."""
+    for name, values in weights.items():
+        if ".shared_mlp.input_linear." in name:
+            yield from zip(halves(name), np.split(values, 2))
+        else:
+            yield name, values
+
+
+def joined(tensors):
+    """Yields tensors with those of queries, keys and values, in this order, as one."""
+    tensors = dict(tensors)
+    for name, values in tensors.items():
+        if ".q_proj." in name:
+            parts = [tensors[name.replace(".q_proj.", part)] for part in (".q_proj.", ".k_proj.", ".v_proj.")]
+            yield name.replace(".q_proj.", ".qkv_proj."), np.concatenate(parts)
+        elif ".k_proj." not in name and ".v_proj." not in name:
+            yield name, values
+
+
 def llama3_divisors(family):
     """Yields the divisor of each frequency by Llama 3's rule, as llama.cpp's converter writes it."""
     scaling, dims = family.config["rope_scaling"], family.config["head_dim"]
@@ -134,17 +166,21 @@ def add_metadata(writer, family, quantisation):
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(HIDDEN)
-    writer.add_feed_forward_length(config["intermediate_size"])
     writer.add_head_count(family.heads)
-    if not any(method == "add_head_count_kv" for method, _ in family.metadata):
+    listed = {method for method, _ in family.metadata}
+    if "add_feed_forward_length" not in listed:
+        writer.add_feed_forward_length(config["intermediate_size"])
+    if "add_head_count_kv" not in listed:
         writer.add_head_count_kv(family.kv_heads)
-    full = config.get("rope_parameters", {}).get("full_attention", {})
+    parameters = config.get("rope_parameters", {})
+    full = parameters.get("full_attention", parameters)
     writer.add_rope_freq_base(full.get("rope_theta", config.get("rope_theta", 1e4)))
     writer.add_layer_norm_rms_eps(config.get("rms_norm_eps") or config["norm_eps"])
     writer.add_vocab_size(config["vocab_size"])
     if "head_dim" in config:
-        writer.add_key_length(config["head_dim"])
-        writer.add_value_length(config["head_dim"])
+        head_dim = config.get("global_head_dim", config["head_dim"])
+        writer.add_key_length(head_dim)
+        writer.add_value_length(head_dim)
     if family.architecture == "llama":
         writer.add_rope_dimension_count(config.get("head_dim", HIDDEN // family.heads))
     scaling = config.get("rope_scaling") or {}
@@ -158,13 +194,13 @@ def add_metadata(writer, family, quantisation):
         getattr(writer, method)(value)
 
 
-def write_gguf(path, family, add_vocabulary, weights, quantisation):
+def write_gguf(path, family, add_vocabulary, weights, quantisation, joins=False):
     writer = gguf.GGUFWriter(path, family.architecture)
     add_metadata(writer, family, quantisation)
     add_vocabulary(writer)
     stacks = {}
-    for name, values in weights.items():
-        values = reordered(family, name, values, permuted)
+    tensors = ((name, reordered(family, name, values, permuted)) for name, values in separated(weights))
+    for name, values in joined(tensors) if joins else tensors:
         if ".experts." in name:
             stacks.setdefault(gguf_name(family, name), []).append(values)
         elif values.ndim == 1 or "feed_forward.gate." in name:
@@ -180,6 +216,8 @@ def write_gguf(path, family, add_vocabulary, weights, quantisation):
         divisors = list(llama3_divisors(family))
     if divisors:
         writer.add_tensor("rope_freqs.weight", np.array(divisors, np.float32))
+    for name, values in family.tensors.items():
+        writer.add_tensor(name, np.array(values, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -191,6 +229,8 @@ def read_gguf(path, family, weights):
     tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in gguf.GGUFReader(path).tensors}
 
     def value(name, shape):
+        if ".shared_mlp.input_linear." in name:
+            return np.concatenate([value(half, (shape[0] // 2, shape[1])) for half in halves(name)])
         found = tensors[gguf_name(family, name)]
         if is_short_norm(family, name):
             found = found - 1
@@ -222,6 +262,8 @@ def write_family(family, vocabulary, template, folder, records):
     add_vocabulary = lambda writer: gguf_file.add_vocabulary(writer, vocabulary, template)
     write_gguf(folder / f"{family.name}-f32.gguf", family, add_vocabulary, weights, Type.F32)
     logits.write(records / f"{family.name}.json", logits.reference(family.name, model, logits.prompt(family.seed)))
+    if family.name in JOINED:
+        write_gguf(folder / f"{family.name}-joined.gguf", family, add_vocabulary, weights, Type.F32, joins=True)
 
     path = folder / f"{family.name}-{family.quantisation.name.lower()}.gguf"
     write_gguf(path, family, add_vocabulary, weights, family.quantisation)

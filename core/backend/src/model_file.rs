@@ -51,8 +51,16 @@ impl ModelFile {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; range.len()];
-        read_at(&self.file, &mut bytes, range.start as u64)?; // usize has at most 64 bits
+        self.read_into(range.start, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Fills a buffer with the bytes from `start` on, which must lie within the file.
+    pub fn read_into(&self, start: usize, bytes: &mut [u8]) -> io::Result<()> {
+        if start.checked_add(bytes.len()).is_none_or(|end| self.n_bytes < end) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        read_at(&self.file, bytes, start as u64) // usize has at most 64 bits
     }
 
     /// Whether length and modification time are still those of when the file was opened.

@@ -9,12 +9,13 @@ use crate::model::rope::RopeSettings;
 const MOST_LAYERS: usize = 1024;
 /// Positions up to here are exact in f32.
 const LONGEST_CONTEXT: usize = 1 << 24;
-const LARGEST_HEAD: usize = 1 << 16;
+pub(crate) const LARGEST_HEAD: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(crate) struct Architecture {
     pub(crate) family: &'static Family,
     pub(crate) norm_eps: f32,
+    /// Positions that the model was made for; fewer if a caller has limited them.
     pub(crate) context_size: usize,
     /// Query heads, if the files say.
     pub(crate) n_heads: Option<usize>,
@@ -84,6 +85,14 @@ pub(crate) struct Mixture {
 }
 
 impl Architecture {
+    /// Limits the positions of a sequence.
+    pub(crate) fn limit_context(&mut self, context_size: usize) {
+        self.context_size = self.context_size.min(context_size);
+        for rope in [&mut self.rope, &mut self.sliding_rope] {
+            rope.limit_context(self.context_size);
+        }
+    }
+
     /// Refuses values that no model has.
     pub(crate) fn check(&self) -> Result<()> {
         let in_range = |what: &str, value: usize, max: usize| match (1..=max).contains(&value) {

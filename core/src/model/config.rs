@@ -7,7 +7,7 @@ use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check
 use crate::model::config_object::Config;
 use crate::model::config_rope::{FULL, SLIDING, rope};
 use crate::model::family::{FAMILIES, Family, WindowRule};
-use crate::model::invalid::invalid;
+use crate::model::invalid::{invalid, mamba};
 
 const NORM_EPS: [&str; 3] = ["rms_norm_eps", "norm_eps", "block_norm_eps"];
 const TIED: [&str; 2] = ["tie_embedding", "tie_word_embeddings"];
@@ -44,7 +44,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         sliding_rope: rope(config, family, context_size, SLIDING)?,
         layers: layers(config, family, n_layers)?,
         mixture: if family.has_experts { Some(mixture(config)?) } else { None },
-        scales: scales(config)?,
+        scales: scales(config, family)?,
         is_tied: match config.boolean(&TIED)? {
             Some(is_tied) => Some(is_tied),
             None => whole.boolean(&TIED)?,
@@ -72,6 +72,9 @@ fn check_supported(config: Config<'_>, family: &Family) -> Result<()> {
             return Err(invalid(format!("{key} must be {is_used} for architecture {:?}", family.model_type)));
         }
     }
+    if !family.has_experts && config.count(&["num_local_experts"])?.is_some_and(|count| 0 < count) {
+        return Err(invalid(format!("experts are not supported in architecture {:?}", family.model_type)));
+    }
     match config.number(&["attn_logit_softcapping"])? {
         Some(_) => Err(invalid("attn_logit_softcapping is not supported")),
         None => Ok(()),
@@ -90,11 +93,20 @@ fn check_not_quantised(config: &Config<'_>) -> Result<()> {
     Err(invalid(format!("weights quantised by {name:?} are not supported in a folder")))
 }
 
-fn scales(config: Config<'_>) -> Result<Scales> {
+fn scales(config: Config<'_>, family: &Family) -> Result<Scales> {
     // In the precision of the tensors.
     let number = |key: &str, change: fn(f64) -> f64| {
         Ok::<_, SdkError>(config.number(&[key])?.map(|number| change(number) as f32))
     };
+    if family.has_multipliers {
+        return Ok(Scales {
+            embedding: number("embedding_multiplier", |scale| scale)?.unwrap_or(1.0),
+            attention: number("attention_multiplier", |scale| scale)?.or(Some(1.0)),
+            residual: number("residual_multiplier", |scale| scale)?.unwrap_or(1.0),
+            logits: number("logits_scaling", f64::recip)?.unwrap_or(1.0),
+            logit_softcap: None,
+        });
+    }
     Ok(Scales {
         attention: number("query_pre_attn_scalar", |scalar| scalar.powf(-0.5))?,
         logit_softcap: number("final_logit_softcapping", |cap| cap)?,
@@ -109,9 +121,8 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
         WindowRule::Listed | WindowRule::All | WindowRule::AllBut(_) | WindowRule::AlwaysListed => true,
         WindowRule::FromLayer | WindowRule::WithoutRope => config.boolean(&["use_sliding_window"])?.unwrap_or(false),
     };
-    // Mistral's first files have no key for the window.
-    let first_files = (rule == WindowRule::All && config.0.get("sliding_window").is_none()).then_some(4096);
-    let window = config.count(&["sliding_window"])?.or(first_files).filter(|_| may_slide);
+    let default = family.default_window.filter(|_| config.0.get("sliding_window").is_none());
+    let window = config.count(&["sliding_window"])?.or(default).filter(|_| may_slide);
     let first = config.count(&["max_window_layers"])?.unwrap_or(28);
     let kinds = config.list("layer_types")?.filter(|_| rule != WindowRule::All);
     if kinds.is_some_and(|kinds| kinds.len() < n_layers) {
@@ -123,8 +134,9 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
     };
     let plan = |layer: usize| {
         let slides = match (kinds.map(|kinds| kinds[layer].as_str().unwrap_or_default()), rule) {
-            (Some(FULL | "conv"), _) | (None, WindowRule::Listed) => false,
+            (Some(FULL | "attention" | "conv"), _) | (None, WindowRule::Listed) => false,
             (Some(SLIDING), _) => true,
+            (Some("mamba"), _) => return Err(mamba(layer)),
             (Some(other), _) => return Err(invalid(format!("layers of type {other:?} are not supported"))),
             (None, WindowRule::All) => true,
             (None, WindowRule::FromLayer) => first <= layer,
@@ -142,6 +154,10 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
 
 /// Whether each layer has rotary positions.
 fn ropes(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<bool>> {
+    // Granite 4 has it in all layers or in none.
+    if config.text("position_embedding_type")?.is_some_and(|name| name != "rope") {
+        return Ok(vec![false; n_layers]);
+    }
     let Some(default_interval) = family.no_rope_interval else {
         return Ok(vec![true; n_layers]);
     };

@@ -6,7 +6,9 @@ use crate::error::{Result, SdkError};
 use crate::model::config_object::Config;
 use crate::model::family::Family;
 use crate::model::invalid::invalid;
-use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
+use crate::model::rope::{
+    LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, long_attention_factor, yarn_attention_factor,
+};
 
 pub(crate) const FULL: &str = "full_attention";
 pub(crate) const SLIDING: &str = "sliding_attention";
@@ -38,7 +40,8 @@ pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kin
         }
         scaling => scaling,
     };
-    Ok(RopeSettings { theta: theta as f32, scaling, n_rotated }) // as every implementation computes it
+    // In f32, as every implementation computes it.
+    Ok(RopeSettings { theta: theta as f32, scaling, n_rotated, query_growth: settings.query_growth(config, context_size)? })
 }
 
 fn head_dim(config: Config<'_>) -> Result<usize> {
@@ -86,11 +89,21 @@ impl<'a> KindSettings<'a> {
         }
     }
 
+    fn original_context(&self, config: Config<'_>, context_size: usize) -> Result<usize> {
+        match config.count(&["original_max_position_embeddings"])? {
+            Some(original) => Ok(original),
+            None => Ok(self.scaling.count(&["original_max_position_embeddings"])?.unwrap_or(context_size)),
+        }
+    }
+
+    fn query_growth(&self, config: Config<'_>, context_size: usize) -> Result<Option<QueryGrowth>> {
+        let original_context = self.original_context(config, context_size)?;
+        let beta = self.number("llama_4_scaling_beta")?;
+        Ok(beta.map(|beta| QueryGrowth { beta: beta as f32, original_context }))
+    }
+
     fn scaling(&self, config: Config<'_>, context_size: usize) -> Result<RopeScaling> {
-        let original_context = match config.count(&["original_max_position_embeddings"])? {
-            Some(original) => original,
-            None => self.scaling.count(&["original_max_position_embeddings"])?.unwrap_or(context_size),
-        };
+        let original_context = self.original_context(config, context_size)?;
         Ok(match self.name()? {
             // Dynamic scaling begins after the context that a conversation can have.
             "default" | "dynamic" | "proportional" => RopeScaling::None,
@@ -101,10 +114,28 @@ impl<'a> KindSettings<'a> {
                 high: self.scaling.needed_number(&["high_freq_factor"])?,
                 original_context,
             },
+            "longrope" | "su" => RopeScaling::Long(long(self.scaling, original_context, context_size)?), // su: in first files
             "yarn" => RopeScaling::Yarn(yarn(self.scaling, original_context, context_size)?),
             other => return Err(invalid(format!("rope scaling {other:?} is not supported"))),
         })
     }
+}
+
+fn long(settings: Config<'_>, original_context: usize, context_size: usize) -> Result<LongRope> {
+    let factor = settings.number(&["factor"])?.unwrap_or(context_size as f64 / original_context.max(1) as f64);
+    let attention_factor = settings.number(&["attention_factor"])?;
+    let factors = |key: &str| {
+        let values = settings.list(key)?.ok_or_else(|| invalid(format!("config.json must have {key}")))?;
+        let values: Option<Vec<f32>> = values.iter().map(|value| Some(value.as_f64()? as f32)).collect();
+        values.ok_or_else(|| invalid(format!("{key} in config.json must be an array of numbers")))
+    };
+    Ok(LongRope {
+        short: factors("short_factor")?,
+        long: factors("long_factor")?,
+        original_context,
+        attention_factor: attention_factor.unwrap_or_else(|| long_attention_factor(factor, original_context)),
+        context_size,
+    })
 }
 
 fn yarn(settings: Config<'_>, original_context: usize, context_size: usize) -> Result<Yarn> {

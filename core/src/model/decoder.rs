@@ -10,7 +10,7 @@ use crate::model::layer::Layer;
 use crate::model::layer_weights::{LayerWeights, norm_weight};
 use crate::model::names;
 use crate::model::progress::{LoadProgress, report_progress};
-use crate::weights::{MatrixPlace, Weights};
+use crate::weights::{MatrixPlace, TensorPart, Weights};
 
 pub(crate) struct Decoder<B: Backend> {
     pub(crate) embedding: B::Matrix,
@@ -40,8 +40,9 @@ impl<B: Backend> Decoder<B> {
         });
         let layers = layers.collect::<Result<_>>()?;
         let output_norm = names::output_norm(weights, architecture);
-        let matrix =
-            |name: &str| backend.matrix(weights, &MatrixPlace { name, shape: (n_vocabulary, hidden), of_stack: None });
+        let matrix = |name: &str| {
+            backend.matrix(weights, &MatrixPlace { name, shape: (n_vocabulary, hidden), part: TensorPart::Whole })
+        };
         Ok(Self {
             embedding: matrix(&names::embedding(weights))?,
             layers,

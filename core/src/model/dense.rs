@@ -3,8 +3,10 @@
 use crate::error::Result;
 use crate::model::backend::Backend;
 use crate::model::family::Activation;
-use crate::model::layer_weights::LayerWeights;
+use crate::model::invalid::invalid;
+use crate::model::layer_weights::{LayerWeights, StackedRows};
 use crate::model::linear::Linear;
+use crate::weights::Weights;
 
 /// One feed-forward block, or one expert.
 pub(crate) struct Dense<B: Backend> {
@@ -16,12 +18,32 @@ pub(crate) struct Dense<B: Backend> {
 
 impl<B: Backend> Dense<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
-        let (width, hidden) = (weights.rows("ffn_gate")?, weights.hidden);
+        let (stacked, width, hidden) = (stacked(weights)?, width(weights)?, weights.hidden);
         Ok(Self {
-            gate: weights.linear("ffn_gate", width, hidden)?,
-            up: weights.linear("ffn_up", width, hidden)?,
+            gate: weights.linear_of(stacked, ("ffn_gate", 0), (width, hidden))?,
+            up: weights.linear_of(stacked, ("ffn_up", width), (width, hidden))?,
             down: weights.linear("ffn_down", hidden, width)?,
             activation: weights.architecture.family.activation,
         })
     }
+}
+
+/// The width of a layer's block.
+pub(crate) fn width<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
+    match stacked(weights)? {
+        None => weights.rows("ffn_gate"),
+        Some(StackedRows { n_rows, .. }) if n_rows % 2 == 0 => Ok(n_rows / 2),
+        Some(StackedRows { part, n_rows }) => {
+            Err(invalid(format!("tensor {} must have an even number of rows, found {n_rows}", weights.name(part))))
+        }
+    }
+}
+
+/// The tensor that stacks the gate and what it gates, in files that have one.
+fn stacked<B>(weights: &LayerWeights<'_, B>) -> Result<Option<StackedRows>> {
+    let part = match weights.weights {
+        Weights::Gguf(_) => "ffn_up",
+        Weights::Folder(_) => "ffn_gate_up",
+    };
+    weights.stacked(part, "ffn_gate")
 }

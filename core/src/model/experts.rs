@@ -9,7 +9,7 @@ use crate::model::dense::Dense;
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-use crate::weights::{MatrixPlace, Weights};
+use crate::weights::{MatrixPlace, TensorPart, Weights};
 
 /// More than any model has; a file with more is damaged.
 const MOST_EXPERTS: usize = 4096;
@@ -68,11 +68,11 @@ fn load_expert<B: Backend>(weights: &LayerWeights<'_, B>, expert: usize, n_exper
     let (hidden, width) = (weights.hidden, weights.expert_width()?);
     let linear = |part: &str, rows: usize, columns: usize| {
         let name = weights.expert_name(part, expert);
-        let of_stack = match weights.weights {
-            Weights::Gguf(_) => Some((expert, n_experts)),
-            Weights::Folder(_) => None,
+        let part = match weights.weights {
+            Weights::Gguf(_) => TensorPart::OfStack { index: expert, n_matrices: n_experts },
+            Weights::Folder(_) => TensorPart::Whole,
         };
-        let place = MatrixPlace { name: &name, shape: (rows, columns), of_stack };
+        let place = MatrixPlace { name: &name, shape: (rows, columns), part };
         Ok(Linear { weight: weights.backend.matrix(weights.weights, &place)?, bias: None })
     };
     Ok(Dense {

@@ -29,6 +29,8 @@ pub(crate) struct Family {
     pub(crate) default_context: Option<usize>,
     pub(crate) default_norm_eps: Option<f64>,
     pub(crate) window: WindowRule,
+    /// The window if config.json has no key for it.
+    pub(crate) default_window: Option<usize>,
     /// Whether every query and key head has a norm.
     pub(crate) has_head_norms: bool,
     /// Whether queries, keys and values always have a bias.
@@ -46,6 +48,8 @@ pub(crate) struct Family {
     pub(crate) has_head_gates: bool,
     /// Whether GGUF files have divisors of the frequencies, for layers that see the whole context.
     pub(crate) has_divisors: bool,
+    /// Whether the files have factors of embeddings, attention scores, residuals and logits.
+    pub(crate) has_multipliers: bool,
     /// Whether embeddings of tokens are multiplied by the root of the hidden size.
     pub(crate) scales_embedding: bool,
     /// Whether only the CPU can compute the family.
@@ -133,6 +137,8 @@ static PLAIN_NAMES: TensorNames = TensorNames {
         ("attn_output", "self_attn.o_proj"),
         ("attn_q_norm", "self_attn.q_norm"),
         ("attn_k_norm", "self_attn.k_norm"),
+        ("attn_qkv", "self_attn.qkv_proj"),
+        ("ffn_gate_up", "mlp.gate_up_proj"),
     ],
 };
 
@@ -179,6 +185,21 @@ static GEMMA3_NAMES: TensorNames = TensorNames {
     ],
 };
 
+static GRANITE4_NAMES: TensorNames = TensorNames {
+    output_norm: "norm",
+    in_layer: &[
+        ("attn_norm", "input_layernorm"),
+        ("ffn_norm", "post_attention_layernorm"),
+        ("ffn_gate_up", "shared_mlp.input_linear"),
+        ("ffn_down", "shared_mlp.output_linear"),
+        ("attn_q", "self_attn.q_proj"),
+        ("attn_k", "self_attn.k_proj"),
+        ("attn_v", "self_attn.v_proj"),
+        ("attn_output", "self_attn.o_proj"),
+        ("ssm_in", "mamba.in_proj"),
+    ],
+};
+
 /// The plain decoder; the other families are described by their differences from it.
 const PLAIN: Family = Family {
     gguf: "",
@@ -192,6 +213,7 @@ const PLAIN: Family = Family {
     default_context: None,
     default_norm_eps: None,
     window: WindowRule::Listed,
+    default_window: None,
     has_head_norms: false,
     has_biases: false,
     has_experts: false,
@@ -201,6 +223,7 @@ const PLAIN: Family = Family {
     has_output_norms: false,
     has_head_gates: false,
     has_divisors: false,
+    has_multipliers: false,
     scales_embedding: false,
     needs_cpu: false,
 };
@@ -251,14 +274,21 @@ const GEMMA3: Family = Family {
 /// GGUF files of Llama, Mistral (as `llama`) and SmolLM3 order the rows of queries and keys so that neighbours make a pair.
 const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: RopePairing::Neighbours, ..PLAIN };
 
+const GRANITE: Family =
+    Family { gguf: "granite", model_type: "granite", has_multipliers: true, needs_cpu: true, ..LLAMA };
+
 /// All families. If several have the same GGUF name, the first one reads the file.
-pub(crate) static FAMILIES: [Family; 9] = [
+pub(crate) static FAMILIES: [Family; 13] = [
     LFM2,
     LFM3,
     GEMMA3,
     Family { gguf: "lfm2moe", model_type: "lfm2_moe", has_experts: true, ..LFM2 },
     LLAMA,
-    Family { model_type: "mistral", window: WindowRule::All, ..LLAMA },
+    Family { model_type: "mistral", window: WindowRule::All, default_window: Some(4096), ..LLAMA },
+    Family { gguf: "mistral3", model_type: "ministral3", window: WindowRule::All, needs_cpu: true, ..LLAMA },
+    Family { gguf: "phi3", model_type: "phi3", window: WindowRule::All, rotates_part: true, needs_cpu: true, ..PLAIN },
+    GRANITE,
+    Family { gguf: "granitehybrid", model_type: "granitemoehybrid", names: &GRANITE4_NAMES, ..GRANITE },
     Family { gguf: "qwen2", model_type: "qwen2", has_biases: true, window: WindowRule::FromLayer, ..PLAIN },
     Family { gguf: "qwen3", model_type: "qwen3", has_head_norms: true, window: WindowRule::FromLayer, ..PLAIN },
     Family {

@@ -2,6 +2,11 @@
 
 use crate::error::{ErrorKind, SdkError};
 
+/// The error for a kind of layer that some models mix with attention.
+pub(crate) fn mamba(layer: usize) -> SdkError {
+    invalid(format!("layer {layer} is a Mamba layer, which is not supported"))
+}
+
 /// An error in what a model's files say.
 pub(crate) fn invalid(message: impl Into<String>) -> SdkError {
     SdkError::new(ErrorKind::ModelLoad, message)

@@ -6,7 +6,14 @@ use crate::model::backend::Backend;
 use crate::model::family::Family;
 use crate::model::invalid::invalid;
 use crate::model::linear::Linear;
-use crate::weights::{MatrixPlace, Weights};
+use crate::weights::{MatrixPlace, TensorPart, Weights};
+
+/// A tensor that stacks the rows of several linear maps with the same inputs.
+#[derive(Clone, Copy)]
+pub(crate) struct StackedRows {
+    pub(crate) part: &'static str,
+    pub(crate) n_rows: usize,
+}
 
 /// Looks up the tensors of a layer by the part's name in GGUF files.
 pub(crate) struct LayerWeights<'a, B> {
@@ -54,6 +61,14 @@ impl<B> LayerWeights<'_, B> {
         }
     }
 
+    /// The tensor `part`, which stacks several maps, if the file has it instead of `own`.
+    pub(crate) fn stacked(&self, part: &'static str, own: &str) -> Result<Option<StackedRows>> {
+        match (self.shape(own), self.shape(part)) {
+            (None, Some(_)) => Ok(Some(StackedRows { part, n_rows: self.rows(part)? })),
+            _ => Ok(None),
+        }
+    }
+
     /// The name of an expert's tensor. Folders have a tensor for each expert, GGUF files one for all.
     pub(crate) fn expert_name(&self, part: &str, expert: usize) -> String {
         self.name(part).replace('*', &expert.to_string())
@@ -78,15 +93,33 @@ impl<B> LayerWeights<'_, B> {
 impl<B: Backend> LayerWeights<'_, B> {
     pub(crate) fn linear(&self, part: &str, rows: usize, columns: usize) -> Result<Linear<B>> {
         let name = self.name(part);
-        let place = MatrixPlace { name: &name, shape: (rows, columns), of_stack: None };
+        let place = MatrixPlace { name: &name, shape: (rows, columns), part: TensorPart::Whole };
         Ok(Linear { weight: self.backend.matrix(self.weights, &place)?, bias: self.bias(part, rows)? })
+    }
+
+    /// A linear map that is a tensor of its own, or the rows from `first` on of one that stacks several.
+    pub(crate) fn linear_of(
+        &self,
+        stacked: Option<StackedRows>,
+        (part, first): (&str, usize),
+        shape: (usize, usize),
+    ) -> Result<Linear<B>> {
+        let Some(StackedRows { part, n_rows }) = stacked else { return self.linear(part, shape.0, shape.1) };
+        let name = self.name(part);
+        let place = MatrixPlace { name: &name, shape, part: TensorPart::Rows { first, n_rows } };
+        let weight = self.backend.matrix(self.weights, &place)?;
+        let bias = self.bias_values(part, n_rows)?.map(|bias| bias[first..first + shape.0].to_vec());
+        Ok(Linear { weight, bias: bias.map(|bias| self.backend.vector(bias)).transpose()? })
     }
 
     /// The bias of a part, if it has one.
     pub(crate) fn bias(&self, part: &str, length: usize) -> Result<Option<B::Vector>> {
+        self.bias_values(part, length)?.map(|bias| self.backend.vector(bias)).transpose()
+    }
+
+    fn bias_values(&self, part: &str, length: usize) -> Result<Option<Vec<f32>>> {
         let name = self.tensor(part, "bias");
-        let bias = self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()?;
-        bias.map(|bias| self.backend.vector(bias)).transpose()
+        self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()
     }
 
     pub(crate) fn norm(&self, part: &str, length: usize) -> Result<B::Vector> {

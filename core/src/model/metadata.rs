@@ -1,16 +1,20 @@
 //! Reads the architecture of a GGUF file from its metadata.
 
-use crate::error::Result;
-use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers};
+use crate::error::{Result, SdkError};
+use crate::model::architecture::{LARGEST_HEAD, Architecture, LayerPlan, Mixture, Scales, check_layers};
 use crate::model::family::{FAMILIES, Family, WindowRule};
 use crate::model::invalid::invalid;
-use crate::model::rope::{RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
+use crate::model::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
 use crate::weights::GgufFile;
 
 /// The value of `expert_gating_func` for a sigmoid.
 pub(crate) const SIGMOID: usize = 2;
 /// Layers of Gemma 3 with 27 billion parameters.
 const GEMMA3_27B_LAYERS: usize = 62;
+
+/// The factors of LongRoPE.
+const SHORT_FACTORS: &str = "rope_factors_short.weight";
+const LONG_FACTORS: &str = "rope_factors_long.weight";
 
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let family = match file.text("general.architecture")? {
@@ -86,7 +90,7 @@ impl MetadataKeys<'_> {
         if keys.is_some() && rotated.is_some() && keys != rotated && !self.family.rotates_part {
             return Err(invalid(format!("rotary positions of {rotated:?} of {keys:?} dimensions are not supported")));
         }
-        Ok(keys.or(rotated))
+        Ok(keys.or(rotated.filter(|_| !self.family.rotates_part)))
     }
 
     fn rope(&self, context_size: usize) -> Result<RopeSettings> {
@@ -98,13 +102,17 @@ impl MetadataKeys<'_> {
         };
         let factor = factor.map(f64::from).filter(|factor| *factor != 0.0); // 0 means none there
         let scaling = match (kind.unwrap_or("linear"), factor) {
+            _ if self.file.shape(LONG_FACTORS).is_some() => RopeScaling::Long(self.long(context_size)?),
             ("none", _) | ("linear" | "yarn", None) => RopeScaling::None,
             ("linear", Some(factor)) => RopeScaling::Linear { factor },
             ("yarn", Some(factor)) => RopeScaling::Yarn(self.yarn(factor, context_size)?),
             (other, _) => return Err(invalid(format!("rope scaling {other:?} is not supported"))),
         };
         let n_rotated = if self.family.rotates_part { self.count("rope.dimension_count")? } else { None };
-        Ok(RopeSettings { theta, scaling, n_rotated })
+        let original_context = self.original_context(context_size)?;
+        let query_growth = self.float("attention.temperature_scale")?.filter(|beta| *beta != 0.0); // 0 means none
+        let query_growth = query_growth.map(|beta| QueryGrowth { beta, original_context });
+        Ok(RopeSettings { theta, scaling, n_rotated, query_growth })
     }
 
     /// The rotary positions of layers with a window; `rope` are those of the others.
@@ -117,6 +125,16 @@ impl MetadataKeys<'_> {
     }
 
     fn scales(&self) -> Result<Scales> {
+        if self.family.has_multipliers {
+            let scale = |key: &str| Ok::<_, SdkError>(self.float(key)?.filter(|scale| *scale != 0.0)); // 0 means none
+            return Ok(Scales {
+                embedding: scale("embedding_scale")?.unwrap_or(1.0),
+                attention: scale("attention.scale")?,
+                residual: scale("residual_scale")?.unwrap_or(1.0),
+                logits: scale("logit_scale")?.map_or(1.0, f32::recip),
+                logit_softcap: None,
+            });
+        }
         let attention = match self.count("block_count")? {
             // The one size whose scale does not follow from the head size, and no key says so.
             Some(GEMMA3_27B_LAYERS) if self.family.gguf == "gemma3" => {
@@ -127,6 +145,28 @@ impl MetadataKeys<'_> {
             _ => None,
         };
         Ok(Scales { attention, logit_softcap: self.float("final_logit_softcapping")?, ..Scales::default() })
+    }
+
+    fn original_context(&self, context_size: usize) -> Result<usize> {
+        Ok(self.count("rope.scaling.original_context_length")?.unwrap_or(context_size))
+    }
+
+    fn long(&self, context_size: usize) -> Result<LongRope> {
+        Ok(LongRope {
+            short: self.factors(SHORT_FACTORS)?,
+            long: self.factors(LONG_FACTORS)?,
+            original_context: self.original_context(context_size)?,
+            attention_factor: self.float("rope.scaling.attn_factor")?.unwrap_or(1.0).into(),
+            context_size,
+        })
+    }
+
+    /// The values of a tensor that has a factor for each pair of a head.
+    fn factors(&self, name: &str) -> Result<Vec<f32>> {
+        match (self.file.shape(name), self.file.blocks(name)) {
+            (Some(&[1..=LARGEST_HEAD]), Some(blocks)) => blocks.values(),
+            (found, _) => Err(invalid(format!("tensor {name} must have a factor for each pair, found {found:?}"))),
+        }
     }
 
     fn yarn(&self, factor: f64, context_size: usize) -> Result<Yarn> {
@@ -144,7 +184,7 @@ impl MetadataKeys<'_> {
         };
         Ok(Yarn {
             factor,
-            original_context: self.count("rope.scaling.original_context_length")?.unwrap_or(context_size),
+            original_context: self.original_context(context_size)?,
             attention_factor,
             beta_fast: number("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
             beta_slow: number("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
@@ -155,9 +195,12 @@ impl MetadataKeys<'_> {
     fn layers(&self, n_layers: usize) -> Result<Vec<LayerPlan>> {
         let window = self.count("attention.sliding_window")?.filter(|window| 0 < *window); // 0 means none
         let slides = self.slides(n_layers)?;
+        // The key's name says something else; Granite's files use it for this.
+        let is_without_rope =
+            self.family.has_multipliers && self.file.boolean(&self.name("rope.scaling.finetuned"))? == Some(false);
         let plan = |layer: usize| LayerPlan {
             window: window.filter(|_| slides[layer]),
-            has_rope: self.family.no_rope_interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval)),
+            has_rope: !is_without_rope && self.family.no_rope_interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval)),
         };
         Ok((0..n_layers).map(plan).collect())
     }

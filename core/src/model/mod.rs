@@ -59,9 +59,16 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Reports progress before each layer; the caller reports that loading is complete.
-    pub(crate) fn load(weights: &Weights, compute: Compute, progress: LoadProgress<'_>) -> Result<Self> {
-        let architecture = description::read(weights)?;
+    /// A sequence may have `context_size` positions at most, or as many as the model was made for. Reports progress before
+    /// each layer; the caller reports that loading is complete.
+    pub(crate) fn load(
+        weights: &Weights,
+        compute: Compute,
+        context_size: usize,
+        progress: LoadProgress<'_>,
+    ) -> Result<Self> {
+        let mut architecture = description::read(weights)?;
+        architecture.limit_context(context_size);
         let network = compute.load(weights, &architecture, progress)?;
         Ok(Self { network, context_size: architecture.context_size })
     }
@@ -71,7 +78,7 @@ impl Model {
         Self { network, context_size }
     }
 
-    /// Positions that the model was made for.
+    /// Positions that a sequence may have.
     pub(crate) fn context_size(&self) -> usize {
         self.context_size
     }

@@ -19,6 +19,21 @@ pub(crate) struct RopeSettings {
     pub(crate) scaling: RopeScaling,
     /// Elements of each head that are rotated, the first ones; `None` for all.
     pub(crate) n_rotated: Option<usize>,
+    pub(crate) query_growth: Option<QueryGrowth>,
+}
+
+/// Queries grow with their position, so that attention stays sharp in long contexts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QueryGrowth {
+    pub(crate) beta: f32,
+    pub(crate) original_context: usize,
+}
+
+impl QueryGrowth {
+    /// The factor of queries at a position: `1 + beta * ln(1 + floor(position / original_context))`.
+    pub(crate) fn factor(&self, position: usize) -> f32 {
+        1.0 + self.beta * (1.0 + (position / self.original_context) as f32).ln() // exact: positions stay below 2^24
+    }
 }
 
 /// How the positions that a model was first trained on are scaled to a longer context.
@@ -43,6 +58,27 @@ pub(crate) enum RopeScaling {
     },
     /// The same with other bounds; queries and keys are also multiplied by a factor.
     Yarn(Yarn),
+    /// Each pair rotates slower by a factor of its own.
+    Long(LongRope),
+}
+
+/// LongRoPE: factors that were found by a search, and others for contexts that are longer than the original one. Queries and
+/// keys are also multiplied by a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LongRope {
+    pub(crate) short: Vec<f32>,
+    pub(crate) long: Vec<f32>,
+    pub(crate) original_context: usize,
+    pub(crate) attention_factor: f64,
+    /// Positions that a sequence may have. They choose the factors for all positions: keys that were rotated by one kind do
+    /// not match queries that were rotated by the other.
+    pub(crate) context_size: usize,
+}
+
+impl LongRope {
+    fn divisors(&self) -> &[f32] {
+        if self.original_context < self.context_size { &self.long } else { &self.short }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -58,12 +94,24 @@ pub(crate) struct Yarn {
     pub(crate) truncate: bool,
 }
 
+/// The factor that LongRoPE recommends for queries and keys, each, for a context that is longer by `factor`.
+pub(crate) fn long_attention_factor(factor: f64, original_context: usize) -> f64 {
+    if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / (original_context as f64).ln()).sqrt() }
+}
+
 /// The factor that YaRN recommends for queries and keys, each.
 pub(crate) fn yarn_attention_factor(factor: f64, multiplier: f64) -> f64 {
     if factor <= 1.0 { 1.0 } else { 0.1 * multiplier * factor.ln() + 1.0 }
 }
 
 impl RopeSettings {
+    /// Limits the positions of a sequence.
+    pub(crate) fn limit_context(&mut self, context_size: usize) {
+        if let RopeScaling::Long(long) = &mut self.scaling {
+            long.context_size = context_size;
+        }
+    }
+
     /// Refuses values that cannot be computed with.
     pub(crate) fn check(&self) -> Result<()> {
         let is_valid = |value: f64| value.is_finite() && 0.0 < value;
@@ -82,8 +130,14 @@ impl RopeSettings {
                 yarn.beta_slow,
                 f64::from(self.theta) - 1.0, // its logarithm divides
             ],
+            RopeScaling::Long(long) => {
+                let factors = [&long.short, &long.long].into_iter().flatten().map(|factor| f64::from(*factor));
+                factors.chain([long.original_context as f64, long.attention_factor]).collect()
+            }
         };
-        let is_valid = is_valid(self.theta.into()) && values.into_iter().all(is_valid);
+        let growth = self.query_growth.map(|growth| [growth.beta.into(), growth.original_context as f64]);
+        let is_valid =
+            is_valid(self.theta.into()) && values.into_iter().chain(growth.into_iter().flatten()).all(is_valid);
         if is_valid {
             Ok(())
         } else {
@@ -108,6 +162,7 @@ pub(crate) struct Rope {
     frequencies: Vec<f32>,
     attention_factor: f32,
     pub(crate) pairing: RopePairing,
+    pub(crate) query_growth: Option<QueryGrowth>,
 }
 
 impl Rope {
@@ -124,6 +179,12 @@ impl Rope {
                 "the rotated elements of a head of {head_dim} must be pairs of these, found {n_rotated}"
             )));
         }
+        if let RopeScaling::Long(long) = &settings.scaling
+            && long.divisors().len() != n_rotated / 2
+        {
+            let (n_pairs, found) = (n_rotated / 2, long.divisors().len());
+            return Err(invalid(format!("LongRoPE must have a factor for each of {n_pairs} pairs, found {found}")));
+        }
         let mut frequencies = frequencies(settings, n_rotated);
         if let Some(divisors) = divisors {
             if divisors.len() != frequencies.len() {
@@ -133,10 +194,13 @@ impl Rope {
             frequencies.iter_mut().zip(divisors).for_each(|(frequency, divisor)| *frequency /= divisor);
         }
         let attention_factor = match &settings.scaling {
-            RopeScaling::Yarn(yarn) => yarn.attention_factor as f32, // the tensors' own precision
+            // In the tensors' own precision.
+            RopeScaling::Yarn(Yarn { attention_factor, .. }) | RopeScaling::Long(LongRope { attention_factor, .. }) => {
+                *attention_factor as f32
+            }
             _ => 1.0,
         };
-        Ok(Self { frequencies, attention_factor, pairing })
+        Ok(Self { frequencies, attention_factor, pairing, query_growth: settings.query_growth })
     }
 
     /// Pairs of each head that are rotated.
@@ -196,6 +260,7 @@ fn frequencies(settings: &RopeSettings, n_rotated: usize) -> Vec<f32> {
                 })
                 .collect()
         }
+        RopeScaling::Long(long) => powers.zip(long.divisors()).map(|(power, factor)| 1.0 / (factor * power)).collect(),
         RopeScaling::Yarn(yarn) => {
             let (first, last) = yarn.bounds(settings.theta.into(), n_rotated);
             let width = if first == last { 0.001 } else { last - first };

@@ -5,7 +5,7 @@ use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
 use crate::model::description;
 use crate::model::layer_weights::LayerWeights;
-use crate::model::{names, native, short_convolution};
+use crate::model::{dense, names, native, short_convolution};
 use crate::options::CacheType;
 use crate::weights::Weights;
 
@@ -65,7 +65,7 @@ impl Sizes {
                 self.n_experts_used = layer.architecture.mixture.as_ref().map_or(0, |mixture| mixture.n_used);
                 layer.expert_width()?
             }
-            None => layer.rows("ffn_gate")?,
+            None => dense::width(layer)?,
         };
         self.feed_forward = self.feed_forward.max(width);
         Ok(())

@@ -16,7 +16,7 @@ pub(super) enum TensorSource<'a> {
 impl<'a> TensorSource<'a> {
     /// A tensor of a GGUF file.
     pub(super) fn of_file(weights: &'a Weights, name: &'a str) -> Result<Self> {
-        Ok(Self::Parts { parts: vec![weights.tensor_blocks(name, None)?], order: None, adds_one: false })
+        Ok(Self::Parts { parts: vec![weights.tensor_blocks(name)?], order: None, adds_one: false })
     }
 
     /// A tensor that a folder's tensors make.
@@ -24,7 +24,7 @@ impl<'a> TensorSource<'a> {
         match source {
             ExportSource::Values(values) => Ok(Self::Values(values)),
             ExportSource::Folder(FolderRows { names, order, adds_one }) => {
-                let parts = names.iter().map(|name| weights.tensor_blocks(name, None)).collect::<Result<_>>()?;
+                let parts = names.iter().map(|name| weights.tensor_blocks(name)).collect::<Result<_>>()?;
                 Ok(Self::Parts { parts, order: order.as_deref(), adds_one: *adds_one })
             }
         }

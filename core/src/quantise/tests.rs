@@ -57,7 +57,7 @@ fn values(weights: &Weights, name: &str) -> Vec<f32> {
 /// Types of tensors, by name.
 fn types(weights: &Weights) -> BTreeMap<String, TensorType> {
     let names = file(weights).tensor_names();
-    names.iter().map(|name| ((*name).to_owned(), weights.tensor_blocks(name, None).unwrap().tensor_type())).collect()
+    names.iter().map(|name| ((*name).to_owned(), weights.tensor_blocks(name).unwrap().tensor_type())).collect()
 }
 
 /// Metadata by key, as bytes.
@@ -73,7 +73,7 @@ fn metadata(weights: &Weights) -> BTreeMap<String, Vec<u8>> {
 /// The logits after some tokens.
 fn logits(weights: &Weights) -> Vec<f32> {
     let compute = Compute::Native { n_threads: 1, cache_type: CacheType::F32 };
-    let model = Model::load(weights, compute, &mut |_| ControlFlow::Continue(())).unwrap();
+    let model = Model::load(weights, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
     model.forward_one(Inputs::Tokens(&[1, 20, 300, 41, 77, 5]), &mut *state, &mut logits).unwrap();
     logits

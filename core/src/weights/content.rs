@@ -24,6 +24,18 @@ impl Content {
         }
     }
 
+    /// As [`read`](Self::read). Bytes on disk are read into a buffer that is reused.
+    pub(super) fn read_with<'a>(&'a self, range: Range<usize>, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        match self {
+            Self::OnDisk(file) => {
+                buffer.resize(range.len(), 0);
+                file.read_into(range.start, buffer)?;
+                Ok(buffer)
+            }
+            Self::InMemory(bytes) => Ok(&bytes[range]),
+        }
+    }
+
     /// Whether no other program has written to it since it was opened.
     pub(super) fn is_unchanged(&self) -> bool {
         match self {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use causerie_backend::ModelFile;
 use safetensors::Dtype;
@@ -23,7 +24,7 @@ const LONGEST_HEADER: usize = 64 << 20;
 pub(crate) struct Folder {
     path: PathBuf,
     config: Json,
-    files: Vec<Content>,
+    files: Vec<Arc<Content>>,
     tensors: HashMap<String, FolderTensor>,
     /// Tensors of types that are not supported. Not all of them are weights, so they are errors only when they are used.
     unreadable: HashMap<String, Dtype>,
@@ -79,13 +80,13 @@ impl Folder {
                 ));
             }
         }
-        self.files.push(Content::OnDisk(file));
+        self.files.push(Arc::new(Content::OnDisk(file)));
         Ok(())
     }
 
     /// Whether no other program has written to the weights since they were opened.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.files.iter().all(Content::is_unchanged)
+        self.files.iter().all(|file| file.is_unchanged())
     }
 
     /// The folder's name.

@@ -9,10 +9,12 @@ mod gguf;
 #[cfg(test)]
 mod golden_blocks;
 mod location;
+mod row_table;
 mod tensor_type;
 mod tensors;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::options::SamplingDefaults;
@@ -22,8 +24,9 @@ pub(crate) use folder::Folder;
 pub(crate) use gguf::{GgufFile, MetadataValue, TensorLayout, gguf_header, padding};
 #[cfg(test)]
 pub(crate) use golden_blocks::golden_blocks;
+pub(crate) use row_table::RowTable;
 pub(crate) use tensor_type::{GROUP, SUPER, TensorType};
-pub(crate) use tensors::{MatrixPlace, TensorBlocks, TensorDescription};
+pub(crate) use tensors::{MatrixPlace, TensorBlocks, TensorDescription, TensorPart};
 
 /// An open model of either form. Tensors are named as the form names them.
 pub(crate) enum Weights {
@@ -76,42 +79,45 @@ impl Weights {
     /// The values of a tensor of this shape.
     pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         self.expect(name, shape)?;
-        self.tensor_blocks(name, None)?.values()
+        self.tensor_blocks(name)?.values()
     }
 
     /// The blocks of a matrix.
     pub(crate) fn blocks<'a>(&'a self, place: &MatrixPlace<'a>) -> Result<TensorBlocks<'a>> {
-        let (rows, columns) = place.shape;
-        match place.of_stack {
-            Some((_, n_matrices)) => self.expect(place.name, &[n_matrices, rows, columns])?,
-            None => self.expect(place.name, &[rows, columns])?,
-        }
-        self.tensor_blocks(place.name, place.of_stack)
+        self.expect(place.name, &place.tensor_shape())?;
+        let mut blocks = self.tensor_blocks(place.name)?;
+        let (start, part) = (blocks.bytes.start, place.bytes_of(blocks.n_bytes()));
+        blocks.bytes = start + part.start..start + part.end;
+        Ok(blocks)
+    }
+
+    /// A matrix of this shape whose rows are read from the file when they are needed.
+    pub(crate) fn row_table(&self, name: &str, shape: (usize, usize)) -> Result<RowTable> {
+        let (n_rows, n_columns) = shape;
+        self.expect(name, &[n_rows, n_columns])?;
+        let blocks = self.tensor_blocks(name)?;
+        Ok(RowTable {
+            content: Arc::clone(blocks.content),
+            tensor_type: blocks.tensor_type,
+            start: blocks.bytes.start,
+            row_bytes: blocks.n_bytes() / n_rows.max(1), // exact: rows are whole blocks
+            n_rows,
+        })
     }
 
     /// Whether both tensors exist, with different bytes.
     pub(crate) fn differ(&self, a: &str, b: &str) -> bool {
-        let [Ok(a), Ok(b)] = [a, b].map(|name| self.tensor_blocks(name, None)) else { return false };
+        let [Ok(a), Ok(b)] = [a, b].map(|name| self.tensor_blocks(name)) else { return false };
         !a.is_same(&b)
     }
 
-    /// The blocks of a tensor, or those of one of several matrices that it stacks.
-    pub(crate) fn tensor_blocks<'a>(
-        &'a self,
-        name: &'a str,
-        of_stack: Option<(usize, usize)>,
-    ) -> Result<TensorBlocks<'a>> {
+    /// The blocks of a tensor.
+    pub(crate) fn tensor_blocks<'a>(&'a self, name: &'a str) -> Result<TensorBlocks<'a>> {
         let blocks = match self {
             Self::Gguf(file) => file.blocks(name),
             Self::Folder(folder) => folder.blocks(name),
         };
-        let mut blocks = blocks.ok_or_else(|| self.missing(name))?;
-        if let Some((index, n_matrices)) = of_stack {
-            let size = blocks.bytes.len() / n_matrices.max(1); // exact: rows are whole blocks
-            let start = blocks.bytes.start + index * size;
-            blocks.bytes = start..start + size;
-        }
-        Ok(blocks)
+        blocks.ok_or_else(|| self.missing(name))
     }
 
     fn expect(&self, name: &str, shape: &[usize]) -> Result<()> {

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::content::Content;
@@ -18,8 +21,46 @@ pub(crate) struct MatrixPlace<'a> {
     pub(crate) name: &'a str,
     /// `(outputs, inputs)`
     pub(crate) shape: (usize, usize),
-    /// For a tensor that stacks several matrices: the index of the wanted one, and their number.
-    pub(crate) of_stack: Option<(usize, usize)>,
+    pub(crate) part: TensorPart,
+}
+
+/// Which part of a tensor a matrix is.
+#[derive(Clone, Copy)]
+pub(crate) enum TensorPart {
+    Whole,
+    /// One of several matrices of the same shape that the tensor stacks.
+    OfStack {
+        index: usize,
+        n_matrices: usize,
+    },
+    /// Some rows of a larger matrix, which has `n_rows`.
+    Rows {
+        first: usize,
+        n_rows: usize,
+    },
+}
+
+impl MatrixPlace<'_> {
+    /// The shape of the tensor, outermost first.
+    pub(super) fn tensor_shape(&self) -> SmallVec<[usize; 3]> {
+        let (rows, columns) = self.shape;
+        match self.part {
+            TensorPart::Whole => smallvec![rows, columns],
+            TensorPart::OfStack { n_matrices, .. } => smallvec![n_matrices, rows, columns],
+            TensorPart::Rows { n_rows, .. } => smallvec![n_rows, columns],
+        }
+    }
+
+    /// The part of the tensor's bytes, if it has this many. Rows are whole blocks, so the divisions are exact.
+    pub(super) fn bytes_of(&self, n_bytes: usize) -> Range<usize> {
+        let (first, n, n_all) = match self.part {
+            TensorPart::Whole => return 0..n_bytes,
+            TensorPart::OfStack { index, n_matrices } => (index, 1, n_matrices),
+            TensorPart::Rows { first, n_rows } => (first, self.shape.0, n_rows),
+        };
+        let size = n_bytes / n_all.max(1);
+        first * size..(first + n) * size
+    }
 }
 
 /// The blocks of a tensor, or of one of the matrices that it stacks.
@@ -27,7 +68,7 @@ pub(crate) struct TensorBlocks<'a> {
     pub(super) name: &'a str,
     pub(super) tensor_type: TensorType,
     pub(super) bytes: Range<usize>,
-    pub(super) content: &'a Content,
+    pub(super) content: &'a Arc<Content>,
 }
 
 impl TensorBlocks<'_> {

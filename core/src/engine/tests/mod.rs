@@ -31,8 +31,8 @@ fn engine_of(family: &str, looks_ahead: bool) -> Engine {
     let model = models.join(format!("{family}-f32.gguf"));
     let weights = Weights::open(model.to_str().unwrap()).unwrap();
     let tokenizer = ModelTokenizer::load(&weights).unwrap();
-    let model =
-        Model::load(&weights, Compute::new(&Default::default()).unwrap(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let compute = Compute::new(&Default::default()).unwrap();
+    let model = Model::load(&weights, compute, usize::MAX, &mut |_| ControlFlow::Continue(())).unwrap();
     let loaded = LoadedModel { looks_ahead, ..LoadedModel::new(model, tokenizer, None, 4096) };
     Engine::start(loaded, PrefixCache::new(1 << 20, 8)).unwrap()
 }

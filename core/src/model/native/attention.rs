@@ -36,7 +36,7 @@ impl Attention<Native> {
             cpu.sigmoid(head_gates);
         }
         let rotation = angles.zip(self.rope.as_ref()).map(|(at, rope)| {
-            let RotaryAngles { cosines, sines } = &all_angles[at];
+            let RotaryAngles { cosines, sines, .. } = &all_angles[at];
             let pairing = match rope.pairing {
                 RopePairing::Halves => Pairing::Halves,
                 RopePairing::Neighbours => Pairing::Neighbours,
@@ -46,6 +46,11 @@ impl Attention<Native> {
         let norms = self.norms.as_ref();
         cpu.rotate(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), rotation);
         cpu.rotate(k, (n_keys * head_dim, head_dim), norms.map(|(_, norm)| (norm.as_slice(), norm_eps)), rotation);
+        if let Some(RotaryAngles { query_factors, .. }) = angles.map(|at| &all_angles[at])
+            && !query_factors.is_empty()
+        {
+            cpu.for_rows(q, n_queries * head_dim, |row, q| q.iter_mut().for_each(|q| *q *= query_factors[row]));
+        }
         let width = n_keys * head_dim;
         let mut steps = PerSequence::new();
         for (state, rows) in states {

@@ -25,6 +25,8 @@ pub(crate) struct PassBuffers {
 pub(super) struct RotaryAngles {
     pub(super) cosines: Vec<f32>,
     pub(super) sines: Vec<f32>,
+    /// Factors of the queries of each row; empty if queries do not grow.
+    pub(super) query_factors: Vec<f32>,
 }
 
 #[derive(Default)]
@@ -46,7 +48,11 @@ impl PassBuffers {
         for (angles, rope) in self.angles.iter_mut().zip(ropes) {
             angles.cosines.clear();
             angles.sines.clear();
+            angles.query_factors.clear();
             positions.clone().for_each(|position| rope.angles(position, &mut angles.cosines, &mut angles.sines));
+            if let Some(growth) = rope.query_growth {
+                angles.query_factors.extend(positions.clone().map(|position| growth.factor(position)));
+            }
         }
     }
 }

@@ -14,6 +14,9 @@ use serde::Deserialize;
 use super::*;
 use crate::options::CacheType;
 
+/// Positions of a sequence at most. The context of a fixture whose LongRoPE is to have its short factors is larger.
+const CONTEXT: usize = 128;
+
 #[derive(Deserialize)]
 struct Golden {
     model: String,
@@ -48,11 +51,11 @@ fn load(file: &str) -> Model {
 
 fn load_with(file: &str, compute: Compute) -> Model {
     let weights = Weights::open(fixture(file).to_str().unwrap()).unwrap();
-    Model::load(&weights, compute, &mut |_| ControlFlow::Continue(())).unwrap()
+    Model::load(&weights, compute, CONTEXT, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 fn load_from(weights: &Weights) -> Result<Model> {
-    Model::load(weights, native(CacheType::F32), &mut |_| ControlFlow::Continue(()))
+    Model::load(weights, native(CacheType::F32), CONTEXT, &mut |_| ControlFlow::Continue(()))
 }
 
 fn native(cache_type: CacheType) -> Compute {
@@ -303,6 +306,45 @@ fn smollm3_gives_the_logits_of_transformers() {
 #[test]
 fn mistral_gives_the_logits_of_transformers() {
     check_family("mistral", "q8_0");
+}
+
+/// YaRN from a context of 32 on; queries grow after 32, 64 and 96 tokens.
+#[test]
+fn ministral3_gives_the_logits_of_transformers() {
+    check_family("ministral3", "q8_0");
+}
+
+/// Queries, keys and values in one tensor, gates and what they gate in another; three quarters of each head are rotated, by
+/// the long factors of LongRoPE.
+#[test]
+fn phi4_gives_the_logits_of_transformers() {
+    check_family("phi4", "q8_0");
+}
+
+/// A context within the original one has the short factors.
+#[test]
+fn phi4_with_a_short_context_gives_the_logits_of_transformers() {
+    check_family("phi4-short", "q4_0");
+}
+
+/// Factors of embeddings, scores, residuals and logits; biases everywhere.
+#[test]
+fn granite_gives_the_logits_of_transformers() {
+    check_family("granite", "q5_0");
+}
+
+/// The same factors, other names of tensors, no rotary positions.
+#[test]
+fn granite4_gives_the_logits_of_transformers() {
+    check_family("granite4", "q8_0");
+}
+
+/// Two files that differ from those of their families in having queries, keys and values in one tensor; one has biases.
+#[test]
+fn queries_keys_and_values_in_one_tensor_give_the_same_logits() {
+    for name in ["llama3", "qwen2"] {
+        check_exact(name, &format!("{name}-joined.gguf"));
+    }
 }
 
 /// Three layers with windows of 16 reach 46 tokens back. What lies before has no effect, and its pages are not read.

@@ -63,8 +63,10 @@ fn architectures_that_are_unknown_are_named() {
 
 #[test]
 fn ways_of_scaling_that_are_unknown_are_named() {
+    let warp = json!({"rope_scaling": {"type": "warp", "factor": 2.0}});
+    check_config("smollm2", warp, "rope scaling \"warp\" is not supported");
     let longrope = json!({"rope_scaling": {"type": "longrope", "factor": 2.0}});
-    check_config("smollm2", longrope, "rope scaling \"longrope\" is not supported");
+    check_config("smollm2", longrope, "config.json must have short_factor");
     check_config("smollm2", json!({"rope_scaling": {"rope_type": 3}}), "rope_type in config.json must be a string");
     check_config("smollm2", json!({"rope_scaling": "linear"}), "rope_scaling in config.json must be an object");
     check_config("smollm2", json!({"rope_scaling": {"type": "linear"}}), "must have factor");
@@ -190,6 +192,44 @@ fn metadata_that_contradicts_the_tensors_is_refused() {
     check_metadata("lfm2-f32.gguf", "general.architecture", &text("lama"), "architecture \"lama\" is not supported");
 }
 
+#[test]
+fn stacked_tensors_have_the_rows_of_their_parts() {
+    let nine = 9u32.to_le_bytes();
+    let expect = "blk.0.attn_qkv.weight must have 27 rows for queries and as many for keys as for values, found 64";
+    check_metadata("phi4-f32.gguf", "phi3.attention.head_count", &nine, expect);
+    let three = 3u32.to_le_bytes();
+    check_metadata("phi4-f32.gguf", "phi3.attention.head_count", &three, "must divide into heads of 10, found 30 and 17");
+}
+
+#[test]
+fn factors_of_rotary_positions_fit_the_heads() {
+    let eight = 8u32.to_le_bytes();
+    let expect = "LongRoPE must have a factor for each of 4 pairs, found 6";
+    check_metadata("phi4-f32.gguf", "phi3.rope.dimension_count", &eight, expect);
+    let expect = "settings of rotary positions must be";
+    check_config("phi4", json!({"original_max_position_embeddings": 0}), expect);
+    check_config("phi4", json!({"original_max_position_embeddings": 1}), expect);
+    let factors = json!({"type": "longrope", "long_factor": [1.0, 0.0], "short_factor": [1.0]});
+    check_config("phi4", json!({ "rope_scaling": factors }), expect);
+    let factors = json!({"type": "longrope", "long_factor": ["1"], "short_factor": [1.0]});
+    check_config("phi4", json!({ "rope_scaling": factors }), "long_factor in config.json must be an array of numbers");
+    check_metadata("ministral3-f32.gguf", "mistral3.attention.temperature_scale", &f32::NAN.to_le_bytes(), expect);
+}
+
+#[test]
+fn parts_of_granite_that_are_not_supported_are_named() {
+    let layers = json!({"layer_types": ["attention", "mamba", "attention"]});
+    check_config("granite4", layers, "layer 1 is a Mamba layer, which is not supported");
+    check_config("granite4", json!({"num_local_experts": 8}), "experts are not supported in architecture");
+    check_config("granite4", json!({"logits_scaling": 0}), "scales must be finite and above 0, found inf");
+    let mut bytes = std::fs::read(fixture("granite4-f32.gguf")).unwrap();
+    let at = bytes.windows(12).position(|window| window == b"blk.1.attn_q").unwrap();
+    bytes[at..at + 12].copy_from_slice(b"blk.1.ssm_in");
+    let weights = Weights::from_bytes(bytes.into()).unwrap();
+    check(load_from(&weights), "layer 1 is a Mamba layer, which is not supported");
+    check(Sizes::read(&weights), "layer 1 is a Mamba layer, which is not supported");
+}
+
 /// Qwen's windows begin at a layer; Mistral and SmolLM3 have other rules.
 #[test]
 fn windows_are_where_config_json_puts_them() {
@@ -233,6 +273,8 @@ fn headers_changed_at_random_never_panic() {
         "smollm3-q5_0",
         "lfm3-q8_0",
         "gemma3-linear-q4_0",
+        "ministral3-q8_0",
+        "granite4-q8_0",
     ];
     let mut n_read = 0;
     for file in files.map(|name| fixture(&format!("{name}.gguf"))) {
@@ -278,8 +320,21 @@ fn no_value_in_config_json_panics() {
         json!({"full_attention": 3, "rope_type": "yarn", "factor": 0.5}),
     ];
     let mut n_read = 0;
-    for folder in ["lfm2moe", "lfm2-sliding", "llama-linear", "llama3", "qwen2", "smollm3", "mistral", "lfm3", "gemma3"]
-    {
+    let folders = [
+        "lfm2moe",
+        "lfm2-sliding",
+        "llama-linear",
+        "llama3",
+        "qwen2",
+        "smollm3",
+        "mistral",
+        "lfm3",
+        "gemma3",
+        "ministral3",
+        "phi4",
+        "granite4",
+    ];
+    for folder in folders {
         let config = config_of(folder, json!({}));
         let keys = config.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         let more = [

@@ -7,8 +7,8 @@ use crate::model::decoder::Decoder;
 use crate::model::native::Native;
 
 /// Every format of weights, attention with and without windows, convolutions, experts, norms of outputs, gates of heads,
-/// scaled embeddings.
-const FILES: [&str; 11] = [
+/// scaled embeddings, stacked tensors.
+const FILES: [&str; 14] = [
     "lfm2-f32.gguf",
     "lfm2-bf16.gguf",
     "lfm2-q8_0.gguf",
@@ -20,6 +20,9 @@ const FILES: [&str; 11] = [
     "lfm3-q8_0.gguf",
     "gemma3-q8_0.gguf",
     "gemma3-linear-q4_0.gguf",
+    "ministral3-q8_0.gguf",
+    "phi4-q8_0.gguf",
+    "granite4-q8_0.gguf",
 ];
 
 pub(super) fn ids(n: usize, seed: usize) -> Vec<u32> {

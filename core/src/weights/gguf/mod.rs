@@ -9,6 +9,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use causerie_backend::ModelFile;
 
@@ -32,7 +33,7 @@ pub(crate) struct GgufFile {
     /// The beginning of the file, or of the first one, with all of the header.
     head: Vec<u8>,
     values: HashMap<String, ValueEntry>,
-    contents: Vec<Content>,
+    contents: Vec<Arc<Content>>,
     /// Each with the index of its content.
     tensors: HashMap<String, (usize, TensorEntry)>,
 }
@@ -110,12 +111,12 @@ impl GgufFile {
 
     fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
         let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
-        Self { head, values: header.values, contents: vec![content], tensors }
+        Self { head, values: header.values, contents: vec![Arc::new(content)], tensors }
     }
 
     /// Whether no other program has written to the file since it was opened.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.contents.iter().all(Content::is_unchanged)
+        self.contents.iter().all(|content| content.is_unchanged())
     }
 
     /// An integer of any width, if the key exists.
