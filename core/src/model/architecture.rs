@@ -39,6 +39,8 @@ pub(crate) struct LayerPlan {
     /// Tokens that a token sees, including itself; `None` for all tokens before it.
     pub(crate) window: Option<usize>,
     pub(crate) has_rope: bool,
+    /// The earlier layer whose keys and values this one reads, if it has none of its own.
+    pub(crate) key_values_of: Option<usize>,
 }
 
 /// Factors of values between operations.
@@ -115,6 +117,24 @@ impl Architecture {
         self.rope.check()?;
         self.sliding_rope.check()
     }
+}
+
+/// Lets the last layers read the keys and values of the last layer before them that has a window if they do.
+pub(crate) fn share_key_values(layers: &mut [LayerPlan], n_sharing: usize) -> Result<()> {
+    let n_layers = layers.len();
+    let first = n_layers.saturating_sub(n_sharing);
+    let (own, sharing) = layers.split_at_mut(first);
+    for (at, layer) in sharing.iter_mut().enumerate() {
+        let source = own.iter().rposition(|own| own.window.is_some() == layer.window.is_some());
+        let Some(source) = source else {
+            return Err(invalid(format!(
+                "layer {} must have an earlier layer of its kind with keys and values, found {n_sharing} of {n_layers} layers without",
+                first + at
+            )));
+        };
+        layer.key_values_of = Some(source);
+    }
+    Ok(())
 }
 
 /// Checks the number of layers before anything is allocated for each of them.

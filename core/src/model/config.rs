@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::error::{Result, SdkError};
-use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers};
+use crate::model::architecture::{Architecture, LayerPlan, Mixture, Scales, check_layers, share_key_values};
 use crate::model::config_object::Config;
 use crate::model::config_rope::{FULL, SLIDING, rope};
 use crate::model::family::{FAMILIES, Family, WindowRule};
@@ -75,6 +75,11 @@ fn check_supported(config: Config<'_>, family: &Family) -> Result<()> {
     if !family.has_experts && config.count(&["num_local_experts"])?.is_some_and(|count| 0 < count) {
         return Err(invalid(format!("experts are not supported in architecture {:?}", family.model_type)));
     }
+    for key in ["attention_k_eq_v", "enable_moe_block"] {
+        if config.boolean(&[key])? == Some(true) {
+            return Err(invalid(format!("{key} is not supported")));
+        }
+    }
     match config.number(&["attn_logit_softcapping"])? {
         Some(_) => Err(invalid("attn_logit_softcapping is not supported")),
         None => Ok(()),
@@ -108,7 +113,7 @@ fn scales(config: Config<'_>, family: &Family) -> Result<Scales> {
         });
     }
     Ok(Scales {
-        attention: number("query_pre_attn_scalar", |scalar| scalar.powf(-0.5))?,
+        attention: number("query_pre_attn_scalar", |scalar| scalar.powf(-0.5))?.or(family.attention_scale),
         logit_softcap: number("final_logit_softcapping", |cap| cap)?,
         ..Scales::default()
     })
@@ -147,9 +152,11 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
         if slides && window.is_none() && (kinds.is_some() || matches!(rule, WindowRule::AllBut(_))) {
             return Err(invalid(format!("config.json must have sliding_window, because layer {layer} has a window")));
         }
-        Ok(LayerPlan { window: window.filter(|_| slides), has_rope: has_rope[layer] })
+        Ok(LayerPlan { window: window.filter(|_| slides), has_rope: has_rope[layer], key_values_of: None })
     };
-    (0..n_layers).map(plan).collect()
+    let mut layers = (0..n_layers).map(plan).collect::<Result<Vec<_>>>()?;
+    share_key_values(&mut layers, config.count(&["num_kv_shared_layers"])?.unwrap_or(0))?;
+    Ok(layers)
 }
 
 /// Whether each layer has rotary positions.

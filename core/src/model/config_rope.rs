@@ -41,7 +41,12 @@ pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kin
         scaling => scaling,
     };
     // In f32, as every implementation computes it.
-    Ok(RopeSettings { theta: theta as f32, scaling, n_rotated, query_growth: settings.query_growth(config, context_size)? })
+    Ok(RopeSettings {
+        theta: theta as f32,
+        scaling,
+        n_rotated,
+        query_growth: settings.query_growth(config, context_size)?,
+    })
 }
 
 fn head_dim(config: Config<'_>) -> Result<usize> {

@@ -9,11 +9,13 @@ use crate::model::invalid::invalid;
 use crate::model::layer::Layer;
 use crate::model::layer_weights::{LayerWeights, norm_weight};
 use crate::model::names;
+use crate::model::per_layer::PerLayerEmbedding;
 use crate::model::progress::{LoadProgress, report_progress};
 use crate::weights::{MatrixPlace, TensorPart, Weights};
 
 pub(crate) struct Decoder<B: Backend> {
     pub(crate) embedding: B::Matrix,
+    pub(crate) per_layer: Option<PerLayerEmbedding<B>>,
     pub(crate) layers: Vec<Layer<B>>,
     pub(crate) output_norm: B::Vector,
     /// `None` if the embedding also gives the logits.
@@ -45,6 +47,7 @@ impl<B: Backend> Decoder<B> {
         };
         Ok(Self {
             embedding: matrix(&names::embedding(weights))?,
+            per_layer: PerLayerEmbedding::load(&backend, weights, architecture, (n_vocabulary, hidden))?,
             layers,
             output_norm: backend.vector(norm_weight(weights, architecture.family, &output_norm, hidden)?)?,
             head: names::head(weights, architecture).map(matrix).transpose()?,

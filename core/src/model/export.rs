@@ -4,8 +4,8 @@
 
 use crate::error::Result;
 use crate::model::architecture::Architecture;
-use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
+use crate::model::heads::Heads;
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::names;
@@ -66,6 +66,11 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
     let mut stacks = Vec::new();
     for layer in 0..architecture.layers.len() {
         let layer_weights = LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden };
+        if let Some(stacked) = ["attn_qkv", "ffn_gate_up"].into_iter().find(|part| layer_weights.shape(part).is_some())
+        {
+            let name = layer_weights.name(stacked);
+            return Err(invalid(format!("tensor {name} stacks several parts, which cannot be written as a GGUF file")));
+        }
         for part in family.parts() {
             let order = row_order(&layer_weights, part)?;
             for kind in ["weight", "bias"] {

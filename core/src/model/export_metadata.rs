@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::model::architecture::{Architecture, Mixture};
-use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
+use crate::model::heads::Heads;
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::metadata::SIGMOID;

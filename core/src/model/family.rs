@@ -33,6 +33,8 @@ pub(crate) struct Family {
     pub(crate) default_window: Option<usize>,
     /// Whether every query and key head has a norm.
     pub(crate) has_head_norms: bool,
+    /// Whether every value head has a norm without weights.
+    pub(crate) has_value_norms: bool,
     /// Whether queries, keys and values always have a bias.
     pub(crate) has_biases: bool,
     /// Whether feed-forward blocks may be mixtures of experts.
@@ -50,6 +52,8 @@ pub(crate) struct Family {
     pub(crate) has_divisors: bool,
     /// Whether the files have factors of embeddings, attention scores, residuals and logits.
     pub(crate) has_multipliers: bool,
+    /// Factor of attention scores; `None` for one over the root of the head size.
+    pub(crate) attention_scale: Option<f32>,
     /// Whether embeddings of tokens are multiplied by the root of the hidden size.
     pub(crate) scales_embedding: bool,
     /// Whether only the CPU can compute the family.
@@ -182,6 +186,9 @@ static GEMMA3_NAMES: TensorNames = TensorNames {
         ("attn_output", "self_attn.o_proj"),
         ("attn_q_norm", "self_attn.q_norm"),
         ("attn_k_norm", "self_attn.k_norm"),
+        ("inp_gate", "per_layer_input_gate"),
+        ("proj", "per_layer_projection"),
+        ("post_norm", "post_per_layer_input_norm"),
     ],
 };
 
@@ -215,6 +222,7 @@ const PLAIN: Family = Family {
     window: WindowRule::Listed,
     default_window: None,
     has_head_norms: false,
+    has_value_norms: false,
     has_biases: false,
     has_experts: false,
     no_rope_interval: None,
@@ -224,6 +232,7 @@ const PLAIN: Family = Family {
     has_head_gates: false,
     has_divisors: false,
     has_multipliers: false,
+    attention_scale: None,
     scales_embedding: false,
     needs_cpu: false,
 };
@@ -271,6 +280,17 @@ const GEMMA3: Family = Family {
     ..PLAIN
 };
 
+const GEMMA4: Family = Family {
+    gguf: "gemma4",
+    model_type: "gemma4_text",
+    rotated_share: Some(0.25),
+    has_value_norms: true,
+    has_divisors: true,
+    attention_scale: Some(1.0),
+    folder_norms_lack_one: false,
+    ..GEMMA3
+};
+
 /// GGUF files of Llama, Mistral (as `llama`) and SmolLM3 order the rows of queries and keys so that neighbours make a pair.
 const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: RopePairing::Neighbours, ..PLAIN };
 
@@ -278,10 +298,11 @@ const GRANITE: Family =
     Family { gguf: "granite", model_type: "granite", has_multipliers: true, needs_cpu: true, ..LLAMA };
 
 /// All families. If several have the same GGUF name, the first one reads the file.
-pub(crate) static FAMILIES: [Family; 13] = [
+pub(crate) static FAMILIES: [Family; 14] = [
     LFM2,
     LFM3,
     GEMMA3,
+    GEMMA4,
     Family { gguf: "lfm2moe", model_type: "lfm2_moe", has_experts: true, ..LFM2 },
     LLAMA,
     Family { model_type: "mistral", window: WindowRule::All, default_window: Some(4096), ..LLAMA },

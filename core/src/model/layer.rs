@@ -5,7 +5,9 @@ use crate::model::attention::Attention;
 use crate::model::backend::Backend;
 use crate::model::feed_forward::FeedForward;
 use crate::model::layer_weights::LayerWeights;
+use crate::model::per_layer::PerLayerBlock;
 use crate::model::short_convolution::ShortConvolution;
+use crate::weights::Weights;
 
 pub(crate) struct Layer<B: Backend> {
     pub(crate) operator_norm: B::Vector,
@@ -16,6 +18,9 @@ pub(crate) struct Layer<B: Backend> {
     pub(crate) feed_forward: FeedForward<B>,
     /// The norm of what the feed-forward block adds to the residual stream.
     pub(crate) feed_forward_output_norm: Option<B::Vector>,
+    pub(crate) per_layer: Option<PerLayerBlock<B>>,
+    /// Factor of the residual stream after the layer.
+    pub(crate) output_scale: f32,
 }
 
 pub(crate) enum Operator<B: Backend> {
@@ -40,6 +45,19 @@ impl<B: Backend> Layer<B> {
             feed_forward_norm: norm("ffn_norm")?,
             feed_forward: FeedForward::load(weights)?,
             feed_forward_output_norm: output_norm("post_ffw_norm")?,
+            per_layer: PerLayerBlock::load(weights)?,
+            output_scale: output_scale(weights)?,
         })
+    }
+}
+
+fn output_scale<B>(weights: &LayerWeights<'_, B>) -> Result<f32> {
+    let name = match weights.weights {
+        Weights::Gguf(_) => weights.name("layer_output_scale"),
+        Weights::Folder(_) => format!("{}layers.{}.layer_scalar", weights.prefix, weights.layer),
+    };
+    match weights.weights.shape(&name) {
+        Some(_) => Ok(weights.weights.floats(&name, &[1])?[0]),
+        None => Ok(1.0),
     }
 }

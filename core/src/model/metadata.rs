@@ -1,7 +1,9 @@
 //! Reads the architecture of a GGUF file from its metadata.
 
 use crate::error::{Result, SdkError};
-use crate::model::architecture::{LARGEST_HEAD, Architecture, LayerPlan, Mixture, Scales, check_layers};
+use crate::model::architecture::{
+    Architecture, LARGEST_HEAD, LayerPlan, Mixture, Scales, check_layers, share_key_values,
+};
 use crate::model::family::{FAMILIES, Family, WindowRule};
 use crate::model::invalid::invalid;
 use crate::model::rope::{LongRope, QueryGrowth, RopeScaling, RopeSettings, Yarn, yarn_attention_factor};
@@ -142,7 +144,7 @@ impl MetadataKeys<'_> {
                 let n_heads = self.needed("attention.head_count", self.heads()?)?;
                 Some((n_heads as f32 / hidden as f32).sqrt())
             }
-            _ => None,
+            _ => self.family.attention_scale,
         };
         Ok(Scales { attention, logit_softcap: self.float("final_logit_softcapping")?, ..Scales::default() })
     }
@@ -198,11 +200,16 @@ impl MetadataKeys<'_> {
         // The key's name says something else; Granite's files use it for this.
         let is_without_rope =
             self.family.has_multipliers && self.file.boolean(&self.name("rope.scaling.finetuned"))? == Some(false);
+        let has_rope =
+            |layer: usize| self.family.no_rope_interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval));
         let plan = |layer: usize| LayerPlan {
             window: window.filter(|_| slides[layer]),
-            has_rope: !is_without_rope && self.family.no_rope_interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval)),
+            has_rope: !is_without_rope && has_rope(layer),
+            key_values_of: None,
         };
-        Ok((0..n_layers).map(plan).collect())
+        let mut layers: Vec<_> = (0..n_layers).map(plan).collect();
+        share_key_values(&mut layers, self.count("attention.shared_kv_layers")?.unwrap_or(0))?;
+        Ok(layers)
     }
 
     /// The layers that have the window: all of them, unless an array or the number of the first one without says otherwise.

@@ -26,6 +26,30 @@ pub(crate) fn embedding(weights: &Weights) -> String {
     }
 }
 
+/// The table of per-layer embeddings, which some models have.
+pub(crate) fn per_layer_table(weights: &Weights) -> String {
+    match weights {
+        Weights::Gguf(_) => "per_layer_token_embd.weight".to_owned(),
+        Weights::Folder(_) => format!("{}embed_tokens_per_layer.weight", folder_prefix(weights)),
+    }
+}
+
+/// The map from a token's embedding to its per-layer vectors.
+pub(crate) fn per_layer_projection(weights: &Weights) -> String {
+    match weights {
+        Weights::Gguf(_) => "per_layer_model_proj.weight".to_owned(),
+        Weights::Folder(_) => format!("{}per_layer_model_projection.weight", folder_prefix(weights)),
+    }
+}
+
+/// The norm of these vectors.
+pub(crate) fn per_layer_norm(weights: &Weights) -> String {
+    match weights {
+        Weights::Gguf(_) => "per_layer_proj_norm.weight".to_owned(),
+        Weights::Folder(_) => format!("{}per_layer_projection_norm.weight", folder_prefix(weights)),
+    }
+}
+
 /// The norm before the logits. Newer GGUF files of LFM2 name it after the embedding, all others after the output.
 pub(crate) fn output_norm(weights: &Weights, architecture: &Architecture) -> String {
     match weights {

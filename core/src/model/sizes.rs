@@ -1,11 +1,11 @@
 //! The size of a model and the memory that it will take, from the headers of its files alone.
 
 use crate::error::Result;
-use crate::model::attention::Heads;
 use crate::model::decoder::embedding_shape;
 use crate::model::description;
+use crate::model::heads::Heads;
 use crate::model::layer_weights::LayerWeights;
-use crate::model::{dense, names, native, short_convolution};
+use crate::model::{dense, names, native, per_layer, short_convolution};
 use crate::options::CacheType;
 use crate::weights::Weights;
 
@@ -22,6 +22,10 @@ pub(crate) struct Sizes {
     pub(crate) feed_forward: usize,
     /// The heads of each attention layer.
     pub(crate) heads: Vec<Heads>,
+    /// Attention layers, the last ones, that read the keys and values of others.
+    pub(crate) n_sharing: usize,
+    /// Values that a token has for all layers together, if a model has per-layer embeddings.
+    pub(crate) per_layer: usize,
     /// The widest attention window, if any layer has one.
     pub(crate) window: Option<usize>,
     /// Tokens that each short convolution spans.
@@ -38,17 +42,20 @@ impl Sizes {
     pub(crate) fn read(weights: &Weights) -> Result<Self> {
         let architecture = description::read(weights)?;
         let (n_vocabulary, hidden) = embedding_shape(weights)?;
+        let n_layers = architecture.layers.len();
         let mut sizes = Self {
             architecture: architecture.family.name(weights),
             context_size: architecture.context_size,
             n_vocabulary,
             hidden,
+            n_sharing: architecture.layers.iter().filter(|layer| layer.key_values_of.is_some()).count(),
+            per_layer: per_layer::width(weights, n_layers)?.map_or(0, |width| n_layers * width),
             window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
             n_weight_bytes: native::weight_bytes(weights),
             ..Self::default()
         };
         let prefix = names::folder_prefix(weights);
-        for layer in 0..architecture.layers.len() {
+        for layer in 0..n_layers {
             sizes.add(&LayerWeights { backend: &(), weights, architecture: &architecture, prefix, layer, hidden })?;
         }
         Ok(sizes)
@@ -73,7 +80,8 @@ impl Sizes {
 
     /// Bytes of the keys and values of a sequence.
     pub(crate) fn key_value_bytes(&self, n_positions: usize) -> u64 {
-        let n_bytes = self.heads.iter().map(|heads| native::key_value_bytes(heads, self.cache_type, n_positions));
+        let own = &self.heads[..self.heads.len().saturating_sub(self.n_sharing)];
+        let n_bytes = own.iter().map(|heads| native::key_value_bytes(heads, self.cache_type, n_positions));
         n_bytes.fold(0, u64::saturating_add)
     }
 
@@ -88,7 +96,7 @@ impl Sizes {
         let n_queries = self.heads.iter().map(|heads| heads.n_queries * heads.head_dim).max().unwrap_or_default();
         // The residual stream and its projections; the inputs of products as floats and as bytes with scales.
         let widest = self.feed_forward.max(n_queries).max(self.hidden);
-        let mut rows = 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
+        let mut rows = 4 * self.per_layer + 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
         if 0 < self.n_experts {
             // The values of one expert at a time, which all rows may use.
             rows += 4 * (2 * self.feed_forward + self.hidden) + 6 * widest;

@@ -1,8 +1,9 @@
 //! Grouped-query attention, page by page.
 
-use crate::model::attention::{Attention, Heads};
+use crate::model::attention::{Attention, KeyValueMaps, KeyValueSource};
 use crate::model::candle::backend::Candle;
 use crate::model::candle::pages::{CandleKeyValues, PAGE};
+use crate::model::heads::Heads;
 use crate::model::rope::{Rope, RopePairing};
 use candle_core::{D, Device, Result as TensorResult, Tensor};
 use candle_nn::ops::{rms_norm, softmax_last_dim};
@@ -23,9 +24,12 @@ impl Attention<Candle> {
             projected.reshape((time, n_heads, head_dim))?.transpose(0, 1)?.contiguous() // (heads, time, head_dim)
         };
         let mut q = heads(self.q_proj.forward(x)?, n_queries)?;
-        let mut k = heads(self.k_proj.forward(x)?, n_keys)?;
-        let v = heads(self.v_proj.forward(x)?, n_keys)?;
-        if let Some((q_norm, k_norm)) = &self.norms {
+        let KeyValueSource::Own(KeyValueMaps { k_proj, v_proj, k_norm, v_norm: None }) = &self.key_values else {
+            candle_core::bail!("keys and values of other layers, and norms of values, are not supported")
+        };
+        let mut k = heads(k_proj.forward(x)?, n_keys)?;
+        let v = heads(v_proj.forward(x)?, n_keys)?;
+        if let (Some(q_norm), Some(k_norm)) = (&self.q_norm, k_norm) {
             (q, k) = (rms_norm(&q, q_norm, norm_eps)?, rms_norm(&k, k_norm, norm_eps)?);
         }
         if let Some(rope) = &self.rope {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use candle_core::{Device, Result as TensorResult, Tensor};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::attention::Heads;
 use crate::model::candle::pages::CandleKeyValues;
+use crate::model::heads::Heads;
 use crate::model::network::SequenceState;
 use crate::model::saved_state::{SavedLayerKind, StateReader, StateWriter};
 

@@ -1,8 +1,9 @@
 //! Grouped-query attention on the CPU.
 
-use causerie_backend::{AttentionStep, Cpu, Pairing, ResidualAddition, Rotation};
+use causerie_backend::{Activations, AttentionStep, Cpu, Pairing, ResidualAddition, Rotation};
 
-use crate::model::attention::{Attention, Heads};
+use crate::model::attention::{Attention, KeyValueMaps, KeyValueSource};
+use crate::model::heads::Heads;
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::{PassBuffers, RotaryAngles, resize};
 use crate::model::native::state::{NativeLayerState, NativeLayerStates};
@@ -10,6 +11,30 @@ use crate::model::network::PerSequence;
 use crate::model::rope::RopePairing;
 
 impl Attention<Native> {
+    /// Whether the inputs of the maps are quantised.
+    pub(super) fn quantises(&self) -> bool {
+        let own = match &self.key_values {
+            KeyValueSource::Own(maps) => [Some(&maps.k_proj), Some(&maps.v_proj)],
+            KeyValueSource::Layer(_) => [None, None],
+        };
+        let maps = own.into_iter().flatten().chain(&self.head_gates);
+        maps.chain([&self.q_proj]).any(|linear| linear.is_quantised())
+    }
+
+    fn project(&self, cpu: &Cpu, inputs: &Activations, [q, k, v]: [&mut Vec<f32>; 3]) {
+        let n_rows = inputs.n_rows();
+        let q_product = self.q_proj.product(q, n_rows);
+        match &self.key_values {
+            KeyValueSource::Own(KeyValueMaps { k_proj, v_proj, .. }) => {
+                cpu.product(inputs, [q_product, k_proj.product(k, n_rows), v_proj.product(v, n_rows)]);
+                k_proj.add_bias(cpu, k);
+                v_proj.add_bias(cpu, v);
+            }
+            KeyValueSource::Layer(_) => cpu.product(inputs, [q_product]),
+        }
+        self.q_proj.add_bias(cpu, q);
+    }
+
     /// `angles` is the index of the layer's rotary positions in the buffers.
     pub(super) fn forward(
         &self,
@@ -23,13 +48,7 @@ impl Attention<Native> {
         let PassBuffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
         let Heads { n_queries, n_keys, head_dim } = self.heads;
         let n_rows = inputs.n_rows();
-        cpu.product(
-            inputs,
-            [self.q_proj.product(q, n_rows), self.k_proj.product(k, n_rows), self.v_proj.product(v, n_rows)],
-        );
-        self.q_proj.add_bias(cpu, q);
-        self.k_proj.add_bias(cpu, k);
-        self.v_proj.add_bias(cpu, v);
+        self.project(cpu, inputs, [q, k, v]);
         if let Some(gates) = &self.head_gates {
             cpu.product(inputs, [gates.product(head_gates, n_rows)]);
             gates.add_bias(cpu, head_gates);
@@ -43,20 +62,28 @@ impl Attention<Native> {
             };
             Rotation { cosines, sines, n_pairs: rope.n_pairs(), pairing }
         });
-        let norms = self.norms.as_ref();
-        cpu.rotate(q, (n_queries * head_dim, head_dim), norms.map(|(norm, _)| (norm.as_slice(), norm_eps)), rotation);
-        cpu.rotate(k, (n_keys * head_dim, head_dim), norms.map(|(_, norm)| (norm.as_slice(), norm_eps)), rotation);
+        cpu.rotate(q, (n_queries * head_dim, head_dim), norm(self.q_norm.as_ref(), norm_eps), rotation);
         if let Some(RotaryAngles { query_factors, .. }) = angles.map(|at| &all_angles[at])
             && !query_factors.is_empty()
         {
             cpu.for_rows(q, n_queries * head_dim, |row, q| q.iter_mut().for_each(|q| *q *= query_factors[row]));
         }
         let width = n_keys * head_dim;
+        let own = match &self.key_values {
+            KeyValueSource::Own(maps) => Some(maps),
+            KeyValueSource::Layer(_) => None,
+        };
+        if let Some(KeyValueMaps { k_norm, v_norm, .. }) = own {
+            cpu.rotate(k, (width, head_dim), norm(k_norm.as_ref(), norm_eps), rotation);
+            cpu.rotate(v, (width, head_dim), norm(v_norm.as_ref(), norm_eps), None);
+        }
         let mut steps = PerSequence::new();
         for (state, rows) in states {
             if let NativeLayerState::Attention(past) = state {
                 let part = rows.start * width..rows.end * width;
-                past.append(&k[part.clone()], &v[part]);
+                if own.is_some() {
+                    past.append(&k[part.clone()], &v[part]);
+                }
                 steps.push(AttentionStep { rows: rows.clone(), past });
             }
         }
@@ -74,4 +101,8 @@ impl Attention<Native> {
         });
         self.out_proj.add_to((cpu, inputs), how, q, stream);
     }
+}
+
+fn norm(weight: Option<&Vec<f32>>, epsilon: f32) -> Option<(&[f32], f32)> {
+    weight.map(|weight| (weight.as_slice(), epsilon))
 }

@@ -18,6 +18,16 @@ pub(crate) struct PassBuffers {
     /// One entry for each kind of rotary positions in the model.
     pub(super) angles: Vec<RotaryAngles>,
     pub(super) experts: ExpertBuffers,
+    pub(super) per_layer: PerLayerBuffers,
+}
+
+#[derive(Default)]
+pub(super) struct PerLayerBuffers {
+    /// `(rows, layers * width)`
+    pub(super) vectors: Vec<f32>,
+    /// One row of the table, and its bytes in the file.
+    pub(super) row: Vec<f32>,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// The angles of all rows, for one kind of rotary positions.

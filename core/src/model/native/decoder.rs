@@ -8,9 +8,10 @@ use causerie_backend::{CacheShape, KeyValues, Product, ResidualAddition};
 use smallvec::SmallVec;
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::model::attention::{Attention, Heads};
+use crate::model::attention::{Attention, KeyValueSource};
 use crate::model::decoder::Decoder;
 use crate::model::feed_forward::FeedForward;
+use crate::model::heads::Heads;
 use crate::model::layer::{Layer, Operator};
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::{PassBuffers, resize};
@@ -19,6 +20,9 @@ use crate::model::native::state::{ConvolutionWindow, NativeLayerState, NativeSta
 use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 use crate::model::rope::Rope;
 use crate::model::short_convolution::ShortConvolution;
+
+/// The id of the padding token in models with per-layer embeddings.
+const PADDING: u32 = 0;
 
 /// A step whose state is known to be one of this network, with its place in the pass.
 struct PassSequence<'a> {
@@ -53,13 +57,10 @@ impl Network for Decoder<Native> {
     fn forward(&self, steps: &mut [Step<'_>]) -> PerSequence<Result<ForwardOutcome>> {
         let n_steps = steps.len();
         let outcome = match sequences(steps, self.hidden) {
-            Some(mut sequences) => {
-                self.compute(&mut sequences);
-                || Ok(ForwardOutcome::Done)
-            }
-            None => || Err(SdkError::new(ErrorKind::Internal, "a step does not belong to this network")),
+            Some(mut sequences) => self.compute(&mut sequences),
+            None => Err(SdkError::new(ErrorKind::Internal, "a step does not belong to this network")),
         };
-        (0..n_steps).map(|_| outcome()).collect()
+        (0..n_steps).map(|_| outcome.clone().map(|()| ForwardOutcome::Done)).collect()
     }
 }
 
@@ -82,6 +83,7 @@ impl Decoder<Native> {
             Operator::ShortConvolution(ShortConvolution { window, hidden, .. }) => {
                 NativeLayerState::Convolution(ConvolutionWindow::new(vec![0.0; (window - 1) * hidden], *hidden))
             }
+            Operator::Attention(Attention { key_values: KeyValueSource::Layer(_), .. }) => NativeLayerState::Shared,
             Operator::Attention(attention) => {
                 let Heads { n_keys: n_heads, head_dim, .. } = attention.heads;
                 let cache_type = stored_cache_type(self.backend.cache_type);
@@ -91,13 +93,19 @@ impl Decoder<Native> {
         NativeState::new(layers.collect())
     }
 
-    fn compute(&self, sequences: &mut [PassSequence<'_>]) {
+    /// # Errors
+    /// A file with a part of the weights that cannot be read any more.
+    fn compute(&self, sequences: &mut [PassSequence<'_>]) -> Result<()> {
         let mut buffers = self.backend.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let buffers = &mut *buffers;
         let ropes = self.ropes();
         buffers.set_angles(&ropes, sequences.iter().flat_map(PassSequence::positions));
         sequences.iter_mut().for_each(|sequence| sequence.state.expect_cut(1 < sequence.n_logits));
         self.embed(sequences, &mut buffers.stream);
+        if let Some(embedding) = &self.per_layer {
+            let rows = sequences.iter().flat_map(|sequence| token_ids(sequence.inputs));
+            embedding.forward(&self.backend.cpu, rows, self.norm_eps, buffers)?;
+        }
         for (at, layer) in self.layers.iter().enumerate() {
             self.layer(at, layer, sequences, &ropes, buffers);
         }
@@ -105,6 +113,7 @@ impl Decoder<Native> {
             sequence.state.n_positions += sequence.rows.len();
         }
         self.logits(sequences, buffers);
+        Ok(())
     }
 
     /// Fills the stream with the embeddings of tokens, and with rows that were computed elsewhere.
@@ -137,13 +146,15 @@ impl Decoder<Native> {
         let cpu = &self.backend.cpu;
         let quantises = match &layer.operator {
             Operator::ShortConvolution(convolution) => convolution.in_proj.is_quantised(),
-            Operator::Attention(Attention { q_proj, k_proj, v_proj, head_gates, .. }) => {
-                [q_proj, k_proj, v_proj].into_iter().chain(head_gates).any(|linear| linear.is_quantised())
-            }
+            Operator::Attention(attention) => attention.quantises(),
         };
         cpu.norm(&buffers.stream, &layer.operator_norm, self.norm_eps, quantises, &mut buffers.inputs);
         let how = self.addition(layer.operator_output_norm.as_ref());
-        let mut states = sequences.iter_mut().map(|sequence| (&mut sequence.state.layers[at], &sequence.rows));
+        let state_at = match &layer.operator {
+            Operator::Attention(Attention { key_values: KeyValueSource::Layer(source), .. }) => *source,
+            _ => at,
+        };
+        let mut states = sequences.iter_mut().map(|sequence| (&mut sequence.state.layers[state_at], &sequence.rows));
         match &layer.operator {
             Operator::ShortConvolution(convolution) => convolution.forward(cpu, &mut states, how, buffers),
             Operator::Attention(attention) => {
@@ -161,6 +172,13 @@ impl Decoder<Native> {
                 dense.forward(cpu, self.addition(layer.feed_forward_output_norm.as_ref()), buffers);
             }
             FeedForward::Experts(experts) => experts.forward(cpu, buffers),
+        }
+        if let Some(block) = &layer.per_layer {
+            block.forward(cpu, self.addition(Some(&block.output_norm)), buffers);
+        }
+        if layer.output_scale != 1.0 {
+            let scale = layer.output_scale;
+            cpu.for_rows(&mut buffers.stream, self.hidden, |_, x| x.iter_mut().for_each(|x| *x *= scale));
         }
     }
 
@@ -210,6 +228,15 @@ impl Decoder<Native> {
         }
         ropes
     }
+}
+
+/// The tokens of a step. Rows that are embeddings of something else count as padding.
+fn token_ids<'a>(inputs: Inputs<'a>) -> impl Iterator<Item = u32> + 'a {
+    let tokens = match inputs {
+        Inputs::Tokens(tokens) => tokens,
+        Inputs::Rows { .. } => &[],
+    };
+    tokens.iter().copied().chain(std::iter::repeat(PADDING)).take(inputs.len())
 }
 
 impl PassSequence<'_> {

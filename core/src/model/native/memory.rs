@@ -2,8 +2,8 @@
 
 use causerie_backend::CacheShape;
 
-use crate::model::attention::Heads;
-use crate::model::names::decoder_tensors;
+use crate::model::heads::Heads;
+use crate::model::names::{decoder_tensors, per_layer_table};
 use crate::model::native::cache_type::stored_cache_type;
 use crate::model::native::storage;
 use crate::options::CacheType;
@@ -11,7 +11,10 @@ use crate::weights::Weights;
 
 /// Bytes of the weights once loaded.
 pub(crate) fn weight_bytes(weights: &Weights) -> u64 {
-    decoder_tensors(weights).map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
+    // The table stays in the file.
+    let table = per_layer_table(weights);
+    let loaded = decoder_tensors(weights).filter(|tensor| tensor.name != table);
+    loaded.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }
 
 /// Bytes of one layer's keys and values, which lie in whole pages.

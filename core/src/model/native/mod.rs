@@ -12,6 +12,7 @@ mod dense;
 mod experts;
 mod linear;
 mod memory;
+mod per_layer;
 mod short_convolution;
 mod state;
 mod storage;

@@ -24,6 +24,8 @@ pub(super) struct NativeState {
 pub(super) enum NativeLayerState {
     Convolution(ConvolutionWindow),
     Attention(KeyValues),
+    /// The layer reads the state of an earlier one.
+    Shared,
 }
 
 /// The states of one layer, each with the rows of its sequence.
@@ -109,6 +111,7 @@ impl NativeLayerState {
                 let shape = [n_heads, reader.n_positions(), head_dim];
                 past.append_heads(&reader.values(&shape)?, &reader.values(&shape)?);
             }
+            Self::Shared => {}
         }
         Some(())
     }
@@ -123,6 +126,7 @@ impl NativeLayerState {
                 let (keys, values) = past.to_floats();
                 writer.layer(attention(cache_type), [n_heads, head_dim], &[&keys, &values]);
             }
+            Self::Shared => {}
         }
     }
 }
@@ -142,7 +146,7 @@ impl SequenceState for NativeState {
     }
 
     fn can_be_cut(&self) -> bool {
-        self.layers.iter().all(|layer| matches!(layer, NativeLayerState::Attention(_)))
+        self.layers.iter().all(|layer| !matches!(layer, NativeLayerState::Convolution(_)))
     }
 
     fn cut(&self, n_positions: usize) -> Option<Box<dyn SequenceState>> {
@@ -150,6 +154,7 @@ impl SequenceState for NativeState {
         let cut = |layer: &NativeLayerState| match layer {
             NativeLayerState::Attention(past) => past.cut(n_positions).map(NativeLayerState::Attention),
             NativeLayerState::Convolution(window) => window.before(n_back).map(NativeLayerState::Convolution),
+            NativeLayerState::Shared => Some(NativeLayerState::Shared),
         };
         let layers = self.layers.iter().map(cut).collect::<Option<_>>()?;
         Some(Box::new(Self { layers, n_positions }))
@@ -161,6 +166,7 @@ impl SequenceState for NativeState {
             NativeLayerState::Attention(past) => {
                 past.page_ids().filter(|page| counted.insert(*page)).count() * past.shape().page_bytes()
             }
+            NativeLayerState::Shared => 0,
         };
         self.layers.iter().map(n_bytes).sum()
     }

@@ -44,7 +44,8 @@ fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
 #[test]
 fn families_of_the_cpu_alone_are_refused() {
     let weights = Weights::open(fixture("lfm3-f32.gguf").to_str().unwrap()).unwrap();
-    let err = Model::load(&weights, compute(), CONTEXT, &mut |_| ControlFlow::Continue(())).err().expect("it is refused");
+    let err =
+        Model::load(&weights, compute(), CONTEXT, &mut |_| ControlFlow::Continue(())).err().expect("it is refused");
     assert_eq!(err.kind(), ErrorKind::InvalidOption("device"));
     assert!(err.to_string().contains("does not support architecture \"lfm3\""), "{err}");
 }

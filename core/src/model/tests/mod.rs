@@ -308,6 +308,12 @@ fn mistral_gives_the_logits_of_transformers() {
     check_family("mistral", "q8_0");
 }
 
+/// Vectors for each layer; layers that read the keys and values of others; heads of two sizes; norms of values.
+#[test]
+fn gemma4_gives_the_logits_of_transformers() {
+    check_family("gemma4", "q8_0");
+}
+
 /// YaRN from a context of 32 on; queries grow after 32, 64 and 96 tokens.
 #[test]
 fn ministral3_gives_the_logits_of_transformers() {

@@ -198,7 +198,12 @@ fn stacked_tensors_have_the_rows_of_their_parts() {
     let expect = "blk.0.attn_qkv.weight must have 27 rows for queries and as many for keys as for values, found 64";
     check_metadata("phi4-f32.gguf", "phi3.attention.head_count", &nine, expect);
     let three = 3u32.to_le_bytes();
-    check_metadata("phi4-f32.gguf", "phi3.attention.head_count", &three, "must divide into heads of 10, found 30 and 17");
+    check_metadata(
+        "phi4-f32.gguf",
+        "phi3.attention.head_count",
+        &three,
+        "must divide into heads of 10, found 30 and 17",
+    );
 }
 
 #[test]
@@ -228,6 +233,18 @@ fn parts_of_granite_that_are_not_supported_are_named() {
     let weights = Weights::from_bytes(bytes.into()).unwrap();
     check(load_from(&weights), "layer 1 is a Mamba layer, which is not supported");
     check(Sizes::read(&weights), "layer 1 is a Mamba layer, which is not supported");
+}
+
+#[test]
+fn parts_of_gemma4_that_are_not_supported_are_named() {
+    check_config("gemma4", json!({"attention_k_eq_v": true}), "attention_k_eq_v is not supported");
+    check_config("gemma4", json!({"enable_moe_block": true}), "enable_moe_block is not supported");
+    let expect = "layer 1 must have an earlier layer of its kind with keys and values, found 4 of 5 layers without";
+    let kinds = json!(["full_attention", "sliding_attention", "full_attention", "full_attention", "full_attention"]);
+    check_config("gemma4", json!({"num_kv_shared_layers": 4, "layer_types": kinds}), expect);
+    let key = "gemma4.attention.shared_kv_layers";
+    let expect = "layer 0 must have an earlier layer of its kind with keys and values, found 4294967295 of 5 layers";
+    check_metadata("gemma4-f32.gguf", key, &u32::MAX.to_le_bytes(), expect);
 }
 
 /// Qwen's windows begin at a layer; Mistral and SmolLM3 have other rules.
@@ -275,6 +292,7 @@ fn headers_changed_at_random_never_panic() {
         "gemma3-linear-q4_0",
         "ministral3-q8_0",
         "granite4-q8_0",
+        "gemma4-q8_0",
     ];
     let mut n_read = 0;
     for file in files.map(|name| fixture(&format!("{name}.gguf"))) {
@@ -333,6 +351,7 @@ fn no_value_in_config_json_panics() {
         "ministral3",
         "phi4",
         "granite4",
+        "gemma4",
     ];
     for folder in folders {
         let config = config_of(folder, json!({}));

@@ -8,7 +8,7 @@ use crate::model::native::Native;
 
 /// Every format of weights, attention with and without windows, convolutions, experts, norms of outputs, gates of heads,
 /// scaled embeddings, stacked tensors.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "lfm2-f32.gguf",
     "lfm2-bf16.gguf",
     "lfm2-q8_0.gguf",
@@ -23,6 +23,7 @@ const FILES: [&str; 14] = [
     "ministral3-q8_0.gguf",
     "phi4-q8_0.gguf",
     "granite4-q8_0.gguf",
+    "gemma4-q8_0.gguf",
 ];
 
 pub(super) fn ids(n: usize, seed: usize) -> Vec<u32> {
@@ -94,6 +95,7 @@ fn a_saved_state_continues_as_before() {
         ("lfm2-q4_0.gguf", CacheType::Q8_0),
         ("lfm3-q8_0.gguf", CacheType::F16),
         ("gemma3-q8_0.gguf", CacheType::F16),
+        ("gemma4-q8_0.gguf", CacheType::F16),
     ] {
         let model = load_with(file, native(cache_type));
         let mut state = model.start().unwrap();
@@ -189,7 +191,8 @@ pub(super) fn with_rows(network: &dyn Network, ids: &[u32], embedding: impl Fn(&
 
 #[test]
 fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
-    for file in FILES {
+    // Rows are of no token, so they have the per-layer vectors of padding.
+    for file in FILES.into_iter().filter(|file| !file.starts_with("gemma4")) {
         let decoder = decoder(file, Native::new(2, CacheType::F16));
         let row = |id: &u32| {
             let mut row = vec![0.0; decoder.hidden];
