@@ -64,7 +64,8 @@ pub struct ModelInfo {
     pub has_chat_template: bool,
     /// Whether the chat template supports functions.
     pub supports_function_calling: bool,
-    /// The notation of calls, derived from the vocabulary.
+    /// The notation in which the model writes calls, recognised by its chat template, its vocabulary, or what the template
+    /// prints for a call.
     pub function_call_parser: FunctionCallParser,
     /// Whether the chat template mentions reasoning.
     pub supports_reasoning: bool,
@@ -205,6 +206,7 @@ impl ModelInfo {
             context_size: sizes.context_size,
             n_vocabulary: sizes.n_vocabulary,
             quantisation: quantisation(weights),
+            function_call_parser: FunctionCallParser::DefaultFunctionCallParser,
             sizes,
             ..Self::default()
         })

@@ -228,6 +228,7 @@ impl ModelRunner {
     pub fn complete(&self, prompt: impl Into<Prompt>, options: GenerationOptions) -> ResponseStream {
         let (runner, prompt) = (self.clone(), prompt.into());
         ResponseStream::new(move |sender| {
+            let options = runner.resolved(options);
             let (control, asked) = (Arc::clone(&runner.inner.control), options.clone());
             let job: PromptJob = Box::new(move |loaded| {
                 let positions = match prompt {
@@ -398,6 +399,13 @@ impl ModelRunner {
     /// Whether two runners share one loaded model.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The options with the model's notation of calls, unless they name one.
+    pub(crate) fn resolved(&self, options: GenerationOptions) -> GenerationOptions {
+        let notation = self.inner.info.function_call_parser;
+        let function_call_parser = options.function_call_parser.map(|parser| parser.or_of_model(notation));
+        GenerationOptions { function_call_parser, ..options }
     }
 
     /// Queues a reply whose prompt is prepared when the reply is next in its conversation.

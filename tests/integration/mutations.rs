@@ -159,18 +159,27 @@ fn damaged_calls_of_both_notations() {
         "<tool_call>",
         "</tool_call>",
         "<think>",
+        "<function=f>",
+        "</function>",
+        "<parameter=a>",
+        "</parameter>",
+        "call:f{",
         "é",
     ];
     let seeds = [
         &b"[f(a='x', b=[1, 2.5, None], c={'k': \"v\"}), g.h()]"[..],
         b"[run(cmd='grep 'a b' notes.txt', n=07, t=(1, 2), **{'x': True})]\n",
         br#"{"name": "f", "arguments": {"a": [1, -2e3, "\u00e9\ud83d\ude00"], "b": null}}</tool_call> <tool_call>{"name": "g"}"#,
+        b"\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=b>\n[1]\n</parameter>\n</function>\n",
+        br#"call:f{a:"x",b:[1,-2e3],c:{d:true}}"#,
     ]
     .map(<[u8]>::to_vec);
     check(&seeds, &words, 4000, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         fuzzing::reply(FunctionCallParser::DefaultFunctionCallParser, &text);
         fuzzing::reply(FunctionCallParser::JsonStyleFunctionCallParser, &text);
+        fuzzing::reply(FunctionCallParser::XmlFunctionCallParser, &text);
+        fuzzing::reply(FunctionCallParser::GemmaFunctionCallParser, &text);
     });
 }
 

@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::constrain::literals::{rules, spellings};
+use crate::constrain::literals::{LiteralSyntax, rules, spellings};
 use crate::constrain::{Grammar, GrammarFault, HEADER};
 use crate::function::{FunctionNames, SdkFunction};
 use crate::options::FunctionCallParser;
-use crate::parse::{MAX_CALLS, is_name};
-use crate::schema::parameter_schema;
 
 /// The largest number of arguments or properties that may come in any order. llguidance tracks them in 64 bits.
 const MOST_IN_ANY_ORDER: usize = 64;
@@ -17,7 +15,10 @@ const MOST_IN_ANY_ORDER: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEdges {
     pub(crate) start: Edge,
+    /// Empty text, if a block lasts until the next one or the end of the reply.
     pub(crate) end: Edge,
+    /// Control tokens inside of blocks, as far as the vocabulary has them.
+    pub(crate) inner: Vec<(&'static str, Edge)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,12 +60,28 @@ impl CallRules<'_> {
         let mut writer = self.writer(true);
         let text = self.text(&mut writer)?;
         let loose = if writer.has_limits { Some(self.text(&mut self.writer(false))?) } else { None };
-        Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps })
+        // Names are compared in quotes, and in these notations they have none.
+        let has_quotes = !matches!(
+            self.notation,
+            FunctionCallParser::XmlFunctionCallParser | FunctionCallParser::GemmaFunctionCallParser
+        );
+        Ok(Grammar { text, loose, has_free_maps: writer.has_free_maps && has_quotes })
     }
 
     fn writer(&self, keeps_limits: bool) -> GrammarWriter {
         let gap = if self.part == BlockPart::FromName { "GAP?" } else { "" };
-        GrammarWriter { gap, ..GrammarWriter::new(self.notation, keeps_limits) }
+        GrammarWriter {
+            notation: self.notation,
+            syntax: LiteralSyntax::of(self.notation),
+            arguments: self.arguments(),
+            keeps_limits,
+            has_limits: false,
+            gap,
+            text: String::new(),
+            n_rules: 0,
+            schema_rules: BTreeMap::new(),
+            has_free_maps: false,
+        }
     }
 
     fn text(&self, writer: &mut GrammarWriter) -> Result<String, GrammarFault> {
@@ -82,49 +99,22 @@ impl CallRules<'_> {
         if calls.is_empty() {
             return Err(fault);
         }
-        let body = match self.notation {
-            FunctionCallParser::DefaultFunctionCallParser if self.is_single => "\"[\" call \"]\"".to_owned(),
-            FunctionCallParser::DefaultFunctionCallParser => {
-                let most = MAX_CALLS - 1;
-                writer.text += &format!("more::_: \"\" | SEP call more::incr(_) %if lt(_, {most})\n");
-                "\"[\" call more::0x0 \"]\"".to_owned()
-            }
-            FunctionCallParser::JsonStyleFunctionCallParser => self.json_body(writer),
-        };
+        let body = self.body(writer);
         let (start, end) = (self.edges.start.symbol(), self.edges.end.symbol());
         let (start, end) = match self.part {
+            // Llama's marker is optional, and the models leave it out.
+            BlockPart::Whole if self.notation == FunctionCallParser::LlamaFunctionCallParser => (String::new(), end),
             BlockPart::Whole => (start, end),
             BlockPart::AfterStart => (String::new(), end),
             BlockPart::FromName => Default::default(),
         };
-        let calls = calls.join(" | ");
-        let calls = match self.notation {
-            FunctionCallParser::DefaultFunctionCallParser => format!("call: {calls}"),
-            FunctionCallParser::JsonStyleFunctionCallParser => {
-                format!("named: {calls}\ncall: \"{{\" {} \"\\\"name\\\"\" COLON named", writer.gap)
-            }
-        };
+        let calls = self.call_rules(writer, &calls.join(" | "));
         let separator = if self.part == BlockPart::FromName { "[ \\n]{0,32}" } else { "[ ]?" };
         Ok(format!(
             "{HEADER}start: {start} {body} {end}\n{calls}\n{}LINE: /[ \\n]/\nGAP: /[ \\n]{{1,32}}/\nSEP: /,{separator}/\n{}",
             writer.text,
-            rules(self.notation)
+            rules(writer.syntax, &self.quote())
         ))
-    }
-
-    /// The calls of a block in JSON.
-    fn json_body(&self, writer: &mut GrammarWriter) -> String {
-        if self.part != BlockPart::FromName {
-            return "LINE? call LINE?".to_owned();
-        }
-        let more = if self.is_single {
-            String::new()
-        } else {
-            let most = MAX_CALLS - 1;
-            writer.text += &format!("more::_: \"\" | GAP? SEP call more::incr(_) %if lt(_, {most})\n");
-            "more::0x0".to_owned()
-        };
-        format!("(\"{{\" named | \"[\" named {more} GAP? \"]\")")
     }
 }
 
@@ -143,13 +133,16 @@ impl Edge {
 /// Writes the rules of a grammar, and names them.
 pub(super) struct GrammarWriter {
     pub(super) notation: FunctionCallParser,
+    pub(super) syntax: LiteralSyntax,
+    /// The symbols before arguments in Mistral's notation; `None` for its older form.
+    pub(super) arguments: Option<String>,
     /// Whether the limits of schemas are enforced.
     pub(super) keeps_limits: bool,
     /// Whether the schemas have limits.
     pub(super) has_limits: bool,
     /// The symbol for white space within the brackets of a call in JSON.
-    gap: &'static str,
-    text: String,
+    pub(super) gap: &'static str,
+    pub(super) text: String,
     n_rules: usize,
     /// The names of rules for JSON Schemas, by schema.
     schema_rules: BTreeMap<String, String>,
@@ -164,68 +157,27 @@ pub(super) struct Member {
 }
 
 impl GrammarWriter {
-    fn new(notation: FunctionCallParser, keeps_limits: bool) -> Self {
-        Self {
-            notation,
-            keeps_limits,
-            has_limits: false,
-            gap: "",
-            text: String::new(),
-            n_rules: 0,
-            schema_rules: BTreeMap::new(),
-            has_free_maps: false,
-        }
-    }
-
     /// Writes the rule for calls of a function.
     fn call(&mut self, function: &SdkFunction) -> Result<String, GrammarFault> {
         function.check_with(FunctionNames::Dotted).map_err(|err| GrammarFault::new(err.message()))?;
-        let is_python = self.notation == FunctionCallParser::DefaultFunctionCallParser;
-        let mut members = Vec::new();
-        for parameter in &function.parameters {
-            let name = &parameter.name;
-            if is_python && !is_name(name) {
-                if parameter.optional {
-                    continue; // calls can leave it out
-                }
-                let function = &function.name;
-                return Err(GrammarFault::new(format!(
-                    "parameter {name:?} of {function} must have a name that is valid in Python"
-                )));
-            }
-            let value = self.value(&parameter_schema(parameter));
-            let name = if is_python { literal(&format!("{name}=")) } else { self.key(name) };
-            members.push(Member { symbols: format!("{name} {value}"), is_required: !parameter.optional });
-        }
-        let body = if is_python {
-            if members.is_empty() {
-                literal(&format!("{}()", function.name))
-            } else {
-                format!("{} {} \")\"", literal(&format!("{}(", function.name)), self.members(members))
-            }
-        } else {
-            let name = spellings(self.notation, &function.name).concat();
-            let (name, arguments) = (literal(&name), literal("\"arguments\""));
-            let (members, gap) = (self.members(members), self.gap);
-            format!("{name} SEP {arguments} COLON \"{{\" {gap} {members} {gap} \"}}\" {gap} \"}}\"")
-        };
+        let body = self.call_body(function)?;
         Ok(self.rule(&body))
     }
 
     /// The symbol for members in any order, each at most once, the required ones always. If there are more than can be
     /// tracked together, each group comes before the next.
-    pub(super) fn members(&mut self, mut members: Vec<Member>) -> String {
+    pub(super) fn members(&mut self, mut members: Vec<Member>, separator: &str) -> String {
         // The symbols for what may follow: if no member comes before it, and if one does.
         let (mut first, mut more) = ("\"\"".to_owned(), "\"\"".to_owned());
         while !members.is_empty() {
             let n_before = (members.len() - 1) / MOST_IN_ANY_ORDER * MOST_IN_ANY_ORDER;
-            (first, more) = self.counted(members.split_off(n_before), &first, &more);
+            (first, more) = self.counted(members.split_off(n_before), separator, &first, &more);
         }
         first
     }
 
     /// Symbols for members that are tracked together, followed by `first` or `more`.
-    fn counted(&mut self, members: Vec<Member>, first: &str, more: &str) -> (String, String) {
+    fn counted(&mut self, members: Vec<Member>, separator: &str, first: &str, more: &str) -> (String, String) {
         let (required, optional): (Vec<Member>, Vec<Member>) =
             members.into_iter().partition(|member| member.is_required);
         let (here_first, here_more) = (self.name("a"), self.name("m"));
@@ -239,7 +191,7 @@ impl GrammarWriter {
         }
         for (bit, member) in required.iter().chain(&optional).enumerate() {
             let taken = format!("{} {here_more}::set_bit({bit})", member.symbols);
-            others.push(format!("SEP {taken} %if bit_clear({bit})"));
+            others.push(format!("{separator} {taken} %if bit_clear({bit})"));
             firsts.push(taken);
         }
         self.text += &format!("{here_first}::_: {}\n", firsts.join("\n  | "));
@@ -249,15 +201,20 @@ impl GrammarWriter {
 
     /// The name of a property, and the colon after it.
     pub(super) fn key(&self, name: &str) -> String {
-        let spellings: Vec<String> = spellings(self.notation, name).iter().map(|name| literal(name)).collect();
+        let spellings: Vec<String> = spellings(self.syntax, name).iter().map(|name| literal(name)).collect();
         format!("({}) COLON", spellings.join(" | "))
     }
 
     /// Writes a terminal for one of several texts.
     pub(super) fn one_of(&mut self, texts: impl Iterator<Item = String>) -> String {
-        let name = self.name("E");
         let texts: Vec<String> = texts.map(|text| literal(&text)).collect();
-        self.text += &format!("{name}: {}\n", texts.join(" | "));
+        self.terminal(&texts.join(" | "))
+    }
+
+    /// Writes a terminal.
+    pub(super) fn terminal(&mut self, body: &str) -> String {
+        let name = self.name("E");
+        self.text += &format!("{name}: {body}\n");
         name
     }
 
@@ -284,6 +241,6 @@ impl GrammarWriter {
 }
 
 /// A string literal of the grammar: a JSON string, with one more control character escaped.
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -9,6 +9,7 @@ use crate::constrain::{
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::FunctionCallParser;
+use crate::parse::{MISTRAL_ARGUMENTS, MISTRAL_CALL_ID, Notation};
 
 /// The grammar of the calls that [`Typed`](crate::ToolCallConstraint::Typed) allows a model to write.
 ///
@@ -27,6 +28,8 @@ pub struct CallGrammar {
     text: String,
     constraint: Constraint,
     end: Vec<u32>,
+    /// Control tokens that can follow the start of a block, by their spelling.
+    inner: Vec<(&'static str, u32)>,
 }
 
 /// The position at which a block of calls violates the grammar.
@@ -64,15 +67,7 @@ impl CallGrammar {
     /// [`ErrorKind::InvalidFunction`] if there is no function, if a function is not valid, if a required parameter has a name
     /// that the notation cannot express, and if the grammar exceeds the limits.
     pub fn new(parser: FunctionCallParser, functions: &[SdkFunction], parallel: bool) -> Result<Self> {
-        let (start, end) = parser.markers();
-        let edges = match parser {
-            FunctionCallParser::DefaultFunctionCallParser => {
-                BlockEdges { start: Edge::Control(vec![START]), end: Edge::Control(vec![END]) }
-            }
-            FunctionCallParser::JsonStyleFunctionCallParser => {
-                BlockEdges { start: Edge::Text(start), end: Edge::Text(end) }
-            }
-        };
+        let edges = edges(parser);
         let rules =
             CallRules { notation: parser, functions, is_single: !parallel, edges: &edges, part: BlockPart::AfterStart };
         let refused = |fault: GrammarFault| SdkError::new(ErrorKind::InvalidFunction, fault.message());
@@ -81,13 +76,14 @@ impl CallGrammar {
         let constraint = Constrainer::new(Arc::new(ByteVocabulary)).constraint(grammar).map_err(refused)?;
         let end = match edges.end {
             Edge::Control(ids) => ids,
+            Edge::Text("") => vec![REPLY_END],
             Edge::Text(text) => text.bytes().map(u32::from).collect(),
         };
-        Ok(Self { text, constraint, end })
+        Ok(Self { text, constraint, end, inner: body_tokens(parser) })
     }
 
     /// The grammar in llguidance's dialect of Lark. `<[256]>` and `<[257]>` are the control tokens at the start and the end of
-    /// a block.
+    /// a block, higher ids those inside of it.
     ///
     /// ```
     /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
@@ -100,7 +96,8 @@ impl CallGrammar {
         &self.text
     }
 
-    /// Checks the body of a block, without the markers around it.
+    /// Checks the body of a block, without the markers around it. What spells a control token inside of blocks of the notation
+    /// counts as one.
     ///
     /// ```
     /// use causerie::{CallGrammar, FunctionCallParser, SdkFunction};
@@ -115,10 +112,10 @@ impl CallGrammar {
     /// A [`CallRefusal`] if the grammar does not accept the body.
     pub fn check(&self, block: &str) -> Result<(), CallRefusal> {
         let mut constraint = self.constraint.clone();
-        let refused = block.bytes().position(|byte| !constraint.take(byte.into()));
-        let mut is_ended = || self.end.iter().all(|id| constraint.take(*id)) && constraint.is_over();
+        let tokens = self.tokens(block);
+        let refused = tokens.iter().find(|(_, id)| !constraint.take(*id)).map(|(at, _)| *at);
         match refused {
-            None if is_ended() => Ok(()),
+            None if self.ends(constraint) => Ok(()),
             at => Err(self.refusal(block, block.floor_char_boundary(at.unwrap_or(block.len())))),
         }
     }
@@ -127,11 +124,31 @@ impl CallGrammar {
     fn refusal(&self, block: &str, at: usize) -> CallRefusal {
         let mut here = self.constraint.clone();
         let mut logits = vec![0.0; N_TOKENS];
+        let tokens = self.tokens(&block[..at]);
         // If the mask cannot be computed, `expected` is empty.
-        let is_known = block[..at].bytes().all(|byte| here.take(byte.into())) && here.mask(&mut logits).is_ok();
+        let is_known = tokens.iter().all(|(_, id)| here.take(*id)) && here.mask(&mut logits).is_ok();
         let is_allowed = |byte: &u8| is_known && logits[usize::from(*byte)] == 0.0;
         let expected = (b' '..=b'~').filter(is_allowed).map(char::from).collect();
-        CallRefusal { at, expected, can_end: self.end.iter().all(|id| here.take(*id)) && here.is_over() }
+        CallRefusal { at, expected, can_end: self.ends(here) }
+    }
+
+    /// Whether the block may end.
+    fn ends(&self, mut constraint: Constraint) -> bool {
+        let is_complete = constraint.is_over() && self.end == [REPLY_END];
+        is_complete || self.end.iter().all(|id| constraint.take(*id)) && constraint.is_over()
+    }
+
+    /// The tokens of a block, with their positions.
+    fn tokens(&self, block: &str) -> Vec<(usize, u32)> {
+        let mut tokens = Vec::new();
+        let mut at = 0;
+        while let Some(&byte) = block.as_bytes().get(at) {
+            let rest = &block.as_bytes()[at..];
+            let control = self.inner.iter().find(|(spelling, _)| rest.starts_with(spelling.as_bytes()));
+            tokens.push((at, control.map_or(u32::from(byte), |(_, id)| *id)));
+            at += control.map_or(1, |(spelling, _)| spelling.len());
+        }
+        tokens
     }
 }
 
@@ -141,12 +158,37 @@ impl fmt::Debug for CallGrammar {
     }
 }
 
-/// A vocabulary with one token per byte, followed by the control tokens around calls and the end of a reply.
+/// The markers of a notation in the vocabulary below.
+pub(super) fn edges(parser: FunctionCallParser) -> BlockEdges {
+    let notation = Notation::of(parser);
+    let (start, end) = notation.blocks[0];
+    let edge = |spelling, id| match spelling {
+        "" => Edge::Text(""),
+        spelling if notation.is_in_text => Edge::Text(spelling),
+        _ => Edge::Control(vec![id]),
+    };
+    let inner = notation.inner.iter().map(|spelling| (*spelling, Edge::Control(vec![inner_id(spelling)])));
+    BlockEdges { start: edge(start, START), end: edge(end, END), inner: inner.collect() }
+}
+
+/// The control tokens that can follow the start of a block: those inside of calls, and the starts of further blocks.
+pub(super) fn body_tokens(parser: FunctionCallParser) -> Vec<(&'static str, u32)> {
+    let notation = Notation::of(parser);
+    let inner = notation.inner.iter().map(|spelling| (*spelling, inner_id(spelling)));
+    let starts = notation.blocks.iter().filter(|(_, end)| end.is_empty()).map(|(start, _)| (*start, START));
+    inner.chain(starts).collect()
+}
+
+/// A vocabulary with one token per byte, followed by the control tokens around calls, the end of a reply, and the control
+/// tokens inside of calls.
 pub(super) struct ByteVocabulary;
 
 pub(super) const START: u32 = 256;
 pub(super) const END: u32 = 257;
-const N_TOKENS: usize = 259;
+const REPLY_END: u32 = 258;
+/// The control tokens inside of calls of all notations.
+const INNER: [&str; 4] = ["<escape>", "<|\"|>", MISTRAL_CALL_ID, MISTRAL_ARGUMENTS];
+const N_TOKENS: usize = 259 + INNER.len();
 const BYTES: [u8; 256] = {
     let mut bytes = [0; 256];
     let mut at = 0;
@@ -157,15 +199,19 @@ const BYTES: [u8; 256] = {
     bytes
 };
 
+fn inner_id(spelling: &str) -> u32 {
+    (REPLY_END + 1..).zip(INNER).find(|(_, known)| *known == spelling).map_or(REPLY_END, |(id, _)| id)
+}
+
 impl Vocabulary for ByteVocabulary {
     fn words(&self) -> Vec<Word<'_>> {
         let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
-        let control = [start, end, "<|im_end|>"].map(Word::Control);
+        let control = [start, end, "<|im_end|>"].into_iter().chain(INNER).map(Word::Control);
         BYTES.chunks(1).map(Word::Text).chain(control).collect()
     }
 
     fn ends(&self) -> &[u32] {
-        &[258]
+        &[REPLY_END]
     }
 
     fn encode(&self, text: &str) -> Option<Vec<u32>> {

@@ -41,6 +41,15 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
     Some(serde_json::Value::Object(limits).to_string())
 }
 
+/// The lengths that a schema allows strings to have, as the repetition of a regular expression; `None` if it allows all.
+pub(super) fn of_length(schema: &Value) -> Option<String> {
+    let count = |keyword| schema.get(keyword).and_then(count);
+    let (least, most) = (count("minLength"), count("maxLength"));
+    let is_limited = least.is_some_and(|least| 0 < least) || most.is_some();
+    let most = most.map_or(String::new(), |most| most.to_string());
+    is_limited.then(|| format!("{{{},{most}}}", least.unwrap_or(0)))
+}
+
 /// The smallest and the largest number of items of an array; `None` if the schema limits neither.
 pub(super) fn of_array(schema: &Value) -> Option<(u32, Option<u32>)> {
     let count = |keyword| schema.get(keyword).and_then(count);

@@ -1,5 +1,6 @@
-//! Grammars of literals, shared by the two notations or specific to one. The parser reads all of them without repairs.
+//! Grammars of literals, shared by several notations or specific to one. The parser reads all of them without repairs.
 
+use crate::constrain::xml;
 use crate::function::python_float;
 use crate::options::FunctionCallParser;
 
@@ -9,18 +10,45 @@ const FREE_LEVELS: usize = 8;
 /// An escaped code point. Excludes lone surrogates, which are not characters.
 const CODE_POINT: &str = r"\\u([0-9a-cefA-CEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})";
 
+/// How values inside of calls are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LiteralSyntax {
+    Python,
+    Json,
+    /// JSON without the tag that ends a value in XML.
+    JsonInXml,
+    /// Strings between control tokens, keys without quotes.
+    Gemma,
+}
+
+impl LiteralSyntax {
+    pub(super) fn of(notation: FunctionCallParser) -> Self {
+        match notation {
+            FunctionCallParser::ModelFunctionCallParser | FunctionCallParser::DefaultFunctionCallParser => Self::Python,
+            FunctionCallParser::GemmaFunctionCallParser => Self::Gemma,
+            FunctionCallParser::XmlFunctionCallParser => Self::JsonInXml,
+            FunctionCallParser::JsonStyleFunctionCallParser
+            | FunctionCallParser::MistralFunctionCallParser
+            | FunctionCallParser::LlamaFunctionCallParser
+            | FunctionCallParser::PhiFunctionCallParser => Self::Json,
+        }
+    }
+}
+
 /// The rules that every grammar of a notation can use: `str`, `INT`, `NUM`, `BOOL`, `NULL`, `COLON`, `free`. They use `SEP`.
 ///
 /// Numbers have too few digits to overflow, but enough for identifiers and times in nanoseconds. Models are trained on
 /// calls with a space after commas and colons.
-pub(super) fn rules(notation: FunctionCallParser) -> String {
+pub(super) fn rules(syntax: LiteralSyntax, quote: &str) -> String {
     let mut rules = vec![
         "COLON: /:[ ]?/".to_owned(),
+        r"LLAMA_SEP: /;[ ]?|\n/".to_owned(),
+        "CALL_ID: /[a-zA-Z0-9]{9}/".to_owned(),
         "INT: /-?(0|[1-9][0-9]{0,37})/".to_owned(),
         r"NUM: /-?(0|[1-9][0-9]{0,37})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?/".to_owned(),
     ];
-    match notation {
-        FunctionCallParser::DefaultFunctionCallParser => {
+    match syntax {
+        LiteralSyntax::Python => {
             // Models write line ends and tabs in strings without escapes.
             let string = |quote: char| {
                 format!(
@@ -34,9 +62,21 @@ pub(super) fn rules(notation: FunctionCallParser) -> String {
             rules.push("BOOL: /True|False|true|false/".to_owned());
             rules.push("NULL: /None|null/".to_owned());
         }
-        FunctionCallParser::JsonStyleFunctionCallParser => {
-            rules.push(format!(r#"str: /"([^"\\\x00-\x1f]|\\["\\\/nrtbf]|{CODE_POINT})*"/"#));
-            rules.push(r#"NAME: /"[^"\\\x00-\x1f]*"/"#.to_owned());
+        LiteralSyntax::Gemma => {
+            rules.push(r"TEXT: /(.|\n)+/".to_owned());
+            rules.push(format!("quote: {quote}"));
+            rules.push("str: quote TEXT? quote".to_owned());
+            rules.push(r"NAME: /[a-zA-Z_][a-zA-Z0-9_]*/".to_owned());
+            rules.push("BOOL: /true|false/".to_owned());
+            rules.push("NULL: /null/".to_owned());
+        }
+        LiteralSyntax::Json | LiteralSyntax::JsonInXml => {
+            let is_xml = syntax == LiteralSyntax::JsonInXml;
+            let except = if is_xml { r" & ~/(.|\n)*<\/parameter>(.|\n)*/" } else { "" };
+            rules.push(format!(r#"STR: /"([^"\\\x00-\x1f]|\\["\\\/nrtbf]|{CODE_POINT})*"/{except}"#));
+            rules.push("str: STR".to_owned());
+            rules.extend(is_xml.then(|| xml::RAW_TEXT.to_owned()));
+            rules.push(format!(r#"NAME: /"[^"\\\x00-\x1f]*"/{except}"#));
             rules.push("BOOL: /true|false/".to_owned());
             rules.push("NULL: /null/".to_owned());
         }
@@ -53,14 +93,15 @@ pub(super) fn rules(notation: FunctionCallParser) -> String {
 }
 
 /// The spellings of a string: with either quote, if the notation has both.
-pub(super) fn spellings(notation: FunctionCallParser, text: &str) -> Vec<String> {
-    match notation {
-        FunctionCallParser::DefaultFunctionCallParser => vec![quoted(text, '"'), quoted(text, '\'')],
-        FunctionCallParser::JsonStyleFunctionCallParser => vec![quoted(text, '"')],
+pub(super) fn spellings(syntax: LiteralSyntax, text: &str) -> Vec<String> {
+    match syntax {
+        LiteralSyntax::Python => vec![quoted(text, '"'), quoted(text, '\'')],
+        LiteralSyntax::Json | LiteralSyntax::JsonInXml => vec![quoted(text, '"')],
+        LiteralSyntax::Gemma => vec![text.to_owned()], // a key, which has no quotes
     }
 }
 
-/// A string literal that both notations accept.
+/// A string literal that Python and JSON accept.
 fn quoted(text: &str, quote: char) -> String {
     let mut written = String::from(quote);
     for character in text.chars() {

@@ -12,10 +12,12 @@ mod constraint;
 mod keys;
 mod limits;
 mod literals;
+mod notations;
 #[cfg(test)]
 mod tests;
 mod values;
 mod vocabulary;
+mod xml;
 
 use crate::error::{ErrorKind, SdkError};
 

@@ -2,11 +2,11 @@
 
 use std::slice;
 
-use crate::constrain::calls::{GrammarWriter, Member};
+use crate::constrain::calls::{GrammarWriter, Member, literal};
 use crate::constrain::limits;
-use crate::constrain::literals::{number_spellings, spellings};
+use crate::constrain::literals::{LiteralSyntax, number_spellings, spellings};
+use crate::constrain::notations::is_word;
 use crate::function::{Arguments, Value};
-use crate::options::FunctionCallParser;
 use crate::validate::fits_schema;
 
 impl GrammarWriter {
@@ -19,9 +19,11 @@ impl GrammarWriter {
             _ => schema.get("const").map_or(&[][..], slice::from_ref),
         };
         let fitting: Vec<&Value> = listed.iter().filter(|value| fits_schema(value, schema)).collect();
-        if !fitting.is_empty() {
-            let notation = self.notation;
-            return self.one_of(fitting.into_iter().flat_map(|value| value_spellings(notation, value)));
+        if self.syntax == LiteralSyntax::Gemma && fitting.iter().any(|value| is_scalar(value)) {
+            return self.gemma_listed(&fitting);
+        } else if !fitting.is_empty() && self.syntax != LiteralSyntax::Gemma {
+            let syntax = self.syntax;
+            return self.one_of(fitting.into_iter().flat_map(|value| value_spellings(syntax, value)));
         }
         match schema.get("type") {
             Some(Value::Array(types)) => return self.any_of(types.iter(), |writer, name| writer.typed(name, schema)),
@@ -49,6 +51,8 @@ impl GrammarWriter {
     /// The symbol for values of a type.
     fn typed(&mut self, name: &Value, schema: &Value) -> String {
         match name.as_str() {
+            Some("string") if self.syntax == LiteralSyntax::Gemma => self.gemma_string(schema),
+            Some("string") if self.syntax == LiteralSyntax::JsonInXml => "str".to_owned(),
             Some(name @ ("string" | "integer")) => match self.limits(|| limits::of(name, schema)) {
                 Some(limits) => self.json(limits),
                 None if name == "string" => "str".to_owned(),
@@ -79,8 +83,27 @@ impl GrammarWriter {
         }
     }
 
+    /// The symbol for a string between control tokens.
+    fn gemma_string(&mut self, schema: &Value) -> String {
+        let Some(length) = self.limits(|| limits::of_length(schema)) else { return "str".to_owned() };
+        let text = self.terminal(&format!("/(.|\\n){length}/"));
+        self.rule(&format!("quote {text} quote"))
+    }
+
+    /// The symbol for one of the scalars that a schema lists, with strings between control tokens.
+    fn gemma_listed(&mut self, values: &[&Value]) -> String {
+        let scalars = values.iter().filter(|value| is_scalar(value));
+        let spellings = scalars.flat_map(|value| match value {
+            Value::String(text) if text.is_empty() => vec!["quote quote".to_owned()],
+            Value::String(text) => vec![format!("quote {} quote", literal(text))],
+            value => value_spellings(LiteralSyntax::Gemma, value).iter().map(|text| literal(text)).collect(),
+        });
+        let spellings: Vec<String> = spellings.collect();
+        self.rule(&spellings.join(" | "))
+    }
+
     /// The limits that a schema sets, if they are enforced.
-    fn limits<T>(&mut self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+    pub(super) fn limits<T>(&mut self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         let limits = read();
         self.has_limits |= limits.is_some();
         limits.filter(|_| self.keeps_limits)
@@ -97,7 +120,10 @@ impl GrammarWriter {
             _ => Vec::new(),
         };
         let mut members = Vec::with_capacity(properties.len());
-        for (name, property) in properties {
+        let is_gemma = self.syntax == LiteralSyntax::Gemma;
+        let can_name = |name: &str| !is_gemma || is_word(name);
+        let nameable: Vec<_> = properties.iter().filter(|(name, _)| can_name(name)).collect();
+        for (name, property) in nameable {
             let symbols = format!("{} {}", self.key(name), self.value(property));
             members.push(Member { symbols, is_required: required.contains(&name.as_str()) });
         }
@@ -115,7 +141,7 @@ impl GrammarWriter {
             self.has_free_maps = true;
             return self.rule(&format!("\"{{\" \"}}\" | \"{{\" NAME COLON {value} (SEP NAME COLON {value})* \"}}\""));
         }
-        let members = self.members(members);
+        let members = self.members(members, "SEP");
         self.rule(&format!("\"{{\" {members} \"}}\""))
     }
 
@@ -135,10 +161,10 @@ impl GrammarWriter {
 }
 
 /// The spellings of a value.
-fn value_spellings(notation: FunctionCallParser, value: &Value) -> Vec<String> {
-    let is_python = notation == FunctionCallParser::DefaultFunctionCallParser;
+fn value_spellings(syntax: LiteralSyntax, value: &Value) -> Vec<String> {
+    let is_python = syntax == LiteralSyntax::Python;
     let constant = match value {
-        Value::String(text) => return spellings(notation, text),
+        Value::String(text) => return spellings(syntax, text),
         Value::Number(number) => return number_spellings(*number),
         Value::Null if is_python => Some("None"),
         Value::Bool(true) if is_python => Some("True"),
@@ -146,4 +172,8 @@ fn value_spellings(notation: FunctionCallParser, value: &Value) -> Vec<String> {
         _ => None,
     };
     constant.map(str::to_owned).into_iter().chain([value.to_string()]).collect()
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
 }

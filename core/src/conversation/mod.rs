@@ -397,6 +397,7 @@ impl Conversation {
         options: GenerationOptions,
         sender: EventSender,
     ) -> Result<Thread> {
+        let options = self.runner.resolved(options);
         let prepare = self.prepare(id, message, &options);
         let requests = Arc::clone(&self.requests);
         let listener = Box::new(move |news: ReplyNews<'_>| requests.take_news(id, news));

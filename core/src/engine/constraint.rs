@@ -10,7 +10,7 @@ use crate::engine::loaded::LoadedModel;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, GenerationOptions, Strictness, ToolCallConstraint, ToolChoice};
-use crate::parse::OpenBlock;
+use crate::parse::{Notation, OpenBlock};
 use crate::response::ReplySection;
 use crate::tokenizer::{ModelTokenizer, TokenText};
 
@@ -94,8 +94,8 @@ impl ReplyConstraint {
             let refused = |fault: GrammarFault| fault.into_error(option);
             constraint.openings.push(compile(grammar.clone()).map_err(refused)?);
             let may_reason = options.enable_thinking || options.inline_thinking_tags;
-            if may_reason && !in_reasoning && options.function_call_parser.is_some() {
-                let think = edge("<think>", &loaded.tokenizer);
+            if let Some(parser) = options.function_call_parser.filter(|_| may_reason && !in_reasoning) {
+                let think = reasoning_start(parser, &loaded.tokenizer);
                 constraint.openings.push(compile(grammar.map(|grammar| grammar.or_edge(&think))).map_err(refused)?);
             }
         }
@@ -105,8 +105,11 @@ impl ReplyConstraint {
                 Ok(block) => constraint.block = Some(block),
                 Err(fault) => constraint.fault = Some(fault),
             }
-            let reads_untagged = rules.notation == FunctionCallParser::JsonStyleFunctionCallParser
-                && options.parser_strictness == Strictness::Recover;
+            let reads_untagged = match rules.notation {
+                FunctionCallParser::JsonStyleFunctionCallParser => options.parser_strictness == Strictness::Recover,
+                FunctionCallParser::LlamaFunctionCallParser => true,
+                _ => false,
+            };
             if reads_untagged && !callable.is_required {
                 // Its faults are those of the block.
                 constraint.untagged = compile(CallRules { part: BlockPart::FromName, ..rules }.grammar()).ok();
@@ -312,16 +315,23 @@ fn no_calls(why: &str) -> SdkError {
 
 /// The markers around blocks of calls; `None` if the model cannot write them.
 fn edges(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Option<BlockEdges> {
-    let (start, end) = parser.markers();
-    let edges = BlockEdges { start: edge(start, tokenizer), end: edge(end, tokenizer) };
-    let is_control = |edge: &Edge| matches!(edge, Edge::Control(_));
-    match parser {
-        // Text that spells these markers is text.
-        FunctionCallParser::DefaultFunctionCallParser => {
-            (is_control(&edges.start) && is_control(&edges.end)).then_some(edges)
-        }
-        FunctionCallParser::JsonStyleFunctionCallParser => Some(edges),
-    }
+    let notation = Notation::of(parser);
+    let mut edges = notation.blocks.iter().map(|(start, end)| {
+        let inner = notation.inner.iter().map(|spelling| (*spelling, edge(spelling, tokenizer)));
+        let inner = inner.filter(|(_, edge)| matches!(edge, Edge::Control(_))).collect();
+        BlockEdges { start: edge(start, tokenizer), end: edge(end, tokenizer), inner }
+    });
+    // Where text that spells the markers is text, only control tokens are markers.
+    let can_be_written = |edge: &Edge| notation.is_in_text || matches!(edge, Edge::Control(_) | Edge::Text(""));
+    // Llama's marker is optional.
+    let is_optional = parser == FunctionCallParser::LlamaFunctionCallParser;
+    edges.find(|edges| (is_optional || can_be_written(&edges.start)) && can_be_written(&edges.end))
+}
+
+/// The control token or the tag that begins reasoning.
+fn reasoning_start(parser: FunctionCallParser, tokenizer: &ModelTokenizer) -> Edge {
+    let mut edges = Notation::of(parser).reasoning_starts().map(|start| edge(start, tokenizer));
+    edges.find(|edge| matches!(edge, Edge::Control(_))).unwrap_or(Edge::Text("<think>"))
 }
 
 fn edge(spelling: &'static str, tokenizer: &ModelTokenizer) -> Edge {

@@ -98,6 +98,10 @@ pub enum Repair {
     SeveralObjects,
     /// The markers around the calls were missing.
     MissingMarkers,
+    /// A tag within the block was missing.
+    MissingTag,
+    /// A string had no delimiters, or others than those of the notation.
+    StringDelimiters,
 }
 
 /// Text of a call that could not be delivered.
@@ -179,7 +183,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -203,6 +207,8 @@ impl Repair {
         Self::PythonLiterals,
         Self::SeveralObjects,
         Self::MissingMarkers,
+        Self::MissingTag,
+        Self::StringDelimiters,
     ];
 
     /// The name in every language and in JSON.
@@ -235,6 +241,8 @@ impl Repair {
             Self::PythonLiterals => "python_literals",
             Self::SeveralObjects => "several_objects",
             Self::MissingMarkers => "missing_markers",
+            Self::MissingTag => "missing_tag",
+            Self::StringDelimiters => "string_delimiters",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Options of a generation that choose among alternatives.
 
-/// The notation in which a model family writes function calls.
+/// The notation in which a model writes function calls.
 ///
 /// ```
 /// use causerie::{FunctionCallParser, GenerationOptions};
@@ -9,17 +9,35 @@
 /// let options = GenerationOptions { function_call_parser, ..Default::default() };
 /// # assert!(options.check().is_ok());
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FunctionCallParser {
-    /// Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`.
+    /// The notation that the loaded model writes, as [`ModelInfo`](crate::ModelInfo) reports it. Without a model, the same as
+    /// [`DefaultFunctionCallParser`](Self::DefaultFunctionCallParser).
     #[default]
+    ModelFunctionCallParser,
+    /// Python-style calls between the control tokens `<|tool_call_start|>` and `<|tool_call_end|>`, as LFM2 writes them.
     DefaultFunctionCallParser,
-    /// JSON objects between `<tool_call>` and `</tool_call>`.
+    /// JSON objects between `<tool_call>` and `</tool_call>`, as Qwen2.5, Qwen3 and Granite 4 write them.
     JsonStyleFunctionCallParser,
+    /// `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3, Qwen3.5 and Qwen3-Coder
+    /// write them. Values are raw text, which is read as the type that the function declares.
+    XmlFunctionCallParser,
+    /// `call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it.
+    GemmaFunctionCallParser,
+    /// Calls after the control token `[TOOL_CALLS]`, as Mistral's models write them: a list of JSON objects, or a name and
+    /// `[ARGS]` before an object.
+    MistralFunctionCallParser,
+    /// JSON objects with `parameters` as the whole reply, as Llama 3 writes them.
+    LlamaFunctionCallParser,
+    /// A list of JSON objects between the control tokens `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+    PhiFunctionCallParser,
 }
 
 impl FunctionCallParser {
-    /// The markers before and after a block of calls: control tokens for the default, tags for JSON.
+    /// The markers before and after a block of calls: control tokens, or tags for JSON and XML. The end is empty where a block
+    /// lasts until the next one or the end of the reply. Gemma 4 has other markers than FunctionGemma, which are not listed
+    /// here.
     ///
     /// ```
     /// use causerie::FunctionCallParser::JsonStyleFunctionCallParser;
@@ -28,8 +46,22 @@ impl FunctionCallParser {
     /// ```
     pub const fn markers(self) -> (&'static str, &'static str) {
         match self {
-            Self::DefaultFunctionCallParser => ("<|tool_call_start|>", "<|tool_call_end|>"),
-            Self::JsonStyleFunctionCallParser => ("<tool_call>", "</tool_call>"),
+            Self::ModelFunctionCallParser | Self::DefaultFunctionCallParser => {
+                ("<|tool_call_start|>", "<|tool_call_end|>")
+            }
+            Self::JsonStyleFunctionCallParser | Self::XmlFunctionCallParser => ("<tool_call>", "</tool_call>"),
+            Self::GemmaFunctionCallParser => ("<start_function_call>", "<end_function_call>"),
+            Self::MistralFunctionCallParser => ("[TOOL_CALLS]", ""),
+            Self::LlamaFunctionCallParser => ("<|python_tag|>", ""),
+            Self::PhiFunctionCallParser => ("<|tool_call|>", "<|/tool_call|>"),
+        }
+    }
+
+    /// This parser, or the one of the loaded model.
+    pub(crate) const fn or_of_model(self, model: Self) -> Self {
+        match self {
+            Self::ModelFunctionCallParser => model,
+            named => named,
         }
     }
 }

@@ -56,7 +56,8 @@ pub struct GenerationOptions {
     pub ignore_end: bool,
     /// Strings that end the reply. They are not part of it.
     pub stop_sequences: Vec<String>,
-    /// The notation of calls in the reply. `None` disables parsing: calls arrive as chunks of text.
+    /// The notation of calls in the reply. `None` disables parsing: calls arrive as chunks of text. Default: the notation that
+    /// the model writes.
     pub function_call_parser: Option<FunctionCallParser>,
     /// How calls are handled that can be read only after a repair. Default: they are delivered.
     pub parser_strictness: Strictness,

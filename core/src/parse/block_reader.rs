@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunctionCall};
+use crate::function::{RejectedCall, RejectionReason, Repair, SdkFunction, SdkFunctionCall};
 use crate::options::{FunctionCallParser, Strictness};
+use crate::parse::block_text::BlockText;
 use crate::parse::cursor::Cursor;
 use crate::parse::event::{Emit, Note, Parsed, emit_text};
 use crate::parse::fault::CallFault;
 use crate::parse::limits::MAX_CALLS;
 use crate::parse::list::{List, ListItem};
-use crate::parse::{json, python};
+use crate::parse::notation::Notation;
+use crate::parse::{gemma, json, mistral, python, xml};
 
 /// Characters of the model's text that a message may quote.
 const LONGEST_QUOTE: usize = 60;
@@ -62,8 +64,15 @@ impl BlockContent {
     }
 }
 
-/// Reads the body of a block.
-pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &str, ending: Ending) -> BlockContent {
+/// Reads the body of a block. `functions` are those that were offered: the values of calls in XML have their types.
+pub(super) fn read(
+    parser: FunctionCallParser,
+    strictness: Strictness,
+    block: BlockText<'_>,
+    functions: &[SdkFunction],
+    ending: Ending,
+) -> BlockContent {
+    let body = block.text;
     let (inside, is_fenced) = fenced(body).map_or((0..body.len(), false), |inside| (inside, true));
     let text = &body[..inside.end];
     if text[inside.start..].trim().is_empty() {
@@ -72,7 +81,11 @@ pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &st
     let notation = BodyNotation::of(parser, &text[inside.start..]);
     let mut list = match notation {
         BodyNotation::Python => python::read(text, inside.start),
-        BodyNotation::Json | BodyNotation::JsonInTags => json::read(text, inside.start),
+        BodyNotation::Json | BodyNotation::JsonInTags | BodyNotation::JsonList => json::read(text, inside.start),
+        BodyNotation::Xml => xml::read(text, inside.start, functions, ending == Ending::Closed),
+        BodyNotation::Gemma => gemma::read(block.until(inside.end), inside.start),
+        BodyNotation::Mistral => mistral::read(text, inside.start),
+        BodyNotation::Llama => json::read_llama(text, inside.start),
     };
     if list.items.iter().any(|item| item.call.as_ref().is_err_and(|fault| fault.is_about_quotes)) {
         // In a block that was cut off, the missing end could be what decides.
@@ -84,7 +97,8 @@ pub(super) fn read(parser: FunctionCallParser, strictness: Strictness, body: &st
     }
     let mut repairs = notation.repairs(&list);
     repairs.extend(is_fenced.then_some(Repair::CodeFence));
-    repairs.extend((ending == Ending::Stopped && list.is_balanced).then_some(Repair::UnclosedBlock));
+    let lacks_end = ending == Ending::Stopped && Notation::of(parser).has_ends();
+    repairs.extend((lacks_end && list.is_balanced).then_some(Repair::UnclosedBlock));
     for call in list.items.iter_mut().filter_map(|item| item.call.as_mut().ok()) {
         call.repairs.extend(&repairs);
         call.repairs.sort_unstable();
@@ -98,7 +112,10 @@ pub(super) fn too_large(parser: FunctionCallParser, body: &str) -> RejectedCall 
     let start = body.trim_start_matches(|character: char| character == '[' || character.is_whitespace());
     let name = match BodyNotation::of(parser, body) {
         BodyNotation::Python => python::name_of(start),
-        BodyNotation::Json | BodyNotation::JsonInTags => json::name_of(body),
+        BodyNotation::Xml => xml::name_of(body),
+        BodyNotation::Gemma => gemma::name_of(body),
+        BodyNotation::Mistral => mistral::name_of(body),
+        _ => json::name_of(body),
     };
     reject(body, 0..body.len(), name, CallFault::new(RejectionReason::TooLarge, 0), None)
 }
@@ -110,6 +127,12 @@ enum BodyNotation {
     /// JSON where Python was expected.
     Json,
     JsonInTags,
+    /// JSON in a notation that always has lists.
+    JsonList,
+    Xml,
+    Gemma,
+    Mistral,
+    Llama,
 }
 
 impl BodyNotation {
@@ -120,9 +143,15 @@ impl BodyNotation {
             cursor.skip_space();
         }
         match parser {
-            FunctionCallParser::JsonStyleFunctionCallParser => Self::JsonInTags,
-            FunctionCallParser::DefaultFunctionCallParser if cursor.peek() == Some('{') => Self::Json,
-            FunctionCallParser::DefaultFunctionCallParser => Self::Python,
+            FunctionCallParser::JsonStyleFunctionCallParser | FunctionCallParser::XmlFunctionCallParser => {
+                if cursor.peek() == Some('<') { Self::Xml } else { Self::JsonInTags }
+            }
+            FunctionCallParser::GemmaFunctionCallParser => Self::Gemma,
+            FunctionCallParser::MistralFunctionCallParser => Self::Mistral,
+            FunctionCallParser::LlamaFunctionCallParser => Self::Llama,
+            FunctionCallParser::PhiFunctionCallParser => Self::JsonList,
+            _ if cursor.peek() == Some('{') => Self::Json,
+            _ => Self::Python,
         }
     }
 
@@ -135,7 +164,10 @@ impl BodyNotation {
                 (list.has_neighbour, Repair::AdjacentLists),
             ],
             Self::Json => vec![(true, Repair::JsonBody)],
-            Self::JsonInTags => vec![(list.has_brackets || list.items.len() > 1, Repair::SeveralObjects)],
+            Self::JsonInTags | Self::Xml | Self::Gemma => {
+                vec![(list.has_brackets || list.items.len() > 1, Repair::SeveralObjects)]
+            }
+            Self::JsonList | Self::Mistral | Self::Llama => Vec::new(),
         };
         candidates.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, repair)| repair).collect()
     }

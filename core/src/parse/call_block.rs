@@ -1,16 +1,44 @@
 //! A block of calls while it is being written: the text between its start marker and its end marker.
 
+use crate::function::SdkFunction;
+use crate::parse::block_text::BlockText;
 use crate::parse::limits::MAX_BLOCK_BYTES;
 use crate::parse::quoted::QuoteState;
+use crate::parse::xml::ValueTracker;
 
 /// Collects the body of a block.
 #[derive(Debug, Default)]
 pub(super) struct CallBlock {
     pub(super) body: String,
-    /// Whether the end of the body is inside of a string, where markers are data.
-    quotes: QuoteState,
-    /// Whether markers count even in strings: set when the quotes turned out to be wrong.
+    /// Where inner control tokens start.
+    controls: Vec<usize>,
+    content: BlockSyntax,
+    /// Whether markers count even in strings and values: set when their ends turned out to be wrong.
     ignores_quotes: bool,
+    /// Tags of blocks that are open inside of a value, while values are ignored.
+    n_samples: usize,
+    /// Set if the block has no start marker.
+    pub(super) unmarked: Option<UnmarkedName>,
+}
+
+/// What markers in a block could be part of.
+#[derive(Debug, Default)]
+enum BlockSyntax {
+    /// Nothing but white space so far.
+    #[default]
+    Unknown,
+    /// Strings in quotes.
+    Quoted(QuoteState),
+    /// Raw values between tags.
+    Tags(ValueTracker),
+}
+
+/// Whether the name of a call without its start marker was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnmarkedName {
+    Unread,
+    /// It is the name of an offered function.
+    Offered,
 }
 
 impl CallBlock {
@@ -18,13 +46,23 @@ impl CallBlock {
         Self { ignores_quotes, ..Self::default() }
     }
 
+    pub(super) fn unmarked() -> Self {
+        Self { unmarked: Some(UnmarkedName::Unread), ..Self::default() }
+    }
+
     pub(super) fn ignores_quotes(&self) -> bool {
         self.ignores_quotes
     }
 
+    pub(super) fn text(&self) -> BlockText<'_> {
+        BlockText { text: &self.body, controls: &self.controls }
+    }
+
     /// Scans the spelling of a control token, which holds no quotes.
     pub(super) fn scan(&mut self, spelling: &str) {
-        self.quotes = spelling.bytes().fold(self.quotes, QuoteState::after);
+        if let BlockSyntax::Quoted(quotes) = &mut self.content {
+            *quotes = spelling.bytes().fold(*quotes, QuoteState::after);
+        }
     }
 
     /// Where the next marker could start in `text`, which follows the body: the first `<` outside of strings.
@@ -35,18 +73,59 @@ impl CallBlock {
         for (at, byte) in text.bytes().enumerate() {
             #[cfg(test)]
             crate::parse::work::count(1);
-            if self.quotes == QuoteState::Outside && byte == b'<' {
-                return Some(at);
+            if matches!(self.content, BlockSyntax::Unknown) && byte != b'<' && !byte.is_ascii_whitespace() {
+                self.content = BlockSyntax::Quoted(QuoteState::Outside);
             }
-            self.quotes = self.quotes.after(byte);
+            match &mut self.content {
+                BlockSyntax::Quoted(quotes) => {
+                    if *quotes == QuoteState::Outside && byte == b'<' {
+                        return Some(at);
+                    }
+                    *quotes = quotes.after(byte);
+                }
+                BlockSyntax::Unknown | BlockSyntax::Tags(_) if byte == b'<' => return Some(at),
+                BlockSyntax::Unknown | BlockSyntax::Tags(_) => {}
+            }
         }
         None
     }
 
+    /// Whether a marker that follows is part of a value. `starts` and `ends` are whether it starts and ends a block.
+    pub(super) fn hides(&mut self, starts: bool, ends: bool, functions: &[SdkFunction]) -> bool {
+        let BlockSyntax::Tags(tracker) = &mut self.content else { return false };
+        if !tracker.is_in_value(&self.body, functions, ends) {
+            return false;
+        }
+        if self.ignores_quotes {
+            let is_sample = starts || 0 < self.n_samples;
+            self.n_samples = if starts { self.n_samples + 1 } else { self.n_samples.saturating_sub(usize::from(ends)) };
+            return is_sample;
+        }
+        true
+    }
+
     /// Adds text; returns how many bytes fit under the limit.
     pub(super) fn add(&mut self, text: &str) -> usize {
+        if matches!(self.content, BlockSyntax::Unknown)
+            && let Some(first) = text.trim_start().chars().next()
+        {
+            self.content = match first {
+                '<' => BlockSyntax::Tags(ValueTracker::default()),
+                _ => BlockSyntax::Quoted(QuoteState::Outside),
+            };
+        }
         let fitting = text.floor_char_boundary(MAX_BLOCK_BYTES - self.body.len());
         self.body.push_str(&text[..fitting]);
         fitting
+    }
+
+    /// Adds an inner control token; returns how many bytes fit under the limit.
+    pub(super) fn add_control(&mut self, spelling: &str) -> usize {
+        let at = self.body.len();
+        let n_added = self.add(spelling);
+        if n_added == spelling.len() {
+            self.controls.push(at);
+        }
+        n_added
     }
 }

@@ -21,6 +21,10 @@ pub(super) trait CallNotation<'a> {
     fn call(&mut self) -> Result<SdkFunctionCall, CallFault>;
     /// The name in the text of a call that could not be read.
     fn name_of(&self, raw_text: &str) -> Option<String>;
+    /// Whether a character separates calls.
+    fn separates(&self, next: char) -> bool {
+        next == ','
+    }
     /// Whether a character after a call turns it into an expression, which cannot be delivered.
     fn makes_expression(&self, next: char) -> bool;
     /// Whether reading stops at the first fault.
@@ -131,9 +135,7 @@ fn read_items<'a>(notation: &mut impl CallNotation<'a>, list: &mut List) {
         match here.peek() {
             None | Some(']') if list.has_brackets => {}
             None => return,
-            Some(',') => {
-                notation.cursor().eat(",");
-            }
+            Some(next) if notation.separates(next) => notation.cursor().at += next.len_utf8(),
             Some(_) if notation.starts_call(here) => list.lacks_separator = true,
             Some(next) if !list.has_brackets => {
                 list.is_balanced = !notation.makes_expression(next);

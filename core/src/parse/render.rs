@@ -2,8 +2,11 @@
 //! identifiers and no argument nests deeper than 64.
 
 use crate::function::{Arguments, SdkFunctionCall, Value};
-use crate::parse::marker::{JSON_END, JSON_START};
+use crate::options::FunctionCallParser;
+use crate::parse::notation::{Notation, TAG, TAG_END};
 use crate::parse::python::is_name;
+use crate::parse::written::Written;
+use crate::parse::{gemma, mistral, xml};
 
 /// Calls in Python style, without the markers around them: `[get_weather(city="Oslo", days=3)]`.
 ///
@@ -35,12 +38,58 @@ pub fn render_json_calls(calls: &[SdkFunctionCall]) -> String {
     blocks.join("\n")
 }
 
+/// Calls in a notation, with the markers around them that the model's vocabulary has. `None` if a name or a string cannot be
+/// written in it.
+pub(crate) fn render(
+    parser: FunctionCallParser,
+    calls: &[SdkFunctionCall],
+    has_control: impl Fn(&str) -> bool,
+) -> Option<Vec<Written>> {
+    let blocks = Notation::of(parser).blocks;
+    let (start, end) = *blocks.iter().find(|(start, _)| has_control(start)).unwrap_or(&blocks[0]);
+    let marked = |text: String| vec![Written::Marker(start), Written::Text(text), Written::Marker(end)];
+    let objects = |arguments: &str| calls.iter().map(|call| json_call(call, arguments)).collect::<Vec<_>>();
+    match parser {
+        FunctionCallParser::ModelFunctionCallParser | FunctionCallParser::DefaultFunctionCallParser => {
+            Some(marked(render_calls(calls)))
+        }
+        FunctionCallParser::JsonStyleFunctionCallParser => {
+            let bodies = objects("arguments").into_iter().map(|object| format!("\n{object}\n"));
+            Some(in_blocks(bodies, start, end))
+        }
+        FunctionCallParser::XmlFunctionCallParser => {
+            let bodies: Option<Vec<String>> = calls.iter().map(xml::render).collect();
+            Some(in_blocks(bodies?.into_iter(), start, end))
+        }
+        FunctionCallParser::GemmaFunctionCallParser => gemma::render(calls, (start, end)),
+        FunctionCallParser::MistralFunctionCallParser => mistral::render(calls, start, has_control(mistral::ARGUMENTS)),
+        FunctionCallParser::LlamaFunctionCallParser => Some(vec![Written::Text(objects("parameters").join("; "))]),
+        FunctionCallParser::PhiFunctionCallParser => Some(marked(format!("[{}]", objects("arguments").join(", ")))),
+    }
+}
+
+/// Bodies of blocks, each between its own markers, a line end between blocks.
+fn in_blocks(bodies: impl Iterator<Item = String>, start: &'static str, end: &'static str) -> Vec<Written> {
+    let mut written = Vec::new();
+    for body in bodies {
+        if !written.is_empty() {
+            written.push(Written::Text("\n".to_owned()));
+        }
+        written.extend([Written::Marker(start), Written::Text(body), Written::Marker(end)]);
+    }
+    written
+}
+
 fn json_block(call: &SdkFunctionCall) -> String {
+    format!("{}\n{}\n{}", TAG.0, json_call(call, "arguments"), TAG_END.0)
+}
+
+fn json_call(call: &SdkFunctionCall, arguments: &str) -> String {
     let parts = [
         ("name".to_owned(), Value::String(call.name.clone())),
-        ("arguments".to_owned(), Value::Object(call.arguments.clone())),
+        (arguments.to_owned(), Value::Object(call.arguments.clone())),
     ];
-    format!("{}\n{}\n{}", JSON_START.0, Value::Object(Arguments::from_iter(parts)), JSON_END.0)
+    Value::Object(Arguments::from_iter(parts)).to_string()
 }
 
 fn python_call(call: &SdkFunctionCall) -> String {

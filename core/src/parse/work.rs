@@ -12,18 +12,23 @@ pub(super) fn count(n_bytes: usize) {
 mod tests {
     use super::*;
     use crate::function::SdkFunction;
-    use crate::options::FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
+    use crate::options::FunctionCallParser;
+    use crate::options::FunctionCallParser::{
+        DefaultFunctionCallParser, GemmaFunctionCallParser, JsonStyleFunctionCallParser, XmlFunctionCallParser,
+    };
     use crate::parse::{Piece, ReplyEnd, ReplyParser};
+
+    /// The notations with readers of their own. The others contain JSON.
+    const PARSERS: [FunctionCallParser; 4] =
+        [DefaultFunctionCallParser, JsonStyleFunctionCallParser, XmlFunctionCallParser, GemmaFunctionCallParser];
 
     /// The work of parsing a text inside and outside of a block, followed by its echo, in one piece and by the character.
     fn work_of(text: &str) -> usize {
         WORK.set(0);
         let characters: Vec<_> = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect();
         for pieces in [&[text][..], &characters] {
-            for (parser, start, end) in [
-                (DefaultFunctionCallParser, "<|tool_call_start|>", "<|tool_call_end|>"),
-                (JsonStyleFunctionCallParser, "<tool_call>", "</tool_call>"),
-            ] {
+            for parser in PARSERS {
+                let (start, end) = parser.markers();
                 for control in [start, end] {
                     let mut reply = ReplyParser::new(Some(parser));
                     for control in [control, end] {
@@ -52,7 +57,9 @@ mod tests {
         let parts = r#"[ ( { f( [f(a= {'a': ' " ''' \ < </ , 0 a . a. 1e - f() f(), [f()] [f( 'x' 'x', 'x'y, f(a='x'y),
             f(a='it's'), a=1, **{}, 1+ ', ',a= <think> </think> <tool_call> </tool_call>
             <tool_call>{"name":"f}</tool_call> <tool_call>{"name":"f"}</tool_call> {"name":"f"} {"name":
-            <tool_call>'</tool_call>' ``` ```json <tools> <tools>{ <tools>{"name":"f","arguments":{}}"#;
+            <tool_call>'</tool_call>' ``` ```json <tools> <tools>{ <tools>{"name":"f","arguments":{}}
+            <function= <function=f> </function> <parameter=a> <parameter= </parameter> <function=f><parameter=a>
+            </parameter></function> <parameter=a>1</parameter> call: call:f{ call:f{a:1} a:1, f[ARGS]{ [ARGS] f{}"#;
         for part in parts.split_whitespace() {
             for part in [part, &format!("{part} ")] {
                 check(|n| part.repeat(n));
@@ -67,12 +74,10 @@ mod tests {
     }
 
     /// The work of parsing a text in a block, in one piece.
-    fn work_in_block(text: &str) -> usize {
+    fn work_in_block(parsers: &[FunctionCallParser], text: &str) -> usize {
         WORK.set(0);
-        for (parser, start, end) in [
-            (DefaultFunctionCallParser, "<|tool_call_start|>", "<|tool_call_end|>"),
-            (JsonStyleFunctionCallParser, "<tool_call>", "</tool_call>"),
-        ] {
+        for parser in parsers.iter().copied() {
+            let (start, end) = parser.markers();
             let mut reply = ReplyParser::new(Some(parser));
             reply.push(Piece::Control(start), &mut |_| ());
             reply.push(Piece::Text(text), &mut |_| ());
@@ -85,11 +90,35 @@ mod tests {
     #[test]
     fn a_megabyte_of_hostile_text_takes_work_in_proportion() {
         const MEGABYTE: usize = (1 << 20) - 64; // more than the limit of a block would not be parsed
-        for part in
-            ["[", "(((", "{'a': ", "f(a='it's', ", "'x' ", "\"", "\\", "f(a=[", "<tool_call>", "{\"name\": ", "0x1, "]
-        {
-            let text = |n_bytes: usize| format!("[f(a='{}", part.repeat(n_bytes / part.len()));
-            let (half, whole) = (work_in_block(&text(MEGABYTE / 2)), work_in_block(&text(MEGABYTE)));
+        for part in [
+            "[",
+            "(((",
+            "{'a': ",
+            "f(a='it's', ",
+            "'x' ",
+            "\"",
+            "\\",
+            "f(a=[",
+            "<tool_call>",
+            "{\"name\": ",
+            "0x1, ",
+            "<function=f>\n",
+            "\n<parameter=a>",
+            "</parameter>",
+            "\n<parameter=b>\n1\n</parameter>",
+            "call:f{a:",
+            "a:{",
+        ] {
+            let (parsers, opening) = match part {
+                _ if part.contains("function") || part.contains("parameter") => {
+                    (&PARSERS[2..3], "<function=f>\n<parameter=a>")
+                }
+                _ if part.contains("a:") => (&PARSERS[3..], "call:f{a:"),
+                _ => (&PARSERS[..2], "[f(a='"),
+            };
+            let text = |n_bytes: usize| format!("{opening}{}", part.repeat(n_bytes / part.len()));
+            let work = |n_bytes| work_in_block(parsers, &text(n_bytes));
+            let (half, whole) = (work(MEGABYTE / 2), work(MEGABYTE));
             assert!(whole < half * 5 / 2, "{part:?}: {half}, then {whole}");
             assert!(whole < 200 * MEGABYTE, "{part:?}: {} for each byte", whole / MEGABYTE);
         }

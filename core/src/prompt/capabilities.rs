@@ -1,11 +1,9 @@
 //! The capabilities of a chat template. No file states them, so they are found by rendering probes.
 
-use crate::function::{
-    Arguments, Repair, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value,
-};
+use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::options::FunctionCallParser;
-use crate::parse::{Parsed, Piece, ReplyEnd, ReplyParser};
+use crate::prompt::calls;
 use crate::prompt::{Segment, joined};
 
 /// What a template prints, and the form in which it takes its input.
@@ -15,6 +13,8 @@ pub(super) struct Capabilities {
     pub(super) tools: Option<ToolForm>,
     /// How calls are passed to the template; `None` if the template ignores them.
     pub(super) calls: Option<CallForm>,
+    /// The notation in which calls are printed; `None` if it is unknown.
+    pub(super) printed: Option<FunctionCallParser>,
     /// Whether the template prints a placeholder for images.
     pub(super) images: bool,
 }
@@ -54,7 +54,7 @@ impl Capabilities {
         has_call_tokens: bool,
         render: impl Fn(Self, &[ChatMessage]) -> Option<Vec<Segment>>,
     ) -> Self {
-        let none = Self { tools: None, calls: None, images: true };
+        let none = Self { tools: None, calls: None, printed: None, images: true };
         // LFM2's prompts have bare function objects, all others the wrapped form of chat completions.
         use ToolListForm::{Bare, Wrapped};
         let [first, second] = if source.contains("List of tools") { [Bare, Wrapped] } else { [Wrapped, Bare] };
@@ -68,12 +68,13 @@ impl Capabilities {
         let shows_call =
             |form: &CallForm| rendered_call(*form).is_some_and(|prompt| joined(&prompt).contains("probe_call"));
         let plain = [false, true].map(|ids| CallForm { ids, literals: false }).into_iter().find(shows_call);
-        let calls = plain.map(|plain| {
+        let read_back = plain.and_then(|plain| {
             let literals = CallForm { literals: true, ..plain };
-            let reads_back = |form: &CallForm| rendered_call(*form).is_some_and(|prompt| reads_back(&prompt));
-            [plain, literals].into_iter().find(reads_back).unwrap_or(plain)
+            let read_back = |form| Some((form, calls::printed(&rendered_call(form)?, AWKWARD)?));
+            [plain, literals].into_iter().find_map(read_back)
         });
-        Self { tools, calls, images: shows_images(|messages| render(none, messages)) }
+        let (calls, printed) = (read_back.map(|(form, _)| form).or(plain), read_back.map(|(_, parser)| parser));
+        Self { tools, calls, printed, images: shows_images(|messages| render(none, messages)) }
     }
 }
 
@@ -97,32 +98,6 @@ fn call() -> [ChatMessage; 2] {
     let mut reply = ChatMessage::assistant("");
     reply.function_calls = Some(vec![call]);
     [ChatMessage::user("a"), reply]
-}
-
-/// Whether a parser finds the probe's call in the prompt without repairs, other than JSON in place of Python.
-fn reads_back(prompt: &[Segment]) -> bool {
-    use FunctionCallParser::{DefaultFunctionCallParser, JsonStyleFunctionCallParser};
-    let mut found = Vec::new();
-    for parser in [DefaultFunctionCallParser, JsonStyleFunctionCallParser] {
-        let mut parser = ReplyParser::new(Some(parser));
-        let mut emit = |parsed| {
-            if let Parsed::Calls(calls) = parsed {
-                found.extend(calls)
-            }
-        };
-        for segment in prompt {
-            match segment {
-                Segment::Text(text) => parser.push(Piece::Text(text), &mut emit),
-                Segment::Control(spelling) => parser.push(Piece::Control(spelling), &mut emit),
-                Segment::Embedded(_) => {}
-            }
-        }
-        parser.finish(ReplyEnd::Interrupted, &mut emit);
-    }
-    found.iter().any(|call| {
-        let is_clean = call.repairs.iter().all(|repair| *repair == Repair::JsonBody);
-        is_clean && call.arguments.get("a") == Some(&Value::from(AWKWARD))
-    })
 }
 
 /// Whether an image in a message changes the prompt by more than a printed description of the content part.

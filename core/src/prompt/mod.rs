@@ -1,9 +1,11 @@
 //! Renders messages and functions to a prompt, with the model's own chat template.
 //!
-//! [`capabilities`] finds out in which form a template takes a conversation. [`template`] runs the template in a sandbox.
+//! [`capabilities`] finds out in which form a template takes a conversation, and [`calls`] in which notation the model writes
+//! calls. [`template`] runs the template in a sandbox.
 //! [`control`] keeps text that spells control tokens apart from the control tokens that the template writes.
 
 mod budget;
+mod calls;
 mod capabilities;
 mod control;
 mod guards;
@@ -29,7 +31,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::FunctionCallParser;
-use crate::parse::{render_calls, render_json_calls};
+use crate::parse::{Written, render};
 use crate::position::Embedded;
 use crate::schema::{function_schema, tool_schema};
 use crate::tokenizer::{ControlTokens, ModelTokenizer};
@@ -55,6 +57,8 @@ pub(crate) struct PromptRenderer {
     bos_token: String,
     eos_token: String,
     capabilities: Capabilities,
+    /// The notation in which the model writes calls.
+    notation: FunctionCallParser,
     takes_images: bool,
     /// How images get into prompts; `None` prints the markers alone.
     image_input: Option<ImageInput>,
@@ -87,7 +91,8 @@ impl PromptRenderer {
             control,
             bos_token: bos_token.to_owned(),
             eos_token: eos_token.to_owned(),
-            capabilities: Capabilities { tools: None, calls: None, images: true },
+            capabilities: Capabilities { tools: None, calls: None, printed: None, images: true },
+            notation: FunctionCallParser::default(),
             takes_images: true,
             image_input: None,
         };
@@ -96,6 +101,8 @@ impl PromptRenderer {
             let frame = Frame { add_generation_prompt: false, enable_thinking: None, variables: None, now: &now };
             renderer.render_as(assumed, messages, &frame).ok()
         });
+        let has_control = |spelling: &str| renderer.control.contains(spelling);
+        renderer.notation = calls::notation(source, has_control, renderer.capabilities.printed);
         renderer.takes_images = takes_images;
         Ok(renderer)
     }
@@ -123,17 +130,12 @@ impl PromptRenderer {
 
     /// The notation in which the model writes calls.
     pub(crate) fn function_call_parser(&self) -> FunctionCallParser {
-        if self.has_call_tokens() {
-            FunctionCallParser::DefaultFunctionCallParser
-        } else {
-            FunctionCallParser::JsonStyleFunctionCallParser
-        }
+        self.tool_use.as_deref().unwrap_or(self).notation
     }
 
     /// Whether the vocabulary has the control tokens that enclose Python-style calls.
     fn has_call_tokens(&self) -> bool {
-        let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
-        self.control.contains(start) && self.control.contains(end)
+        calls::has_markers(FunctionCallParser::DefaultFunctionCallParser, |spelling| self.control.contains(spelling))
     }
 
     /// Renders the prompt for the next reply. The functions are those of the system message.
@@ -236,7 +238,7 @@ impl View<'_> {
                     self.ids.unanswered.clear();
                     drop(entries.insert("tool_calls", calls.iter().map(|call| self.call(call, form)).collect()))
                 }
-                None => content = format!("{}{content}", self.written_calls(calls)).into(),
+                None => content = format!("{}{content}", self.written_calls(calls)?).into(),
             }
         }
         if message.role == Role::Tool && self.capabilities.calls.is_some_and(|form| form.ids) {
@@ -291,13 +293,22 @@ impl View<'_> {
     }
 
     /// Calls in the model's notation, for templates that ignore calls.
-    fn written_calls(&self, calls: &[SdkFunctionCall]) -> String {
-        if self.renderer.has_call_tokens() {
-            let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
-            format!("{start}{}{end}", self.marker.mark(&render_calls(calls)))
-        } else {
-            self.marker.mark(&render_json_calls(calls)).into_owned()
-        }
+    fn written_calls(&self, calls: &[SdkFunctionCall]) -> Result<String> {
+        let renderer = self.renderer;
+        let has_control = |spelling: &str| renderer.control.contains(spelling);
+        let written = render(renderer.notation, calls, has_control).ok_or_else(|| {
+            let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+            let names = names.join(", ");
+            SdkError::new(
+                ErrorKind::InvalidMessage,
+                format!("calls must be expressible in the model's notation, found {names}"),
+            )
+        })?;
+        let text = |part: Written| match part {
+            Written::Text(text) => self.marker.mark(&text).into_owned(),
+            Written::Marker(marker) => marker.to_owned(),
+        };
+        Ok(written.into_iter().map(text).collect())
     }
 
     /// A template value. With `is_literal`, a string that needs escapes prints as a Python literal.

@@ -5,11 +5,13 @@
 mod read;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use crate::function::{Arguments, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
 
 pub use read::functions_from_json;
 pub(crate) use read::read_functions;
+pub(crate) use types::SchemaTypes;
 
 /// The entry of a function in the tool list: its name, description and parameters.
 ///

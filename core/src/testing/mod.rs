@@ -140,6 +140,7 @@ impl ScriptedModel {
         let context_size = self.context_size.unwrap_or(CONTEXT);
         let (bos, eos) = (tokenizer.bos_token(), tokenizer.eos_token());
         let renderer = PromptRenderer::new(TEMPLATE, tokenizer.control_tokens()?, bos, eos, false)?;
+        let notation = renderer.function_call_parser();
         let model = Model::new(Box::new(network), context_size);
         let mut loaded = LoadedModel::new(model, tokenizer, Some(renderer), context_size);
         loaded.preparation_threads = 1; // so that prompts are ready in the order in which they were asked for
@@ -149,6 +150,7 @@ impl ScriptedModel {
         info.n_vocabulary = loaded.model.n_vocabulary();
         info.has_chat_template = true;
         info.supports_function_calling = true;
+        info.function_call_parser = notation;
         ModelRunner::start(loaded, &LoadOptions::default(), EngineSettings::default(), info)
     }
 }

@@ -33,7 +33,7 @@ pub(crate) use control::{ControlTokens, Segment};
 pub(crate) use export::metadata as export_metadata;
 
 /// Control tokens that end a reply of a chat model, in addition to those that its files name.
-const TURN_ENDS: [&str; 11] = [
+const TURN_ENDS: [&str; 15] = [
     "<|im_end|>",
     "<|endoftext|>",
     "<|eot_id|>",
@@ -45,6 +45,11 @@ const TURN_ENDS: [&str; 11] = [
     "<|fim_pad|>",
     "<|repo_name|>",
     "<|file_sep|>",
+    "<end_of_turn>",
+    "<turn|>",
+    // FunctionGemma and Gemma 4 begin the result of a call themselves.
+    "<start_function_response>",
+    "<|tool_response>",
 ];
 
 /// Size limit of a token in bytes; known vocabularies stay below some hundred. A reply can contain the longest token

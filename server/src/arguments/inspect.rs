@@ -41,6 +41,16 @@ pub(crate) enum CallFormat {
     Python,
     /// JSON between tags.
     Json,
+    /// XML between tags.
+    Xml,
+    /// Calls of FunctionGemma and Gemma 4.
+    Gemma,
+    /// Calls of Mistral's models.
+    Mistral,
+    /// Calls of Llama 3.
+    Llama,
+    /// Calls of Phi-4-mini.
+    Phi,
 }
 
 impl CallFormat {
@@ -48,6 +58,11 @@ impl CallFormat {
         match self {
             Self::Python => FunctionCallParser::DefaultFunctionCallParser,
             Self::Json => FunctionCallParser::JsonStyleFunctionCallParser,
+            Self::Xml => FunctionCallParser::XmlFunctionCallParser,
+            Self::Gemma => FunctionCallParser::GemmaFunctionCallParser,
+            Self::Mistral => FunctionCallParser::MistralFunctionCallParser,
+            Self::Llama => FunctionCallParser::LlamaFunctionCallParser,
+            Self::Phi => FunctionCallParser::PhiFunctionCallParser,
         }
     }
 }

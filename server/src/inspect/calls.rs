@@ -2,9 +2,7 @@
 
 use std::io::BufRead;
 
-use causerie::{
-    FunctionCallParser, Note, Parsed, Piece, RejectedCall, Repair, ReplyEnd, ReplyParser, SdkFunctionCall, Value,
-};
+use causerie::{Note, Parsed, Piece, RejectedCall, Repair, ReplyEnd, ReplyParser, SdkFunctionCall, Value};
 use serde::Deserialize;
 
 use crate::arguments::InspectCalls;
@@ -54,10 +52,29 @@ impl RawPiece {
     }
 }
 
-/// Splits text at the markers of Python calls, which become control tokens.
+/// The control tokens of all notations. Tags of JSON and XML are text.
+const CONTROL: [&str; 16] = [
+    "<|tool_call_start|>",
+    "<|tool_call_end|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<start_function_response>",
+    "<escape>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|tool_response>",
+    "<|\"|>",
+    "[TOOL_CALLS]",
+    "[CALL_ID]",
+    "[ARGS]",
+    "<|python_tag|>",
+    "<|tool_call|>",
+    "<|/tool_call|>",
+];
+
+/// Splits text at what spells a control token.
 fn pieces<'a>(mut text: &'a str, mut push: impl FnMut(Piece<'a>)) {
-    let (start, end) = FunctionCallParser::DefaultFunctionCallParser.markers();
-    while let Some((at, marker)) = [start, end].iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
+    while let Some((at, marker)) = CONTROL.iter().filter_map(|marker| Some((text.find(marker)?, marker))).min() {
         push(Piece::Text(&text[..at]));
         push(Piece::Control(marker));
         text = &text[at + marker.len()..];

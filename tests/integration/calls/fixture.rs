@@ -29,7 +29,7 @@ pub(super) enum Piece {
 /// All cases of all files.
 pub(super) fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/calls");
-    let mut files: Vec<_> = ["python", "json"]
+    let mut files: Vec<_> = ["python", "json", "xml", "gemma", "mistral", "llama", "phi"]
         .iter()
         .flat_map(|style| fs::read_dir(folder.join(style)).unwrap())
         .map(|entry| entry.unwrap().path())
@@ -58,7 +58,12 @@ impl Case {
                 None => None,
                 Some("python") => Some(FunctionCallParser::DefaultFunctionCallParser),
                 Some("json") => Some(FunctionCallParser::JsonStyleFunctionCallParser),
-                Some(other) => panic!("{file}: format must be python or json, found {other}"),
+                Some("xml") => Some(FunctionCallParser::XmlFunctionCallParser),
+                Some("gemma") => Some(FunctionCallParser::GemmaFunctionCallParser),
+                Some("mistral") => Some(FunctionCallParser::MistralFunctionCallParser),
+                Some("llama") => Some(FunctionCallParser::LlamaFunctionCallParser),
+                Some("phi") => Some(FunctionCallParser::PhiFunctionCallParser),
+                Some(other) => panic!("{file}: format must be a notation, found {other}"),
             },
             strictness: match case["strictness"].as_str() {
                 None | Some("recover") => Strictness::Recover,
@@ -126,9 +131,12 @@ impl Piece {
     }
 }
 
-/// An offered function, by its name.
-fn function(name: &Json) -> SdkFunction {
-    SdkFunction::new(name.as_str().unwrap(), "", vec![])
+/// An offered function, by its name or as JSON.
+fn function(function: &Json) -> SdkFunction {
+    match function.as_str() {
+        Some(name) => SdkFunction::new(name, "", vec![]),
+        None => causerie::functions_from_json(&json!([function]).to_string()).unwrap().remove(0),
+    }
 }
 
 /// A string, or the parts of one.

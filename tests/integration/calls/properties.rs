@@ -1,7 +1,7 @@
 //! Properties that hold for every reply, not only for those in the fixtures.
 
 use causerie::{
-    Arguments, FunctionCallParser, Parsed, ReplyEnd, ReplyParser, SdkFunctionCall, Value, render_calls,
+    Arguments, FunctionCallParser, Parsed, ReplyEnd, ReplyParser, SdkFunction, SdkFunctionCall, Value, render_calls,
     render_json_calls,
 };
 use proptest::prelude::*;
@@ -10,11 +10,16 @@ use crate::calls::fixture::{Piece, joined, run};
 
 const PYTHON: FunctionCallParser = FunctionCallParser::DefaultFunctionCallParser;
 const JSON: FunctionCallParser = FunctionCallParser::JsonStyleFunctionCallParser;
+const XML: FunctionCallParser = FunctionCallParser::XmlFunctionCallParser;
+const GEMMA: FunctionCallParser = FunctionCallParser::GemmaFunctionCallParser;
+const MISTRAL: FunctionCallParser = FunctionCallParser::MistralFunctionCallParser;
+const LLAMA: FunctionCallParser = FunctionCallParser::LlamaFunctionCallParser;
+const PHI: FunctionCallParser = FunctionCallParser::PhiFunctionCallParser;
 const START: &str = "<|tool_call_start|>";
 const END: &str = "<|tool_call_end|>";
 
 /// Snippets that replies consist of, complete and broken ones.
-const SNIPPETS: [&str; 48] = [
+const SNIPPETS: [&str; 60] = [
     "[",
     "]",
     "(",
@@ -63,8 +68,50 @@ const SNIPPETS: [&str; 48] = [
     "\"id\": \"call_0\"",
     "[f(a=[1",
     " done",
+    "<function=f>",
+    "<function=g>\n",
+    "</function>",
+    "<parameter=a>",
+    "\n<parameter=b>\n",
+    "</parameter>",
+    "\n</parameter>\n",
+    "call:f{",
+    "a:",
+    "call:g{a:1}",
+    "f{\"a\": 1}",
+    "thought\n",
 ];
-const CONTROLS: [&str; 8] = [START, END, START, END, "<tool_call>", "</tool_call>", "<think>", "<|im_end|>"];
+const CONTROLS: [&str; 22] = [
+    START,
+    END,
+    START,
+    END,
+    "<tool_call>",
+    "</tool_call>",
+    "<think>",
+    "<|im_end|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<start_function_response>",
+    "<escape>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|\"|>",
+    "<|channel>",
+    "<channel|>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "<|python_tag|>",
+    "<|tool_call|>",
+    "<|/tool_call|>",
+];
+
+/// The functions that replies may call.
+fn offered() -> Vec<SdkFunction> {
+    let functions = r#"[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}},
+        {"name": "g", "parameters": {"properties": {"a": {"type": "array"}}}}]"#;
+    causerie::functions_from_json(functions).unwrap()
+}
 
 fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
@@ -79,7 +126,8 @@ fn reply() -> impl Strategy<Value = Vec<Piece>> {
 }
 
 fn parser() -> impl Strategy<Value = Option<FunctionCallParser>> {
-    prop::sample::select(vec![None, Some(PYTHON), Some(JSON), Some(PYTHON), Some(JSON)])
+    let parsers = [PYTHON, JSON, XML, XML, GEMMA, MISTRAL, LLAMA, PHI];
+    prop::sample::select([None].into_iter().chain(parsers.map(Some)).collect::<Vec<_>>())
 }
 
 fn end() -> impl Strategy<Value = ReplyEnd> {
@@ -150,7 +198,8 @@ proptest! {
         reply in reply(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
     ) {
-        let fresh = || ReplyParser::new(parser);
+        let functions = offered();
+        let fresh = || ReplyParser::new(parser).offering(&functions);
         let mut pieces = Piece::joined(&reply);
         let whole = joined(run(fresh(), &pieces, end));
         for cut in cuts {

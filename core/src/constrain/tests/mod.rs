@@ -1,10 +1,11 @@
 //! Tests what grammars accept, and that the parser and validation agree.
 
 mod limits;
+mod notations;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use super::check::{ByteVocabulary, END, START};
+use super::check::{ByteVocabulary, END, START, body_tokens, edges};
 use super::*;
 use crate::function::{SdkFunction, SdkFunctionCall};
 use crate::options::FunctionCallParser::{self, DefaultFunctionCallParser, JsonStyleFunctionCallParser};
@@ -12,17 +13,28 @@ use crate::parse::{OpenBlock, Parsed, Piece, ReplyEnd, ReplyParser};
 use crate::schema::functions_from_json;
 use crate::validate::validate_among;
 
-fn edges(notation: FunctionCallParser) -> &'static BlockEdges {
-    static EDGES: LazyLock<[BlockEdges; 2]> = LazyLock::new(|| {
-        let (start, end) = JsonStyleFunctionCallParser.markers();
-        let control = BlockEdges { start: Edge::Control(vec![START]), end: Edge::Control(vec![END]) };
-        [control, BlockEdges { start: Edge::Text(start), end: Edge::Text(end) }]
-    });
-    &EDGES[usize::from(notation == JsonStyleFunctionCallParser)]
+/// The markers of a notation in the vocabulary of bytes.
+fn leaked_edges(notation: FunctionCallParser) -> &'static BlockEdges {
+    Box::leak(Box::new(edges(notation)))
 }
 
 fn rules(notation: FunctionCallParser, functions: &[SdkFunction]) -> CallRules<'_> {
-    CallRules { notation, functions, is_single: false, edges: edges(notation), part: BlockPart::AfterStart }
+    CallRules { notation, functions, is_single: false, edges: leaked_edges(notation), part: BlockPart::AfterStart }
+}
+
+/// The body of a block, cut after each control token inside of it.
+fn pieces(notation: FunctionCallParser, body: &str) -> Vec<(&str, Option<&'static str>)> {
+    let (mut pieces, mut copied) = (Vec::new(), 0);
+    for at in 0..body.len() {
+        let rest = &body.as_bytes()[at..];
+        let control = body_tokens(notation).into_iter().find(|(spelling, _)| rest.starts_with(spelling.as_bytes()));
+        if let Some((spelling, _)) = control {
+            pieces.push((&body[copied..at], Some(spelling)));
+            copied = at + spelling.len();
+        }
+    }
+    pieces.push((&body[copied..], None));
+    pieces
 }
 
 /// The calls that the parser finds, if they need no repairs and have no diagnostics.
@@ -33,9 +45,12 @@ fn clean_calls(notation: FunctionCallParser, functions: &[SdkFunction], body: &s
         Parsed::Calls(found) => calls.extend(found),
         _ => is_clean = false,
     };
-    let mut parser = ReplyParser::new(Some(notation));
+    let mut parser = ReplyParser::new(Some(notation)).offering(functions);
     parser.push(Piece::Control(start), &mut emit);
-    parser.push(Piece::Text(body), &mut emit);
+    for (text, control) in pieces(notation, body) {
+        parser.push(Piece::Text(text), &mut emit);
+        control.into_iter().for_each(|spelling| parser.push(Piece::Control(spelling), &mut emit));
+    }
     parser.push(Piece::Control(end), &mut emit);
     parser.finish(ReplyEnd::Ended, &mut emit);
     let is_fine =

@@ -14,7 +14,24 @@ const WRAPPERS: usize = 3;
 
 /// Reads the calls between `from` and the end of `text`.
 pub(in crate::parse) fn read(text: &str, from: usize) -> List {
-    list::read(&mut JsonCalls { cursor: Cursor { text, at: from } })
+    list::read(&mut JsonCalls { cursor: Cursor { text, at: from }, is_llama: false })
+}
+
+/// Reads calls as Llama writes them: with `parameters`, and semicolons between calls.
+pub(in crate::parse) fn read_llama(text: &str, from: usize) -> List {
+    list::read(&mut JsonCalls { cursor: Cursor { text, at: from }, is_llama: true })
+}
+
+/// Reads the object that comes next, as JSON or as Python.
+pub(in crate::parse) fn object_at(cursor: &mut Cursor<'_>, repairs: &mut Repairs) -> Result<Value, CallFault> {
+    let mut calls = JsonCalls { cursor: *cursor, is_llama: false };
+    let (object, found) = calls.object()?;
+    if is_deeper(&object, MAX_DEPTH + 1) {
+        return Err(CallFault::new(RejectionReason::NestingTooDeep, cursor.at));
+    }
+    *cursor = calls.cursor;
+    repairs.add_all(&found);
+    Ok(object)
 }
 
 /// The arguments in the text of a single call, with numbers as strings, exactly as they are written.
@@ -60,6 +77,7 @@ pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
 
 struct JsonCalls<'a> {
     cursor: Cursor<'a>,
+    is_llama: bool,
 }
 
 impl<'a> CallNotation<'a> for JsonCalls<'a> {
@@ -80,11 +98,16 @@ impl<'a> CallNotation<'a> for JsonCalls<'a> {
         let (object, mut repairs) = self.object()?;
         let mut call = to_call(object, &mut repairs).map_err(|reason| CallFault::new(reason, start))?;
         call.repairs = repairs.into_sorted();
+        call.repairs.retain(|repair| !self.is_llama || *repair != Repair::AliasKey);
         Ok(call)
     }
 
     fn name_of(&self, raw_text: &str) -> Option<String> {
         name_of(raw_text)
+    }
+
+    fn separates(&self, next: char) -> bool {
+        next == ',' || self.is_llama && next == ';'
     }
 
     fn makes_expression(&self, _next: char) -> bool {

@@ -26,6 +26,21 @@ pub fn read_json(text: &str) -> Option<Value> {
     json.cursor.rest().is_empty().then_some(value)
 }
 
+/// Reads a text that is one value, with the repairs that it needs.
+pub(in crate::parse) fn read_lenient(text: &str, max_depth: usize) -> Option<(Value, Repairs)> {
+    let mut json = JsonReader::new(Cursor { text, at: 0 }, max_depth);
+    let value = json.value(0).ok()?;
+    json.cursor.rest().is_empty().then_some((value, json.repairs))
+}
+
+/// Reads the string that comes next.
+pub(in crate::parse) fn string_at(cursor: &mut Cursor<'_>) -> Option<String> {
+    let mut json = JsonReader::new(*cursor, 0);
+    let string = json.string().ok()?;
+    *cursor = json.cursor;
+    Some(string)
+}
+
 /// Reads JSON. A comma after the last item is repaired, and raw control characters in strings are kept.
 pub(super) struct JsonReader<'a> {
     pub(super) cursor: Cursor<'a>,

@@ -1,11 +1,13 @@
 //! The blocks of a reply: where they end, and what is delivered of them.
 
+use crate::function::Repair;
 use crate::options::FunctionCallParser;
 use crate::parse::block_reader::{self, BlockContent, Ending};
 use crate::parse::call_block::CallBlock;
 use crate::parse::echo::Echo;
 use crate::parse::event::{Emit, Parsed, emit_text};
-use crate::parse::marker::{self, JSON_END, Marker};
+use crate::parse::marker::Marker;
+use crate::parse::notation::{Notation, TAG_END};
 use crate::parse::reply_parser::{ParserState, ReplyParser};
 use crate::parse::untagged::Followed;
 
@@ -56,28 +58,35 @@ impl ReplyParser {
     pub(super) fn start_block(&mut self) {
         self.finder.pass_block();
         self.has_open_end = false;
+        self.n_line_ends = 0;
+        self.had_block = true;
         self.state = ParserState::Block(CallBlock::new(self.is_replaying));
     }
 
-    pub(super) fn close_block(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+    /// Ends a block at its end marker, or where it stops.
+    pub(super) fn close_block(&mut self, parser: FunctionCallParser, ending: Ending, emit: Emit<'_>) {
         let Some(block) = self.take_block() else { return };
-        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Closed);
+        let content = self.read_block(parser, &block, ending);
         if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
-            return self.push_text(parser, JSON_END.0, emit);
+            return self.push_text(parser, TAG_END.0, emit);
         }
         self.emit_content(content, &block.body, true, emit);
         if !block.body.trim().is_empty() {
-            self.state = ParserState::Echo(Echo::new(&block.body, marker::end_in_text(parser)));
+            self.state = ParserState::Echo(Echo::new(&block.body, Notation::of(parser).end_in_text()));
         }
     }
 
     /// Ends a block in which another one starts.
     pub(super) fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
+        if !Notation::of(parser).has_ends() {
+            self.close_block(parser, Ending::Stopped, emit);
+            return self.start_block();
+        }
         let Some(block) = self.take_block() else { return };
         if self.replays_without_quotes(parser, &block, emit) {
             return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
         }
-        let content = block_reader::read(parser, self.strictness, &block.body, Ending::Cut);
+        let content = self.read_block(parser, &block, Ending::Cut);
         self.emit_content(content, &block.body, true, emit);
         self.start_block();
     }
@@ -94,6 +103,14 @@ impl ReplyParser {
         emit_text(&block.body, emit);
     }
 
+    pub(super) fn read_block(&self, parser: FunctionCallParser, block: &CallBlock, ending: Ending) -> BlockContent {
+        let mut content = block_reader::read(parser, self.strictness, block.text(), &self.functions, ending);
+        if block.unmarked.is_some() {
+            content.calls.iter_mut().for_each(|call| call.repairs.push(Repair::MissingMarkers));
+        }
+        content
+    }
+
     /// Parses a block again, without regard to quotes, if they were wrong and hid an end marker; returns whether it did.
     pub(super) fn replays_without_quotes(
         &mut self,
@@ -103,7 +120,7 @@ impl ReplyParser {
     ) -> bool {
         #[cfg(test)]
         crate::parse::work::count(block.body.len());
-        let hides_end = marker::end_in_text(parser).is_some_and(|end| block.body.contains(end));
+        let hides_end = Notation::of(parser).end_in_text().is_some_and(|end| block.body.contains(end));
         if block.ignores_quotes() || !hides_end {
             return false;
         }

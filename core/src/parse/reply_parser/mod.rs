@@ -1,15 +1,17 @@
 //! The push machine that turns the pieces of a reply into text, reasoning and calls.
 
 mod blocks;
+mod markers;
+mod xml;
 
 use crate::function::SdkFunction;
 use crate::options::{FunctionCallParser, Strictness};
-use crate::parse::block_reader::{self, Ending};
-use crate::parse::call_block::CallBlock;
+use crate::parse::block_reader::Ending;
+use crate::parse::call_block::{CallBlock, UnmarkedName};
 use crate::parse::call_ids::CallIds;
 use crate::parse::echo::{Compared, Echo};
 use crate::parse::event::{Emit, Note, Parsed, Piece, ReplyEnd, emit_text};
-use crate::parse::marker::{self, Marker, MarkerSpelling, MarkerStart};
+use crate::parse::notation::Notation;
 use crate::parse::untagged::{CandidateFinder, UntaggedBlock};
 use crate::response::ReplySection;
 
@@ -50,6 +52,18 @@ pub struct ReplyParser {
     has_open_end: bool,
     /// Whether the text is being parsed again because its quotes turned out to be wrong.
     is_replaying: bool,
+    /// Whether the reply had reasoning, or began in it.
+    had_reasoning: bool,
+    /// Whether the reply had a block with its markers.
+    had_block: bool,
+    /// Whether the open reasoning has no text so far.
+    is_reasoning_empty: bool,
+    /// The part of the line after the start of a channel that is still to come.
+    channel_line: &'static str,
+    /// Line ends that are held back, because a block in XML may follow them.
+    n_line_ends: usize,
+    /// The offered functions.
+    functions: Vec<SdkFunction>,
     /// Finds calls without markers.
     finder: CandidateFinder,
     call_ids: CallIds,
@@ -64,6 +78,9 @@ enum ParserState {
     Untagged(UntaggedBlock),
     Echo(Echo),
 }
+
+/// The line after the start of a channel with reasoning.
+const CHANNEL_LINE: &str = "thought\n";
 
 /// The text of a block that is being written, for a constraint that begins there.
 pub(crate) enum OpenBlock {
@@ -87,13 +104,19 @@ impl ReplyParser {
     /// ```
     pub fn new(parser: Option<FunctionCallParser>) -> Self {
         Self {
-            parser,
+            parser: parser.map(|parser| parser.or_of_model(FunctionCallParser::DefaultFunctionCallParser)),
             strictness: Strictness::default(),
             is_text_last: false,
             state: ParserState::Text,
             held: String::new(),
             has_open_end: false,
             is_replaying: false,
+            had_reasoning: false,
+            had_block: false,
+            is_reasoning_empty: true,
+            channel_line: "",
+            n_line_ends: 0,
+            functions: Vec::new(),
             finder: CandidateFinder::default(),
             call_ids: CallIds::default(),
         }
@@ -110,10 +133,11 @@ impl ReplyParser {
         Self { strictness, ..self }
     }
 
-    /// Also delivers calls of these functions that are written in JSON without the markers: as the whole reply, in a code
-    /// fence, or between `<tools>`, `<function_call>` or `<response>` tags. Has an effect on
-    /// [`JsonStyleFunctionCallParser`](FunctionCallParser::JsonStyleFunctionCallParser) unless parsing is
-    /// [strict](Strictness::Strict).
+    /// Sets the functions that the model may call. The values of calls in XML are read as the types that the functions
+    /// declare. Unless parsing is [strict](Strictness::Strict), calls of these functions are also delivered if they lack
+    /// the markers around them: in JSON as the whole reply, in a code fence, or between `<tools>`, `<function_call>` or
+    /// `<response>` tags; in XML without `<tool_call>`. Llama's calls, which have no markers, are only recognised by the names
+    /// of these functions.
     ///
     /// ```
     /// use causerie::{FunctionCallParser, Parsed, Piece, Repair, ReplyEnd, ReplyParser, SdkFunction};
@@ -127,12 +151,15 @@ impl ReplyParser {
     /// assert_eq!((calls[0].name.as_str(), &calls[0].repairs[..]), ("now", &[Repair::MissingMarkers][..]));
     /// ```
     pub fn offering(self, functions: &[SdkFunction]) -> Self {
-        let reads_untagged = self.parser == Some(FunctionCallParser::JsonStyleFunctionCallParser)
-            && self.strictness == Strictness::Recover
-            && !self.is_text_last;
-        let functions = if reads_untagged { functions } else { &[] };
-        let names = functions.iter().map(|function| function.name.clone()).collect();
-        Self { finder: CandidateFinder::new(names), ..self }
+        let reads_untagged = match self.parser {
+            Some(FunctionCallParser::JsonStyleFunctionCallParser) => self.strictness == Strictness::Recover,
+            Some(FunctionCallParser::LlamaFunctionCallParser) => true,
+            _ => false,
+        };
+        let is_llama = self.parser == Some(FunctionCallParser::LlamaFunctionCallParser);
+        let named = if reads_untagged && !self.is_text_last { functions } else { &[] };
+        let names = named.iter().map(|function| function.name.clone()).collect();
+        Self { finder: CandidateFinder::new(names, is_llama), functions: functions.to_vec(), ..self }
     }
 
     /// Expects only text once the text of the reply has begun, as in a reply that fits a schema: what looks like a marker in
@@ -150,7 +177,7 @@ impl ReplyParser {
     /// assert_eq!(parser.place(), ReplySection::Reasoning);
     /// ```
     pub fn starting_in_reasoning(self) -> Self {
-        Self { state: ParserState::Reasoning, ..self }
+        Self { state: ParserState::Reasoning, had_reasoning: true, ..self }
     }
 
     /// The section of the reply that the next piece belongs to.
@@ -168,6 +195,7 @@ impl ReplyParser {
             ParserState::Untagged(ref candidate) if candidate.is_named() => ReplySection::Calls,
             ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => ReplySection::Text,
             ParserState::Reasoning => ReplySection::Reasoning,
+            ParserState::Block(CallBlock { unmarked: Some(UnmarkedName::Unread), .. }) => ReplySection::Text,
             ParserState::Block(_) => ReplySection::Calls,
         }
     }
@@ -190,13 +218,16 @@ impl ReplyParser {
             ParserState::Untagged(candidate) => candidate.text().len(),
             ParserState::Echo(echo) => echo.n_held(),
         };
-        self.held.len() + collected
+        self.held.len() + self.n_line_ends + collected
     }
 
     /// The open block; `None` outside of blocks.
     pub(crate) fn open_block(&self) -> Option<OpenBlock> {
         match &self.state {
-            ParserState::Block(block) => Some(OpenBlock::Marked(format!("{}{}", block.body, self.held))),
+            ParserState::Block(block) => {
+                let line_end = if block.unmarked.is_some() { "\n" } else { "" };
+                Some(OpenBlock::Marked(format!("{line_end}{}{}", block.body, self.held)))
+            }
             ParserState::Untagged(candidate) => candidate.from_name().map(OpenBlock::Untagged),
             _ => None,
         }
@@ -242,6 +273,7 @@ impl ReplyParser {
         }
         self.end_candidate(parser, end == ReplyEnd::Ended, emit);
         self.release_held(parser, emit);
+        self.release_unmarked(parser, emit);
         if let Some(block) = self.take_block() {
             let ending = match end {
                 ReplyEnd::Ended => Ending::Stopped,
@@ -250,9 +282,10 @@ impl ReplyParser {
             if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
                 return self.finish(end, emit);
             }
-            let content = block_reader::read(parser, self.strictness, &block.body, ending);
+            let content = self.read_block(parser, &block, ending);
             self.emit_content(content, &block.body, end == ReplyEnd::Ended, emit);
         }
+        self.release_line_ends(emit);
     }
 
     fn push_text(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) {
@@ -289,7 +322,7 @@ impl ReplyParser {
             return self.continue_held(parser, text, emit);
         }
         let opening = match &mut self.state {
-            ParserState::Block(_) if marker::in_block(parser).is_empty() => None,
+            ParserState::Block(_) if Notation::of(parser).in_block.is_empty() => None,
             ParserState::Block(block) => block.next_angle(text),
             ParserState::Reasoning => text.find('<'),
             _ => self.finder.next_opening(text),
@@ -307,97 +340,6 @@ impl ReplyParser {
         taken
     }
 
-    /// Takes a marker, the start of one, or only the `<` that the text starts with.
-    fn take_angle(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
-        match marker::at_start(text, self.markers(parser)) {
-            MarkerStart::Marker(marker, spelling) => {
-                self.handle_marker(parser, marker, spelling, emit);
-                spelling.len()
-            }
-            MarkerStart::Prefix => {
-                self.held.push_str(text);
-                text.len()
-            }
-            MarkerStart::Plain => self.take_plain(&text[..1], emit),
-        }
-    }
-
-    /// Continues the start of a marker.
-    fn continue_held(&mut self, parser: FunctionCallParser, text: &str, emit: Emit<'_>) -> usize {
-        let n_held = self.held.len();
-        self.held.push_str(&text[..text.floor_char_boundary(marker::LONGEST)]);
-        match marker::at_start(&self.held, self.markers(parser)) {
-            MarkerStart::Marker(marker, spelling) => {
-                self.held.clear();
-                self.handle_marker(parser, marker, spelling, emit);
-                spelling.len() - n_held
-            }
-            MarkerStart::Prefix => text.len(),
-            MarkerStart::Plain => {
-                self.held.truncate(n_held);
-                let held = std::mem::take(&mut self.held);
-                self.add_plain(&held, emit);
-                0
-            }
-        }
-    }
-
-    /// The markers that text can spell in the current state.
-    fn markers(&self, parser: FunctionCallParser) -> &'static [MarkerSpelling] {
-        match self.state {
-            ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => {
-                marker::in_text(parser, self.finder.is_searching())
-            }
-            ParserState::Reasoning => marker::in_reasoning(parser),
-            ParserState::Block(_) => marker::in_block(parser),
-        }
-    }
-
-    fn push_control(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
-        let Some(marker) = marker::of_control(parser, spelling) else {
-            return;
-        };
-        if let ParserState::Echo(echo) = &mut self.state
-            && marker == Marker::BlockEnd
-            && echo.ends_here()
-        {
-            return emit(Parsed::Note(Note::EchoRemoved));
-        }
-        if let ParserState::Untagged(candidate) = &self.state {
-            let is_ended = marker == Marker::BlockEnd && candidate.ends_at_marker();
-            if self.end_candidate(parser, is_ended, emit) {
-                return;
-            }
-        }
-        self.release_held(parser, emit);
-        self.handle_marker(parser, marker, spelling, emit);
-    }
-
-    /// Handles a marker.
-    fn handle_marker(&mut self, parser: FunctionCallParser, marker: Marker, spelling: &str, emit: Emit<'_>) {
-        match (&mut self.state, marker) {
-            (ParserState::Reasoning, Marker::ReasoningEnd) => self.state = ParserState::Text,
-            (ParserState::Reasoning, _) => {
-                emit(Parsed::Reasoning(spelling.to_owned()));
-                if marker == Marker::BlockStart {
-                    emit(Parsed::Note(Note::CallInReasoning));
-                }
-            }
-            (ParserState::Block(_), Marker::BlockEnd) => self.close_block(parser, emit),
-            (ParserState::Block(block), Marker::ReasoningStart | Marker::ReasoningEnd) => {
-                block.scan(spelling);
-                self.add_plain(spelling, emit);
-            }
-            (ParserState::Block(_), Marker::BlockStart) => self.cut_block(parser, spelling, emit),
-            (ParserState::Block(_), Marker::NearTag) => self.add_plain(spelling, emit),
-            (_, Marker::BlockStart) => self.start_block(),
-            (_, Marker::NearTag) => self.state = ParserState::Untagged(self.finder.candidate_in_tag(spelling)),
-            (_, Marker::ReasoningStart) => self.state = ParserState::Reasoning,
-            (_, Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
-            (_, Marker::BlockEnd | Marker::ReasoningEnd) => emit(Parsed::Note(Note::StrayMarker)),
-        }
-    }
-
     /// Takes text that is not part of a marker; returns how many bytes fit under the size limit of a block.
     fn take_plain(&mut self, text: &str, emit: Emit<'_>) -> usize {
         match &mut self.state {
@@ -405,20 +347,39 @@ impl ReplyParser {
                 let n_added = block.add(text);
                 if n_added < text.len() {
                     self.abandon_block(emit);
+                } else {
+                    self.check_unmarked(emit);
                 }
                 return n_added;
             }
-            ParserState::Reasoning if !text.is_empty() => emit(Parsed::Reasoning(text.to_owned())),
-            ParserState::Reasoning => {}
+            ParserState::Reasoning => {
+                let text = self.after_channel_line(text, emit);
+                self.emit_plain(text, emit);
+            }
             ParserState::Text | ParserState::Untagged(_) | ParserState::Echo(_) => {
                 if !text.trim().is_empty() {
                     self.parser = self.parser.filter(|_| !self.is_text_last);
                 }
                 self.finder.pass(text);
-                emit_text(text, emit);
+                self.emit_plain(text, emit);
             }
         }
         text.len()
+    }
+
+    /// The text after the line that names a channel. A line with another name is text of the channel.
+    fn after_channel_line<'a>(&mut self, text: &'a str, emit: Emit<'_>) -> &'a str {
+        let expected = self.channel_line;
+        let is_same = |(these, those): &(u8, u8)| these == those;
+        let n_same = text.bytes().zip(expected.bytes()).take_while(is_same).count();
+        self.channel_line = &expected[n_same..];
+        if n_same < text.len() && !self.channel_line.is_empty() {
+            let written = &CHANNEL_LINE[..CHANNEL_LINE.len() - expected.len()];
+            self.channel_line = "";
+            self.emit_plain(written, emit);
+            return text;
+        }
+        &text[n_same..]
     }
 
     /// Takes all of a text that is not part of a marker.

@@ -3,8 +3,9 @@
 use crate::function::{Repair, SdkFunctionCall};
 use crate::options::{FunctionCallParser, Strictness};
 use crate::parse::block_reader::{self, BlockContent, Ending};
+use crate::parse::block_text::BlockText;
 use crate::parse::limits::MAX_BLOCK_BYTES;
-use crate::parse::marker::JSON_END;
+use crate::parse::notation::TAG_END;
 use crate::parse::untagged::scan::{CallScan, Scanned};
 
 /// Bytes before the calls, of a fence and the white space around it.
@@ -28,8 +29,12 @@ pub(in crate::parse) struct UntaggedBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CandidateForm {
     Bare,
+    /// Bare, in Llama's notation.
+    Llama,
     Fenced,
-    InTag { end: &'static str },
+    InTag {
+        end: &'static str,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +60,8 @@ pub(in crate::parse) enum Followed {
 }
 
 impl UntaggedBlock {
-    pub(super) fn bare() -> Self {
-        Self::new(CandidateForm::Bare, "")
+    pub(super) fn bare(is_llama: bool) -> Self {
+        Self::new(if is_llama { CandidateForm::Llama } else { CandidateForm::Bare }, "")
     }
 
     pub(super) fn fenced() -> Self {
@@ -84,8 +89,10 @@ impl UntaggedBlock {
             #[cfg(test)]
             crate::parse::work::count(1);
             let (n_held, stage) = (self.text.len() + at, self.stage);
-            let Some(next) = self.next(byte, &text[..at], names).filter(|_| n_held < MAX_BLOCK_BYTES) else {
-                // Bytes of other characters are only part of strings, so this is the start of a character.
+            let Some(next) =
+                self.next(byte, &text[..text.floor_char_boundary(at)], names).filter(|_| n_held < MAX_BLOCK_BYTES)
+            else {
+                let at = text.floor_char_boundary(at); // at the size limit, it may be within a character of a string
                 self.text.push_str(&text[..at]);
                 return Followed::Refused(at);
             };
@@ -113,7 +120,7 @@ impl UntaggedBlock {
             }
             CandidateStage::Opening => self.opening_goes_on(byte, added).then_some(CandidateStage::Opening),
             CandidateStage::Calls => self.scan_next(byte, added, names),
-            CandidateStage::BetweenCalls if is_space || byte == b',' => Some(CandidateStage::BetweenCalls),
+            CandidateStage::BetweenCalls if is_space || self.separates(byte) => Some(CandidateStage::BetweenCalls),
             CandidateStage::BetweenCalls if byte == b'{' => self.scan_next(byte, added, names),
             CandidateStage::BetweenCalls => self.closing_goes_on(byte, 0),
             CandidateStage::Closing(n_written) => self.closing_goes_on(byte, n_written),
@@ -128,6 +135,10 @@ impl UntaggedBlock {
         }
     }
 
+    fn separates(&self, byte: u8) -> bool {
+        byte == b',' || byte == b';' && self.form == CandidateForm::Llama
+    }
+
     fn closing_goes_on(&self, byte: u8, n_written: usize) -> Option<CandidateStage> {
         let goes_on = self.closing().as_bytes().get(n_written) == Some(&byte);
         goes_on.then_some(CandidateStage::Closing(n_written + 1))
@@ -136,7 +147,7 @@ impl UntaggedBlock {
     /// What is written after the calls.
     fn closing(&self) -> &'static str {
         match self.form {
-            CandidateForm::Bare => JSON_END.0,
+            CandidateForm::Bare | CandidateForm::Llama => TAG_END.0,
             CandidateForm::Fenced => FENCE,
             CandidateForm::InTag { end } => end,
         }
@@ -205,8 +216,14 @@ impl UntaggedBlock {
             return None;
         }
         let body = &self.text[self.calls.0..self.calls.1];
-        let parser = FunctionCallParser::JsonStyleFunctionCallParser;
-        let mut content = block_reader::read(parser, Strictness::Recover, body, Ending::Closed);
+        let is_llama = self.form == CandidateForm::Llama;
+        let parser = if is_llama {
+            FunctionCallParser::LlamaFunctionCallParser
+        } else {
+            FunctionCallParser::JsonStyleFunctionCallParser
+        };
+        let block = BlockText { text: body, controls: &[] };
+        let mut content = block_reader::read(parser, Strictness::Recover, block, &[], Ending::Closed);
         let is_call = |call: &SdkFunctionCall| {
             names.contains(&call.name) && !call.repairs.iter().any(|repair| DOUBTFUL.contains(repair))
         };
@@ -214,9 +231,9 @@ impl UntaggedBlock {
         if !is_sound || !content.calls.iter().all(is_call) {
             return None;
         }
-        let lacks_end = !is_closed && self.form != CandidateForm::Bare;
+        let lacks_end = !is_closed && !matches!(self.form, CandidateForm::Bare | CandidateForm::Llama);
         for call in &mut content.calls {
-            call.repairs.push(Repair::MissingMarkers);
+            call.repairs.extend((!is_llama).then_some(Repair::MissingMarkers));
             call.repairs.extend(lacks_end.then_some(Repair::UnclosedBlock));
             call.repairs.sort_unstable();
         }

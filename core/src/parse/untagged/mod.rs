@@ -16,15 +16,24 @@
 mod candidate;
 mod scan;
 
-use crate::parse::marker;
+use crate::parse::marker::{self, Marker, MarkerSpelling};
 
 pub(super) use candidate::{Followed, UntaggedBlock};
+
+/// The starts of near tags.
+pub(super) const NEAR_TAG_STARTS: [MarkerSpelling; 3] = [
+    (marker::NEAR_TAGS[0].0, Marker::NearTag),
+    (marker::NEAR_TAGS[1].0, Marker::NearTag),
+    (marker::NEAR_TAGS[2].0, Marker::NearTag),
+];
 
 /// Finds where a block without markers may start in the text of a reply.
 #[derive(Debug, Default)]
 pub(super) struct CandidateFinder {
     /// The functions that may be called; none if only marked blocks are read.
     names: Vec<String>,
+    /// Whether the notation is Llama's, whose calls have no markers.
+    is_llama: bool,
     /// Whether the reply has more than white space so far.
     has_content: bool,
     /// Whether the current line has more than white space so far.
@@ -34,8 +43,8 @@ pub(super) struct CandidateFinder {
 }
 
 impl CandidateFinder {
-    pub(super) fn new(names: Vec<String>) -> Self {
-        Self { names, ..Self::default() }
+    pub(super) fn new(names: Vec<String>, is_llama: bool) -> Self {
+        Self { names, is_llama, ..Self::default() }
     }
 
     pub(super) fn names(&self) -> &[String] {
@@ -83,7 +92,7 @@ impl CandidateFinder {
 
     /// The candidate that a character other than `<` opens, which [`next_opening`](Self::next_opening) found.
     pub(super) fn candidate(&self, opening: &str) -> UntaggedBlock {
-        if opening.starts_with('`') { UntaggedBlock::fenced() } else { UntaggedBlock::bare() }
+        if opening.starts_with('`') { UntaggedBlock::fenced() } else { UntaggedBlock::bare(self.is_llama) }
     }
 
     /// The candidate that a near tag opens.

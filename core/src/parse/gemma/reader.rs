@@ -1,0 +1,263 @@
+//! Reads the calls of a block.
+
+use crate::function::{Arguments, RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::parse::block_text::BlockText;
+use crate::parse::cursor::Cursor;
+use crate::parse::fault::CallFault;
+use crate::parse::gemma::tokens::STRING_TOKENS;
+use crate::parse::json;
+use crate::parse::limits::{MAX_CALLS, MAX_DEPTH};
+use crate::parse::list::{List, ListItem};
+use crate::parse::python::number;
+use crate::parse::repairs::Repairs;
+
+const CALL: &str = "call:";
+/// What ends a bare word.
+const PUNCTUATION: &str = ",:{}[]";
+
+/// Reads the calls between `from` and the end of the block.
+pub(in crate::parse) fn read(block: BlockText<'_>, from: usize) -> List {
+    let cursor = Cursor { text: block.text, at: from };
+    let list = List { is_balanced: true, ..List::default() };
+    let mut reader = GemmaReader { cursor, block, list, repairs: Repairs::default() };
+    reader.read_all();
+    reader.list
+}
+
+/// The name of the first call in a text.
+pub(in crate::parse) fn name_of(text: &str) -> Option<String> {
+    let (name, _) = text.trim_start().strip_prefix(CALL)?.split_once('{')?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+struct GemmaReader<'a> {
+    cursor: Cursor<'a>,
+    block: BlockText<'a>,
+    list: List,
+    repairs: Repairs,
+}
+
+impl<'a> GemmaReader<'a> {
+    fn read_all(&mut self) {
+        while self.list.is_balanced && self.list.items.len() <= MAX_CALLS {
+            let after_items = self.cursor.at;
+            self.cursor.skip_space();
+            let rest = self.cursor.rest();
+            if rest.is_empty() {
+                return;
+            }
+            if !self.list.items.is_empty() && !rest.starts_with(CALL) {
+                self.list.trailing = Some(after_items);
+                return;
+            }
+            self.item();
+        }
+    }
+
+    fn item(&mut self) {
+        let start = self.cursor.at;
+        let mut name = None;
+        self.repairs = Repairs::default();
+        let call = self.call(&mut name);
+        if call.is_err() {
+            self.skip_call(start);
+        }
+        let span = start..self.cursor.at;
+        let raw_text = self.cursor.text[span.clone()].to_owned();
+        let call = call.map(|call| SdkFunctionCall { raw_text, ..call });
+        self.list.items.push(ListItem { span, name, call });
+    }
+
+    fn call(&mut self, named: &mut Option<String>) -> Result<SdkFunctionCall, CallFault> {
+        if !self.cursor.eat(CALL) {
+            return Err(self.fault(RejectionReason::MalformedSyntax));
+        }
+        let start = self.cursor.at;
+        let name = self.cursor.eat_while(|character| character != '{').trim();
+        if self.cursor.rest().is_empty() {
+            return Err(self.cut());
+        }
+        if name.is_empty() {
+            return Err(CallFault::new(RejectionReason::MissingName, start));
+        }
+        if name.contains(char::is_whitespace) || self.block.next_control(start).is_some_and(|at| at < self.cursor.at) {
+            return Err(CallFault::new(RejectionReason::MalformedSyntax, start));
+        }
+        *named = Some(name.to_owned());
+        let arguments = self.object(0)?;
+        let repairs = std::mem::take(&mut self.repairs).into_sorted();
+        Ok(SdkFunctionCall { name: name.to_owned(), arguments, repairs, ..SdkFunctionCall::default() })
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, CallFault> {
+        self.cursor.skip_space();
+        if let Some(string) = self.string()? {
+            return Ok(Value::String(string));
+        }
+        match self.cursor.peek() {
+            Some('{') => self.object(depth).map(Value::Object),
+            Some('[') => self.array(depth).map(Value::Array),
+            _ => self.bare(),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Arguments, CallFault> {
+        let mut entries = Arguments::new();
+        self.open(depth)?;
+        while !self.closes("}")? {
+            let start = self.cursor.at;
+            let key = self.key()?;
+            self.cursor.skip_space();
+            if !self.cursor.eat(":") {
+                return Err(self.unexpected());
+            }
+            if entries.contains_key(&key) {
+                return Err(CallFault::new(RejectionReason::DuplicateArgument, start));
+            }
+            entries.insert(key, self.value(depth + 1)?);
+            self.expect_comma_or("}")?;
+        }
+        Ok(entries)
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Value>, CallFault> {
+        let mut items = Vec::new();
+        self.open(depth)?;
+        while !self.closes("]")? {
+            items.push(self.value(depth + 1)?);
+            self.expect_comma_or("]")?;
+        }
+        Ok(items)
+    }
+
+    fn open(&mut self, depth: usize) -> Result<(), CallFault> {
+        if depth >= MAX_DEPTH {
+            return Err(self.fault(RejectionReason::NestingTooDeep));
+        }
+        self.cursor.at += 1;
+        Ok(())
+    }
+
+    /// Takes a closing bracket, if it comes next.
+    fn closes(&mut self, close: &str) -> Result<bool, CallFault> {
+        self.cursor.skip_space();
+        if self.cursor.rest().is_empty() { Err(self.cut()) } else { Ok(self.cursor.eat(close)) }
+    }
+
+    /// Takes a comma, unless the closing bracket comes next.
+    fn expect_comma_or(&mut self, close: &str) -> Result<(), CallFault> {
+        self.cursor.skip_space();
+        let is_next = self.cursor.rest().starts_with(close) || self.cursor.eat(",");
+        if is_next { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    fn key(&mut self) -> Result<String, CallFault> {
+        if let Some(key) = self.string()? {
+            return Ok(key);
+        }
+        let key = self.word();
+        if key.is_empty() { Err(self.unexpected()) } else { Ok(key.to_owned()) }
+    }
+
+    /// Reads a string between string tokens, or in double quotes; `None` if something else comes next.
+    fn string(&mut self) -> Result<Option<String>, CallFault> {
+        if let Some(length) = self.string_token() {
+            let from = self.cursor.at + length;
+            let end = self.block.next_control(from).ok_or_else(|| self.cut())?;
+            self.cursor.at = end;
+            self.cursor.at += self.string_token().unwrap_or(0);
+            return Ok(Some(self.cursor.text[from..end].to_owned()));
+        }
+        if self.cursor.peek() != Some('"') {
+            return Ok(None);
+        }
+        self.repairs.add(Repair::StringDelimiters);
+        json::string_at(&mut self.cursor).map(Some).ok_or_else(|| self.unexpected())
+    }
+
+    /// The length of the string token that comes next.
+    fn string_token(&self) -> Option<usize> {
+        let is_control = self.block.has_control(self.cursor.at);
+        let token = STRING_TOKENS.into_iter().find(|token| is_control && self.cursor.rest().starts_with(token));
+        token.map(str::len)
+    }
+
+    /// Reads a number, a constant, or a word that should have been a string.
+    fn bare(&mut self) -> Result<Value, CallFault> {
+        let start = self.cursor.at;
+        let word = self.word();
+        match word {
+            "" => return Err(self.unexpected()),
+            "true" => return Ok(Value::Bool(true)),
+            "false" => return Ok(Value::Bool(false)),
+            "null" => return Ok(Value::Null),
+            _ => {}
+        }
+        if word.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
+            let mut repairs = Repairs::default();
+            match number::read(word, &mut repairs) {
+                Ok(number) => {
+                    self.repairs.add_all(&repairs);
+                    return Ok(number);
+                }
+                Err(RejectionReason::MalformedSyntax | RejectionReason::UnsupportedExpression) => {}
+                Err(reason) => return Err(CallFault::new(reason, start)),
+            }
+        }
+        self.repairs.add(Repair::StringDelimiters);
+        Ok(Value::from(word))
+    }
+
+    /// Takes text up to punctuation or a string token, without the space around it.
+    fn word(&mut self) -> &'a str {
+        let rest = self.cursor.rest();
+        let limit = self.block.next_control(self.cursor.at).map_or(rest.len(), |at| at - self.cursor.at);
+        let end = rest[..limit].find(|character| PUNCTUATION.contains(character)).unwrap_or(limit);
+        #[cfg(test)]
+        crate::parse::work::count(end + 1);
+        self.cursor.at += end;
+        rest[..end].trim()
+    }
+
+    /// Goes to the end of a call that could not be read: after the bracket that closes its first one.
+    fn skip_call(&mut self, start: usize) {
+        let text = self.cursor.text;
+        let mut depth = 0;
+        let mut at = start;
+        while let Some(&byte) = text.as_bytes().get(at) {
+            #[cfg(test)]
+            crate::parse::work::count(1);
+            if self.block.has_control(at) {
+                let Some(end) = self.block.next_control(at + 1) else { break };
+                at = end;
+            }
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth == 1 => {
+                    self.cursor.at = at + 1;
+                    return;
+                }
+                b'}' | b']' if depth > 0 => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        self.list.is_balanced = depth == 0 && self.list.is_balanced;
+        self.cursor.at = text.len();
+    }
+
+    /// The fault of a text that ends, or that goes on in an unexpected way.
+    fn unexpected(&mut self) -> CallFault {
+        if self.cursor.rest().is_empty() { self.cut() } else { self.fault(RejectionReason::MalformedSyntax) }
+    }
+
+    fn cut(&mut self) -> CallFault {
+        self.list.is_balanced = false;
+        self.fault(RejectionReason::IncompleteBlock)
+    }
+
+    fn fault(&self, reason: RejectionReason) -> CallFault {
+        CallFault::new(reason, self.cursor.at)
+    }
+}

@@ -1,0 +1,105 @@
+//! Calls as Mistral's models write them: `get_weather[ARGS]{"city": "Oslo"}`, in some with `[CALL_ID]` and an id before the
+//! arguments, in older ones a list of JSON objects.
+
+use crate::function::{RejectionReason, Repair, SdkFunctionCall, Value};
+use crate::parse::brackets::{Skipped, skip_group};
+use crate::parse::cursor::Cursor;
+use crate::parse::fault::CallFault;
+use crate::parse::json;
+use crate::parse::list::{List, ListItem};
+use crate::parse::repairs::Repairs;
+use crate::parse::written::Written;
+
+pub(crate) const CALL_ID: &str = "[CALL_ID]";
+pub(crate) const ARGUMENTS: &str = "[ARGS]";
+
+/// Reads the calls between `from` and the end of `text`.
+pub(super) fn read(text: &str, from: usize) -> List {
+    let mut cursor = Cursor { text, at: from };
+    cursor.skip_space();
+    if cursor.rest().starts_with(['[', '{']) && ![CALL_ID, ARGUMENTS].iter().any(|tag| cursor.rest().starts_with(tag)) {
+        return json::read(text, from);
+    }
+    let start = cursor.at;
+    let name = cursor.eat_while(|character| !"[{".contains(character)).trim();
+    let call = call(&mut cursor, name, start);
+    let mut list = List { is_balanced: true, ..List::default() };
+    if call.is_err() {
+        let Skipped { end, is_balanced, .. } = skip_group(text, cursor.at);
+        let is_group = cursor.rest().starts_with('{');
+        list.is_balanced = if is_group { is_balanced } else { !cursor.rest().is_empty() };
+        cursor.at = if is_group && is_balanced { end } else { text.len() };
+    }
+    let span = start..cursor.at;
+    let raw_text = text[span.clone()].to_owned();
+    let call = call.map(|call| SdkFunctionCall { raw_text, ..call });
+    list.items.push(ListItem { span, name: (!name.is_empty()).then(|| name.to_owned()), call });
+    list.trailing = (!cursor.rest().trim().is_empty()).then_some(cursor.at);
+    list
+}
+
+fn call(cursor: &mut Cursor<'_>, name: &str, start: usize) -> Result<SdkFunctionCall, CallFault> {
+    let mut repairs = Repairs::default();
+    let call_id = if cursor.eat(CALL_ID) { cursor.eat_while(|character| !"[{".contains(character)).trim() } else { "" };
+    if !cursor.eat(ARGUMENTS) {
+        repairs.add(Repair::MissingTag);
+    }
+    cursor.skip_space();
+    if cursor.rest().is_empty() {
+        return Err(CallFault::new(RejectionReason::IncompleteBlock, cursor.at));
+    }
+    if name.is_empty() {
+        return Err(CallFault::new(RejectionReason::MissingName, start));
+    }
+    if name.contains(char::is_whitespace) || cursor.peek() != Some('{') {
+        return Err(CallFault::new(RejectionReason::MalformedSyntax, cursor.at));
+    }
+    match json::object_at(cursor, &mut repairs)? {
+        Value::Object(arguments) => Ok(SdkFunctionCall {
+            name: name.to_owned(),
+            arguments,
+            call_id: call_id.to_owned(),
+            repairs: repairs.into_sorted(),
+            ..SdkFunctionCall::default()
+        }),
+        _ => Err(CallFault::new(RejectionReason::ArgumentsNotObject, cursor.at)),
+    }
+}
+
+/// The name of the first call in a text.
+pub(super) fn name_of(text: &str) -> Option<String> {
+    let text = text.trim_start();
+    let name = text[..text.find(['[', '{'])?].trim();
+    if name.is_empty() { json::name_of(text) } else { Some(name.to_owned()) }
+}
+
+/// Calls in the form of newer models, if `has_arguments_token`, or else as a list of JSON objects.
+pub(super) fn render(
+    calls: &[SdkFunctionCall],
+    start: &'static str,
+    has_arguments_token: bool,
+) -> Option<Vec<Written>> {
+    let arguments = |call: &SdkFunctionCall| Value::Object(call.arguments.clone());
+    if !has_arguments_token {
+        let objects = calls.iter().map(|call| {
+            let parts =
+                [("name".to_owned(), Value::from(call.name.as_str())), ("arguments".to_owned(), arguments(call))];
+            Value::Object(parts.into_iter().collect())
+        });
+        let list = Value::Array(objects.collect()).to_string();
+        return Some(vec![Written::Marker(start), Written::Text(list)]);
+    }
+    let mut written = Vec::new();
+    for call in calls {
+        if call.name.is_empty() || call.name.contains(|c: char| "[{".contains(c) || c.is_whitespace()) {
+            return None;
+        }
+        written.extend([
+            Written::Marker(start),
+            Written::Text(call.name.clone()),
+            Written::Marker(ARGUMENTS),
+            Written::Text(arguments(call).to_string()),
+        ]);
+    }
+    Some(written)
+}

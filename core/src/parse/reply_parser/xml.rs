@@ -1,0 +1,105 @@
+//! What is particular to calls in XML: line ends before them, calls without the tag around them, calls that end reasoning.
+
+use crate::function::SdkFunction;
+use crate::options::{FunctionCallParser, Strictness};
+use crate::parse::call_block::{CallBlock, UnmarkedName};
+use crate::parse::event::{Emit, Parsed, emit_text};
+use crate::parse::marker::{Marker, MarkerSpelling};
+use crate::parse::reply_parser::{ParserState, ReplyParser};
+use crate::parse::xml::{FUNCTION, tag_name};
+
+/// The start of a call without the tag around it.
+pub(super) const UNMARKED_START: [MarkerSpelling; 1] = [(FUNCTION, Marker::UnmarkedStart)];
+pub(super) const UNMARKED_END: [MarkerSpelling; 1] = [("</function>", Marker::UnmarkedEnd)];
+/// What ends reasoning at the start of a line: some models forget to end it before a call.
+pub(super) const START_IN_REASONING: [MarkerSpelling; 2] =
+    [("<tool_call>\n<function=", Marker::StartInReasoning), ("<tool_call><function=", Marker::StartInReasoning)];
+
+impl ReplyParser {
+    /// Whether the notation is XML, and calls may come anywhere in the text.
+    fn is_xml(&self) -> bool {
+        self.parser == Some(FunctionCallParser::XmlFunctionCallParser) && !self.is_text_last
+    }
+
+    /// Whether a call without the tag around it may begin. Models that reason, or that wrote the tag before, do not forget it:
+    /// they rather write about a call.
+    pub(super) fn reads_unmarked(&self) -> bool {
+        let may_forget = !self.had_reasoning && !self.had_block && self.strictness == Strictness::Recover;
+        self.is_xml() && may_forget && !self.functions.is_empty()
+    }
+
+    /// Whether the next character of the reasoning is the first of a line, in XML.
+    pub(super) fn may_start_in_reasoning(&self) -> bool {
+        let is_line_start = 0 < self.n_line_ends || self.is_reasoning_empty;
+        self.is_xml() && is_line_start && matches!(self.state, ParserState::Reasoning)
+    }
+
+    /// Emits text, or reasoning. In XML, line ends are held back until it is clear that no block follows them.
+    pub(super) fn emit_plain(&mut self, text: &str, emit: Emit<'_>) {
+        let kept = if self.is_xml() { text.trim_end_matches('\n') } else { text };
+        let n_line_ends = text.len() - kept.len();
+        if kept.is_empty() {
+            self.n_line_ends += n_line_ends;
+            return;
+        }
+        self.release_line_ends(emit);
+        self.n_line_ends = n_line_ends;
+        self.emit_section(kept, emit);
+    }
+
+    /// Emits the line ends that were held back.
+    pub(super) fn release_line_ends(&mut self, emit: Emit<'_>) {
+        let line_ends = "\n".repeat(std::mem::take(&mut self.n_line_ends));
+        self.emit_section(&line_ends, emit);
+    }
+
+    fn emit_section(&mut self, text: &str, emit: Emit<'_>) {
+        match self.state {
+            ParserState::Reasoning if !text.is_empty() => {
+                self.is_reasoning_empty = false;
+                emit(Parsed::Reasoning(text.to_owned()));
+            }
+            ParserState::Reasoning => {}
+            _ => emit_text(text, emit),
+        }
+    }
+
+    /// Begins a call without the tag around it.
+    pub(super) fn start_unmarked(&mut self, emit: Emit<'_>) {
+        self.has_open_end = false;
+        self.state = ParserState::Block(CallBlock::unmarked());
+        self.add_plain(FUNCTION, emit);
+    }
+
+    /// Goes back to text if the call without a tag does not have the name of an offered function.
+    pub(super) fn check_unmarked(&mut self, emit: Emit<'_>) {
+        let (ParserState::Block(block), Some(parser)) = (&mut self.state, self.parser) else { return };
+        if block.unmarked != Some(UnmarkedName::Unread) {
+            return;
+        }
+        match tag_name(&block.body[FUNCTION.len()..]) {
+            Some(name) if is_offered(&self.functions, name) => {
+                block.unmarked = Some(UnmarkedName::Offered);
+                self.n_line_ends = 0;
+            }
+            Some(_) => self.release_unmarked(parser, emit),
+            None if LONGEST_NAME < block.body.len() => self.release_unmarked(parser, emit),
+            None => {}
+        }
+    }
+
+    /// Ends a call whose name was not read: it is text, which may contain other markers after its first character.
+    pub(super) fn release_unmarked(&mut self, parser: FunctionCallParser, emit: Emit<'_>) {
+        let ParserState::Block(CallBlock { unmarked: Some(UnmarkedName::Unread), .. }) = &self.state else { return };
+        let Some(block) = self.take_block() else { return };
+        self.add_plain(&block.body[..1], emit);
+        self.push_text(parser, &block.body[1..], emit);
+    }
+}
+
+/// Bytes of an opening tag of which the end is searched.
+const LONGEST_NAME: usize = 300;
+
+fn is_offered(functions: &[SdkFunction], name: &str) -> bool {
+    functions.iter().any(|function| function.name == name)
+}

@@ -1,0 +1,123 @@
+//! The tags of XML calls, and where a value between them ends.
+
+use crate::function::SdkFunction;
+
+pub(in crate::parse) const FUNCTION: &str = "<function=";
+pub(super) const FUNCTION_END: &str = "</function>";
+pub(super) const PARAMETER: &str = "<parameter=";
+pub(super) const PARAMETER_END: &str = "</parameter>";
+const BLOCK_END: &str = "</tool_call>";
+
+/// Bytes of a name that are searched for its end.
+const LONGEST_NAME: usize = 256;
+
+/// A name in an opening tag.
+pub(super) struct TagName<'a> {
+    pub(super) name: &'a str,
+    /// Bytes of the name and what ends it: `>` or the end of the line.
+    pub(super) length: usize,
+    /// Whether `>` ends it.
+    pub(super) is_closed: bool,
+}
+
+impl<'a> TagName<'a> {
+    /// Reads the name at the start of a text, which follows `<function=` or `<parameter=`.
+    pub(super) fn read(text: &'a str) -> Option<Self> {
+        let near = &text[..text.floor_char_boundary(LONGEST_NAME)];
+        let end = near.find(['>', '\n'])?;
+        let name = near[..end].trim();
+        (!name.contains('<')).then_some(Self { name, length: end + 1, is_closed: near[end..].starts_with('>') })
+    }
+}
+
+/// The name at the start of a text that follows `<function=`; `None` if its end is not there, or too far.
+pub(in crate::parse) fn tag_name(text: &str) -> Option<&str> {
+    TagName::read(text).map(|tag| tag.name)
+}
+
+/// The parameters that a function may have: all names, if it is not declared.
+#[derive(Clone, Copy)]
+pub(super) struct Parameters<'a>(pub(super) Option<&'a SdkFunction>);
+
+impl<'a> Parameters<'a> {
+    pub(super) fn of(functions: &'a [SdkFunction], name: &str) -> Self {
+        Self(functions.iter().find(|function| function.name == name))
+    }
+
+    pub(super) fn contain(self, name: &str) -> bool {
+        self.0.is_none_or(|function| function.parameters.iter().any(|parameter| parameter.name == name))
+    }
+}
+
+/// What a scan for the end of a value found.
+pub(super) struct ValueScan {
+    /// Where the closing tag starts.
+    pub(super) end: Option<usize>,
+    /// Where the first closing tag starts that an undeclared parameter follows.
+    pub(super) doubtful: Option<usize>,
+    /// Tags inside of the value that are open at the end of the text.
+    pub(super) level: usize,
+}
+
+/// Searches the closing tag of a value, from a position in it on. Values may contain code with the same tags: one at the start
+/// of a line opens a level, and a closing tag outside of levels counts only if a declared parameter or the end of the call
+/// follows it. `ends` is whether the end of the text is also the end of the call, perhaps within a tag.
+pub(super) fn scan_value(text: &str, from: usize, level: usize, parameters: Parameters<'_>, ends: bool) -> ValueScan {
+    let mut scan = ValueScan { end: None, doubtful: None, level };
+    let mut at = from;
+    while let Some(found) = text[at..].find('<') {
+        #[cfg(test)]
+        crate::parse::work::count(found + 1);
+        at += found;
+        let rest = &text[at..];
+        if let Some(after) = rest.strip_prefix(PARAMETER_END) {
+            match Following::of(after, parameters, ends) {
+                _ if 0 < scan.level => scan.level -= 1,
+                Following::Declared => {
+                    scan.end = Some(at);
+                    return scan;
+                }
+                Following::Undeclared => scan.doubtful = scan.doubtful.or(Some(at)),
+                Following::Other => {}
+            }
+            at += PARAMETER_END.len();
+        } else if rest.starts_with(PARAMETER) && is_line_start(text, at) {
+            scan.level += 1;
+            at += PARAMETER.len();
+        } else {
+            at += 1;
+        }
+    }
+    scan
+}
+
+/// What follows a closing tag.
+enum Following {
+    /// A declared parameter, or the end of the call.
+    Declared,
+    Undeclared,
+    Other,
+}
+
+impl Following {
+    fn of(after: &str, parameters: Parameters<'_>, ends: bool) -> Self {
+        let after = after.trim_start();
+        let is_cut = || {
+            let is_name_cut = after.strip_prefix(PARAMETER).is_some_and(|name| !name.contains(['>', '\n', '<']));
+            is_name_cut || [FUNCTION_END, PARAMETER, BLOCK_END].iter().any(|tag| tag.starts_with(after))
+        };
+        if [FUNCTION_END, BLOCK_END].iter().any(|end| after.starts_with(end)) || ends && is_cut() {
+            return Self::Declared;
+        }
+        match after.strip_prefix(PARAMETER).and_then(TagName::read) {
+            Some(tag) if parameters.contain(tag.name) => Self::Declared,
+            Some(_) => Self::Undeclared,
+            None => Self::Other,
+        }
+    }
+}
+
+/// Whether a position is the first of a line.
+pub(super) fn is_line_start(text: &str, at: usize) -> bool {
+    at == 0 || text.as_bytes()[at - 1] == b'\n'
+}
