@@ -3202,14 +3202,44 @@ class FunctionCallParser(enum.Enum):
     The notation of function calls.
 """
 
-    DEFAULT = 0
+    MODEL = 0
+    """
+    The notation that the loaded model writes.
+"""
+
+    DEFAULT = 1
     """
     Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
 """
 
-    JSON_STYLE = 1
+    JSON_STYLE = 2
     """
     JSON objects between `<tool_call>` and `</tool_call>`.
+"""
+
+    XML = 3
+    """
+    `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
+"""
+
+    GEMMA = 4
+    """
+    `call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it.
+"""
+
+    MISTRAL = 5
+    """
+    Calls after `[TOOL_CALLS]`, as Mistral's models write them.
+"""
+
+    LLAMA = 6
+    """
+    JSON objects with `parameters` as the whole reply, as Llama 3 writes them.
+"""
+
+    PHI = 7
+    """
+    A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
 """
 
 
@@ -3219,25 +3249,61 @@ class _UniffiFfiConverterTypeFunctionCallParser(_UniffiConverterRustBuffer):
     def read(buf):
         variant = buf.read_i32()
         if variant == 1:
-            return FunctionCallParser.DEFAULT
+            return FunctionCallParser.MODEL
         if variant == 2:
+            return FunctionCallParser.DEFAULT
+        if variant == 3:
             return FunctionCallParser.JSON_STYLE
+        if variant == 4:
+            return FunctionCallParser.XML
+        if variant == 5:
+            return FunctionCallParser.GEMMA
+        if variant == 6:
+            return FunctionCallParser.MISTRAL
+        if variant == 7:
+            return FunctionCallParser.LLAMA
+        if variant == 8:
+            return FunctionCallParser.PHI
         raise InternalError("Raw enum value doesn't match any cases")
 
     @staticmethod
     def check_lower(value):
+        if value == FunctionCallParser.MODEL:
+            return
         if value == FunctionCallParser.DEFAULT:
             return
         if value == FunctionCallParser.JSON_STYLE:
+            return
+        if value == FunctionCallParser.XML:
+            return
+        if value == FunctionCallParser.GEMMA:
+            return
+        if value == FunctionCallParser.MISTRAL:
+            return
+        if value == FunctionCallParser.LLAMA:
+            return
+        if value == FunctionCallParser.PHI:
             return
         raise ValueError(value)
 
     @staticmethod
     def write(value, buf):
-        if value == FunctionCallParser.DEFAULT:
+        if value == FunctionCallParser.MODEL:
             buf.write_i32(1)
-        if value == FunctionCallParser.JSON_STYLE:
+        if value == FunctionCallParser.DEFAULT:
             buf.write_i32(2)
+        if value == FunctionCallParser.JSON_STYLE:
+            buf.write_i32(3)
+        if value == FunctionCallParser.XML:
+            buf.write_i32(4)
+        if value == FunctionCallParser.GEMMA:
+            buf.write_i32(5)
+        if value == FunctionCallParser.MISTRAL:
+            buf.write_i32(6)
+        if value == FunctionCallParser.LLAMA:
+            buf.write_i32(7)
+        if value == FunctionCallParser.PHI:
+            buf.write_i32(8)
 
 
 

@@ -195,8 +195,9 @@ class GenerationOptions(CheckedOptions):
         "timeout_milliseconds": _integer(64),
     }
 
-    function_call_parser: FunctionCallParser | str | None = FunctionCallParser.DEFAULT
-    """The parser that finds calls in the reply. `None` switches parsing off, and call text arrives as chunks."""
+    function_call_parser: FunctionCallParser | str | None = FunctionCallParser.MODEL
+    """The notation of calls in the reply. `None` switches parsing off, and call text arrives as chunks. Default: the notation
+    that the model writes."""
     parser_strictness: Strictness | str | None = None
     """Whether calls that needed repairs are delivered or rejected. Default: delivered."""
     temperature: float | None = None

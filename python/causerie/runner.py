@@ -49,7 +49,7 @@ class ModelInfo:
     supports_function_calling: bool
     """Whether the chat template supports functions."""
     function_call_parser: FunctionCallParser
-    """The parser for the calls of this model, chosen by its chat template. `GenerationOptions` do not use it by default."""
+    """The notation in which the model writes calls. It is the default of `GenerationOptions`."""
     supports_reasoning: bool
     """Whether the chat template supports reasoning."""
     memory_estimate: int

@@ -354,6 +354,8 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
                     value => Some(match as_text(value) {
                         "default" => FunctionCallParser::DefaultFunctionCallParser,
                         "json" => FunctionCallParser::JsonStyleFunctionCallParser,
+                        "xml" => FunctionCallParser::XmlFunctionCallParser,
+                        "llama" => FunctionCallParser::LlamaFunctionCallParser,
                         other => panic!("unknown parser {other}"),
                     }),
                 }

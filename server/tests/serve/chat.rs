@@ -246,6 +246,25 @@ fn a_seed_gives_the_same_reply_over_the_wire() {
 }
 
 #[test]
+fn a_request_may_name_the_notation_of_calls() {
+    let xml = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>";
+    let server = TestServer::scripted([xml, xml, xml], Settings::default());
+    let choice = |parser: &str| {
+        server.chat(&format!(r#"{TOOLS}, "function_call_parser": {parser}"#)).json()["choices"][0].clone()
+    };
+    let call = choice(r#""xml""#);
+    assert_eq!(call["finish_reason"], "tool_calls");
+    assert_eq!(call["message"]["tool_calls"][0]["function"]["arguments"], r#"{"city": "Oslo"}"#);
+    // The scripted model writes calls between control tokens.
+    for parser in ["null", r#""none""#] {
+        let text = choice(parser);
+        assert_eq!((&text["finish_reason"], &text["message"]["content"]), (&json!("stop"), &json!(xml)));
+    }
+    let refused = server.chat(r#", "function_call_parser": "yaml""#);
+    assert_eq!(refused.status, 400);
+}
+
+#[test]
 fn a_call_its_result_and_an_answer_are_three_requests_of_one_history() {
     let server = TestServer::scripted([weather_calls(), ScriptedReply::from("Sunny in both.")], Settings::default());
     let first = server.chat(TOOLS).json()["choices"][0]["message"].clone();

@@ -4521,6 +4521,10 @@ public func FfiConverterTypeFinishReason_lower(_ value: FinishReason) -> RustBuf
 public enum FunctionCallParser: Equatable, Hashable {
 
     /**
+     * The notation that the loaded model writes.
+     */
+    case model
+    /**
      * Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
      */
     case `default`
@@ -4528,6 +4532,26 @@ public enum FunctionCallParser: Equatable, Hashable {
      * JSON objects between `<tool_call>` and `</tool_call>`.
      */
     case jsonStyle
+    /**
+     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
+     */
+    case xml
+    /**
+     * `call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it.
+     */
+    case gemma
+    /**
+     * Calls after `[TOOL_CALLS]`, as Mistral's models write them.
+     */
+    case mistral
+    /**
+     * JSON objects with `parameters` as the whole reply, as Llama 3 writes them.
+     */
+    case llama
+    /**
+     * A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+     */
+    case phi
 
 
 
@@ -4549,9 +4573,21 @@ public struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
         let variant: Int32 = try readInt(&buf)
         switch variant {
 
-        case 1: return .`default`
+        case 1: return .model
 
-        case 2: return .jsonStyle
+        case 2: return .`default`
+
+        case 3: return .jsonStyle
+
+        case 4: return .xml
+
+        case 5: return .gemma
+
+        case 6: return .mistral
+
+        case 7: return .llama
+
+        case 8: return .phi
 
         default: throw UniffiInternalError.unexpectedEnumCase
         }
@@ -4561,12 +4597,36 @@ public struct FfiConverterTypeFunctionCallParser: FfiConverterRustBuffer {
         switch value {
 
 
-        case .`default`:
+        case .model:
             writeInt(&buf, Int32(1))
 
 
-        case .jsonStyle:
+        case .`default`:
             writeInt(&buf, Int32(2))
+
+
+        case .jsonStyle:
+            writeInt(&buf, Int32(3))
+
+
+        case .xml:
+            writeInt(&buf, Int32(4))
+
+
+        case .gemma:
+            writeInt(&buf, Int32(5))
+
+
+        case .mistral:
+            writeInt(&buf, Int32(6))
+
+
+        case .llama:
+            writeInt(&buf, Int32(7))
+
+
+        case .phi:
+            writeInt(&buf, Int32(8))
 
         }
     }

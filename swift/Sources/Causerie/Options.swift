@@ -1,5 +1,5 @@
 extension GenerationOptions {
-    /// The model's defaults, and the default parser.
+    /// The model's defaults, and the notation of calls that the model writes.
     ///
     /// ```swift
     /// var options = GenerationOptions()
@@ -7,7 +7,7 @@ extension GenerationOptions {
     /// options.functionCallParser = nil  // call text arrives as chunks
     /// ```
     public init() {
-        self.init(functionCallParser: DefaultFunctionCallParser())
+        self.init(functionCallParser: ModelFunctionCallParser())
     }
 
     /// Returns these options with one changed: `GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 64)`.

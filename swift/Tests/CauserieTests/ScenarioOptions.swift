@@ -24,7 +24,8 @@ extension GenerationOptions {
             case "inline_thinking_tags": options.inlineThinkingTags = try value.flag
             case "function_call_parser":
                 options.functionCallParser = try value.choice([
-                    "default": DefaultFunctionCallParser(), "json": JsonStyleFunctionCallParser(), nil: nil,
+                    "default": DefaultFunctionCallParser(), "json": JsonStyleFunctionCallParser(),
+                    "xml": XmlFunctionCallParser(), "llama": LlamaFunctionCallParser(), nil: nil,
                 ])
             case "parser_strictness":
                 options.parserStrictness = try value.choice(["recover": .recover, "strict": .strict])

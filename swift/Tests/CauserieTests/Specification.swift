@@ -81,7 +81,7 @@ import Testing
 
     @Test func hasOptionsAsAMutableValue() {
         let defaults = GenerationOptions()
-        #expect(defaults.functionCallParser == DefaultFunctionCallParser())
+        #expect(defaults.functionCallParser == ModelFunctionCallParser())
         var options = defaults
         options.functionCallParser = nil
         #expect(defaults.functionCallParser != nil)

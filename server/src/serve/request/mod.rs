@@ -74,7 +74,6 @@ impl ChatRequest {
         let mut options = sampling::checked(self.options)?;
         let by_effort = self.thinking.effort.is_some_and(ReasoningEffort::asks) && runner.info().supports_reasoning;
         options.enable_thinking = self.thinking.enabled.unwrap_or(by_effort);
-        options.function_call_parser = Some(runner.info().function_call_parser);
         let ignored = fields.into_ignored(service.settings.strict_fields)?;
         let has_functions = !self.functions.is_empty() && options.tool_choice != ToolChoice::None;
         let conversation = runner.create_conversation_from_history(self.history);

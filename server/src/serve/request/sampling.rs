@@ -1,6 +1,6 @@
 //! Fields that several dialects share: how a reply is sampled, and how it is sent.
 
-use causerie::{ContextPolicy, GenerationOptions};
+use causerie::{ContextPolicy, FunctionCallParser, GenerationOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -36,6 +36,8 @@ pub(in crate::serve) struct SamplingFields {
     /// Added to the logits of tokens, which are named by id.
     logit_bias: Option<LogitBias>,
     seed: Option<Integer<{ i64::MIN }, { i64::MAX }>>,
+    /// The notation of calls in the reply; default: the one that the model writes.
+    function_call_parser: Option<RequestedNotation>,
     /// Whether the reply is sent as server-sent events.
     #[schemars(extend("default" = false))]
     stream: Option<bool>,
@@ -56,9 +58,43 @@ impl SamplingFields {
             logit_bias: self.logit_bias.unwrap_or_default().0,
             // The engine takes the 64 bits of a negative seed.
             seed: self.seed.map(|seed| seed.get().cast_unsigned()),
+            function_call_parser: self.function_call_parser.unwrap_or_default().parser(),
             ..Default::default()
         };
         (self.model, self.stream.unwrap_or(false), options)
+    }
+}
+
+/// The notation of calls in a reply. With none, calls arrive as text.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(in crate::serve) enum RequestedNotation {
+    #[default]
+    Model,
+    Default,
+    Json,
+    Xml,
+    Gemma,
+    Mistral,
+    Llama,
+    Phi,
+    None,
+}
+
+impl RequestedNotation {
+    fn parser(self) -> Option<FunctionCallParser> {
+        match self {
+            Self::Model => Some(FunctionCallParser::ModelFunctionCallParser),
+            Self::Default => Some(FunctionCallParser::DefaultFunctionCallParser),
+            Self::Json => Some(FunctionCallParser::JsonStyleFunctionCallParser),
+            Self::Xml => Some(FunctionCallParser::XmlFunctionCallParser),
+            Self::Gemma => Some(FunctionCallParser::GemmaFunctionCallParser),
+            Self::Mistral => Some(FunctionCallParser::MistralFunctionCallParser),
+            Self::Llama => Some(FunctionCallParser::LlamaFunctionCallParser),
+            Self::Phi => Some(FunctionCallParser::PhiFunctionCallParser),
+            Self::None => None,
+        }
     }
 }
 

@@ -5501,13 +5501,37 @@ public object FfiConverterTypeFinishReason: FfiConverterRustBuffer<FinishReason>
 enum class FunctionCallParser {
 
     /**
+     * The notation that the loaded model writes.
+     */
+    MODEL,
+    /**
      * Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`.
      */
     DEFAULT,
     /**
      * JSON objects between `<tool_call>` and `</tool_call>`.
      */
-    JSON_STYLE;
+    JSON_STYLE,
+    /**
+     * `<function=…>` with `<parameter=…>` tags between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them.
+     */
+    XML,
+    /**
+     * `call:name{…}` between control tokens, as FunctionGemma and Gemma 4 write it.
+     */
+    GEMMA,
+    /**
+     * Calls after `[TOOL_CALLS]`, as Mistral's models write them.
+     */
+    MISTRAL,
+    /**
+     * JSON objects with `parameters` as the whole reply, as Llama 3 writes them.
+     */
+    LLAMA,
+    /**
+     * A list of JSON objects between `<|tool_call|>` and `<|/tool_call|>`, as Phi-4-mini writes it.
+     */
+    PHI;
 
 
 

@@ -34,14 +34,41 @@ public fun DefaultFunctionCallParser(): FunctionCallParser = FunctionCallParser.
 @JvmSynthetic
 public fun JsonStyleFunctionCallParser(): FunctionCallParser = FunctionCallParser.JSON_STYLE
 
+/** The parser for the notation that the loaded model writes; the default. */
+@JvmSynthetic
+public fun ModelFunctionCallParser(): FunctionCallParser = FunctionCallParser.MODEL
+
+/** The parser for calls in XML between `<tool_call>` and `</tool_call>`, as LFM3 and Qwen3.5 write them. */
+@JvmSynthetic
+public fun XmlFunctionCallParser(): FunctionCallParser = FunctionCallParser.XML
+
+/** The parser for calls as FunctionGemma and Gemma 4 write them. */
+@JvmSynthetic
+public fun GemmaFunctionCallParser(): FunctionCallParser = FunctionCallParser.GEMMA
+
+/** The parser for calls as Mistral's models write them. */
+@JvmSynthetic
+public fun MistralFunctionCallParser(): FunctionCallParser = FunctionCallParser.MISTRAL
+
+/** The parser for calls as Llama 3 writes them. */
+@JvmSynthetic
+public fun LlamaFunctionCallParser(): FunctionCallParser = FunctionCallParser.LLAMA
+
+/** The parser for calls as Phi-4-mini writes them. */
+@JvmSynthetic
+public fun PhiFunctionCallParser(): FunctionCallParser = FunctionCallParser.PHI
+
 /**
  * A builder of options for generating a reply. Options that stay null take the model's default, or else the default
  * given here. For a value out of range, [SdkException.InvalidOption] is thrown when the reply is read; for a negative
  * count, by [build].
  */
 public class GenerationOptionsBuilder {
-    /** The parser that finds calls in the reply. Null switches parsing off, and call text arrives as chunks. */
-    public var functionCallParser: FunctionCallParser? = FunctionCallParser.DEFAULT
+    /**
+     * The notation of calls in the reply. Null switches parsing off, and call text arrives as chunks. Default: the notation
+     * that the model writes.
+     */
+    public var functionCallParser: FunctionCallParser? = FunctionCallParser.MODEL
 
     /** Whether calls that needed repairs are delivered or rejected. Default: delivered. */
     public var parserStrictness: Strictness? = null

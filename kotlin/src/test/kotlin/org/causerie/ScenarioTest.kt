@@ -298,6 +298,8 @@ private fun optionsOf(entries: Map<String, Any?>): GenerationOptions = generatio
                 null -> null
                 "default" -> DefaultFunctionCallParser()
                 "json" -> JsonStyleFunctionCallParser()
+                "xml" -> XmlFunctionCallParser()
+                "llama" -> LlamaFunctionCallParser()
                 else -> error("unknown parser $value")
             }
             "enable_thinking" -> enableThinking = value as Boolean

@@ -105,8 +105,8 @@ class SpecificationTest {
                 maxTokens = 100
             }
         )
-        assertEquals(FunctionCallParser.DEFAULT, GenerationOptions().functionCallParser)
-        assertEquals(DefaultFunctionCallParser(), GenerationOptions().functionCallParser)
+        assertEquals(FunctionCallParser.MODEL, GenerationOptions().functionCallParser)
+        assertEquals(ModelFunctionCallParser(), GenerationOptions().functionCallParser)
         assertEquals(
             FunctionCallParser.JSON_STYLE,
             GenerationOptions.build {
