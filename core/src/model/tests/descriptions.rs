@@ -97,3 +97,70 @@ fn only_the_decoder_counts() {
     let all: u64 = weights.tensors().map(n_values).sum();
     assert_eq!(crate::model::names::decoder_tensors(&weights).map(n_values).sum::<u64>(), all - 8);
 }
+
+/// As the folder of E2B: every fifth layer sees the whole context, and the last twenty read keys and values of others.
+#[test]
+fn gemma4_shares_keys_and_values_by_kind() {
+    let kind = |layer: usize| if layer % 5 == 4 { "full_attention" } else { "sliding_attention" };
+    let kinds: Vec<_> = (0..35).map(kind).collect();
+    let architecture = read(&json!({
+        "model_type": "gemma4", "vision_config": {}, "audio_config": {},
+        "text_config": {
+            "model_type": "gemma4_text", "num_hidden_layers": 35, "sliding_window": 512, "num_kv_shared_layers": 20,
+            "hidden_activation": "gelu_pytorch_tanh", "final_logit_softcapping": 30.0, "layer_types": kinds,
+            "rope_parameters": {
+                "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+                "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25},
+            },
+        },
+    }));
+    for (at, layer) in architecture.layers.iter().enumerate() {
+        let source = if layer.window.is_some() { 13 } else { 14 };
+        assert_eq!(layer.key_values_of, (15 <= at).then_some(source), "layer {at}");
+    }
+    let scales = architecture.scales;
+    assert_eq!((scales.attention, scales.logit_softcap), (Some(1.0), Some(30.0)));
+    let full = [(1, 0.947463512), (63, 0.0333762467), (64, 0.0), (255, 0.0)];
+    check_frequencies(&architecture.rope, 512, &full);
+    check_frequencies(&architecture.sliding_rope, 256, &[(1, 0.930572033), (64, 1e-2)]);
+}
+
+/// The context that a model is loaded with chooses the factors, whatever the model was made for.
+#[test]
+fn the_context_of_a_sequence_chooses_the_factors_of_longrope() {
+    let mut architecture = read(&json!({
+        "model_type": "phi3", "rms_norm_eps": 1e-5, "num_hidden_layers": 1, "max_position_embeddings": 131072,
+        "original_max_position_embeddings": 4096, "hidden_size": 8, "num_attention_heads": 1,
+        "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.0, 1.0, 1.0], "long_factor": [2.0, 2.0, 2.0, 2.0]},
+    }));
+    let slowest = 1e4f32.powf(-0.75);
+    // Queries and keys have the factor that the whole context recommends.
+    let factor = (1.0 + 32f32.ln() / 4096f32.ln()).sqrt();
+    for (context_size, divisor) in [(usize::MAX, 2.0), (4097, 2.0), (4096, 1.0)] {
+        architecture.limit_context(context_size);
+        let rope = Rope::new(&architecture.rope, None, RopePairing::Halves, 8).unwrap();
+        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+        rope.angles(1, &mut cosines, &mut sines);
+        let expect = factor * (slowest / divisor).sin();
+        assert!((sines[3] - expect).abs() <= 1e-6 * expect, "{context_size}: {}, expected {expect}", sines[3]);
+    }
+}
+
+/// Queries keep their size in the original context, and grow after each further one.
+#[test]
+fn queries_of_ministral_grow_with_their_position() {
+    let architecture = read(&json!({
+        "model_type": "mistral3", "vision_config": {},
+        "text_config": {
+            "model_type": "ministral3", "rms_norm_eps": 1e-5, "num_hidden_layers": 1, "max_position_embeddings": 262144,
+            "rope_parameters": {
+                "type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 16384,
+                "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1,
+            },
+        },
+    }));
+    let growth = architecture.rope.query_growth.unwrap();
+    for (position, expect) in [(0, 1.0), (16383, 1.0), (16384, 1.0693147), (65535, 1.1386294)] {
+        assert!((growth.factor(position) - expect).abs() < 1e-6, "{position}");
+    }
+}
