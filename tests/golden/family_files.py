@@ -174,7 +174,8 @@ def add_metadata(writer, family, quantisation):
         writer.add_head_count_kv(family.kv_heads)
     parameters = config.get("rope_parameters", {})
     full = parameters.get("full_attention", parameters)
-    writer.add_rope_freq_base(full.get("rope_theta", config.get("rope_theta", 1e4)))
+    default_theta = 1e6 if family.architecture == "gemma3" else 1e4
+    writer.add_rope_freq_base(full.get("rope_theta", config.get("rope_theta", default_theta)))
     writer.add_layer_norm_rms_eps(config.get("rms_norm_eps") or config["norm_eps"])
     writer.add_vocab_size(config["vocab_size"])
     if "head_dim" in config:

@@ -46,6 +46,14 @@ impl Compute {
         }
     }
 
+    fn is_native(&self) -> bool {
+        match self {
+            Self::Native { .. } => true,
+            #[cfg(feature = "candle")]
+            Self::Candle(_) => false,
+        }
+    }
+
     /// Loads a network, and reports progress before each layer.
     pub(super) fn load(
         self,
@@ -53,15 +61,14 @@ impl Compute {
         architecture: &Architecture,
         progress: LoadProgress<'_>,
     ) -> Result<Box<dyn Network>> {
+        if architecture.family.needs_cpu && !self.is_native() {
+            let name = architecture.family.gguf;
+            return Err(missing(&format!("device is Metal, which does not support architecture {name:?}")));
+        }
         Ok(match self {
             Self::Native { n_threads, cache_type } => {
                 let native = Native::new(n_threads, cache_type);
                 Box::new(Decoder::load(native, weights, architecture, progress)?)
-            }
-            #[cfg(feature = "candle")]
-            Self::Candle(_) if architecture.family.needs_cpu => {
-                let name = architecture.family.gguf;
-                return Err(missing(&format!("device is Metal, which does not support architecture {name:?}")));
             }
             #[cfg(feature = "candle")]
             Self::Candle(device) => Box::new(Decoder::load(Candle { device }, weights, architecture, progress)?),
