@@ -33,6 +33,15 @@ pub(crate) enum KeyValueSource<B: Backend> {
     Layer(usize),
 }
 
+impl<B: Backend> KeyValueSource<B> {
+    pub(crate) fn own(&self) -> Option<&KeyValueMaps<B>> {
+        match self {
+            Self::Own(maps) => Some(maps),
+            Self::Layer(_) => None,
+        }
+    }
+}
+
 pub(crate) struct KeyValueMaps<B: Backend> {
     pub(crate) k_proj: Linear<B>,
     pub(crate) v_proj: Linear<B>,

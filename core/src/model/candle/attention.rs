@@ -1,6 +1,6 @@
 //! Grouped-query attention, page by page.
 
-use crate::model::attention::{Attention, KeyValueMaps, KeyValueSource};
+use crate::model::attention::{Attention, KeyValueMaps};
 use crate::model::candle::backend::Candle;
 use crate::model::candle::pages::{CandleKeyValues, PAGE};
 use crate::model::heads::Heads;
@@ -24,7 +24,7 @@ impl Attention<Candle> {
             projected.reshape((time, n_heads, head_dim))?.transpose(0, 1)?.contiguous() // (heads, time, head_dim)
         };
         let mut q = heads(self.q_proj.forward(x)?, n_queries)?;
-        let KeyValueSource::Own(KeyValueMaps { k_proj, v_proj, k_norm, v_norm: None }) = &self.key_values else {
+        let Some(KeyValueMaps { k_proj, v_proj, k_norm, v_norm: None }) = self.key_values.own() else {
             candle_core::bail!("keys and values of other layers, and norms of values, are not supported")
         };
         let mut k = heads(k_proj.forward(x)?, n_keys)?;

@@ -2,7 +2,7 @@
 
 use causerie_backend::{Activations, AttentionStep, Cpu, Pairing, ResidualAddition, Rotation};
 
-use crate::model::attention::{Attention, KeyValueMaps, KeyValueSource};
+use crate::model::attention::{Attention, KeyValueMaps};
 use crate::model::heads::Heads;
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::{PassBuffers, RotaryAngles, resize};
@@ -13,24 +13,20 @@ use crate::model::rope::RopePairing;
 impl Attention<Native> {
     /// Whether the inputs of the maps are quantised.
     pub(super) fn quantises(&self) -> bool {
-        let own = match &self.key_values {
-            KeyValueSource::Own(maps) => [Some(&maps.k_proj), Some(&maps.v_proj)],
-            KeyValueSource::Layer(_) => [None, None],
-        };
-        let maps = own.into_iter().flatten().chain(&self.head_gates);
-        maps.chain([&self.q_proj]).any(|linear| linear.is_quantised())
+        let own = self.key_values.own().into_iter().flat_map(|maps| [&maps.k_proj, &maps.v_proj]);
+        own.chain(&self.head_gates).chain([&self.q_proj]).any(|linear| linear.is_quantised())
     }
 
     fn project(&self, cpu: &Cpu, inputs: &Activations, [q, k, v]: [&mut Vec<f32>; 3]) {
         let n_rows = inputs.n_rows();
         let q_product = self.q_proj.product(q, n_rows);
-        match &self.key_values {
-            KeyValueSource::Own(KeyValueMaps { k_proj, v_proj, .. }) => {
+        match self.key_values.own() {
+            Some(KeyValueMaps { k_proj, v_proj, .. }) => {
                 cpu.product(inputs, [q_product, k_proj.product(k, n_rows), v_proj.product(v, n_rows)]);
                 k_proj.add_bias(cpu, k);
                 v_proj.add_bias(cpu, v);
             }
-            KeyValueSource::Layer(_) => cpu.product(inputs, [q_product]),
+            None => cpu.product(inputs, [q_product]),
         }
         self.q_proj.add_bias(cpu, q);
     }
@@ -69,10 +65,7 @@ impl Attention<Native> {
             cpu.for_rows(q, n_queries * head_dim, |row, q| q.iter_mut().for_each(|q| *q *= query_factors[row]));
         }
         let width = n_keys * head_dim;
-        let own = match &self.key_values {
-            KeyValueSource::Own(maps) => Some(maps),
-            KeyValueSource::Layer(_) => None,
-        };
+        let own = self.key_values.own();
         if let Some(KeyValueMaps { k_norm, v_norm, .. }) = own {
             cpu.rotate(k, (width, head_dim), norm(k_norm.as_ref(), norm_eps), rotation);
             cpu.rotate(v, (width, head_dim), norm(v_norm.as_ref(), norm_eps), None);
