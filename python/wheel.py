@@ -43,7 +43,8 @@ def platform_tag(library: Path) -> str:
     if not sys.platform.startswith("linux"):
         # A Python for two processor architectures says "universal2", but the library is built for one.
         return re.sub(r"[-.]", "_", sysconfig.get_platform().replace("universal2", platform.machine()))
-    required = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?\0", library.read_bytes())]
+    # Neighbours in the table of strings share the zero between them.
+    required = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?:\.\d+)?(?=\0)", library.read_bytes())]
     if not required:
         raise RuntimeError(f"{library} must be linked to glibc: wheels are only built for such systems")
     return f"manylinux_2_{max(required)}_{platform.machine()}"

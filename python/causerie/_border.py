@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from causerie import causerie_ffi as ffi
 from causerie.error import SdkError
@@ -82,9 +82,29 @@ def _free_when_destroyed(cls: Any) -> None:
     cls._uniffi_clone_handle = lambda self: clone(getattr(self, "_owner", self))
 
 
+# Copies.
+#
+# Copying and pickling copy an object's attributes. A copied handle would be freed twice, which ends the process, and in
+# another process it is the address of something else.
+
+
+def uncopyable(advice: str) -> Callable[[Class], Class]:
+    """Makes copying and pickling objects of a class, and of its subclasses, raise a `TypeError` with this advice."""
+
+    def refuse(self: object, protocol: object = None) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} must not be copied or pickled: it belongs to this process; {advice}")
+
+    def replace(cls: Class) -> Class:
+        cls.__reduce_ex__ = refuse  # what `copy` and `pickle` call
+        return cls
+
+    return replace
+
+
 for _cls in list(vars(ffi).values()):
     if hasattr(_cls, "_uniffi_make_instance"):
         _free_when_destroyed(_cls)
+        uncopyable("create a new one instead")(_cls)
 
 
 # Forks.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from causerie import causerie_ffi as ffi
-from causerie._border import adopted, check_not_forked
+from causerie._border import adopted, check_not_forked, uncopyable
 from causerie.error import SdkError
 from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
 from causerie.handlers import FunctionHandlers
@@ -38,6 +38,7 @@ class ContextPlan:
     """Function results that are cut short."""
 
 
+@uncopyable("use fork() for a copy, and messages_to_json(history) or save_session() for another process")
 class Conversation:
     """A conversation with a model. `ModelRunner.create_conversation` creates one.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
+from causerie._border import uncopyable
 from causerie.error import SdkError
 from causerie.function import FunctionLike, as_functions
 from causerie.message import MessageLike, as_messages
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from causerie.options import GenerationKeywords, LoadKeywords
 
 
+@uncopyable("pass the path of the model, and load it there")
 @dataclass(frozen=True)
 class Tokenizer:
     """The tokenizer of a loaded model, with its chat template."""
@@ -137,6 +139,7 @@ class TextPiece(str):
         return self.stats.completion_tokens if self.stats else None
 
 
+@uncopyable("read it once, and keep its pieces")
 class TextStream:
     """Pieces of text as they are generated. It can be read once, with `for` or `async for`, like a `Response`."""
 
@@ -166,6 +169,7 @@ class TextStream:
         self._response._leave()
 
 
+@uncopyable("read it once, and keep its pieces")
 class TextIterator:
     """Reads a stream of text. Stops the reply when it is garbage-collected."""
 

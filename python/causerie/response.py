@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Protocol, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
-from causerie._border import adopted, check_not_forked, variant
+from causerie._border import adopted, check_not_forked, uncopyable, variant
 from causerie.error import SdkError
 from causerie.function import RejectedCall, SdkFunctionCall
 from causerie.message import ChatMessage
@@ -268,6 +268,7 @@ class Stream(Protocol):
     async def next(self) -> MessageResponse | None: ...
 
 
+@uncopyable("read it once, and keep its events or its completion")
 class Response:
     """The events of a reply. Read them once, with `for` or `async for`.
 
@@ -318,6 +319,7 @@ class Response:
         self._stream = None
 
 
+@uncopyable("read it once, and keep its events")
 class ResponseIterator:
     """Reads a response. Stops the reply when it is garbage-collected."""
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from causerie import causerie_ffi as ffi
-from causerie._border import adopted, check_can_load, check_not_forked, fork_count
+from causerie._border import adopted, check_can_load, check_not_forked, fork_count, uncopyable
 from causerie._waiting import is_ending, wait
 from causerie.choices import FunctionCallParser
 from causerie.error import SdkError
@@ -67,6 +67,7 @@ class ModelInfo:
         return ffi.read_model_info(_path(model), LoadOptions(context_size=context_size).context_size)
 
 
+@uncopyable("pass the path of the model, and load it there")
 class ModelRunner:
     """A loaded model, which creates conversations. A `with` block unloads it at its end.
 

@@ -270,3 +270,6 @@ def test_a_call_is_compared_with_its_function() -> None:
     assert validation.diagnostics[0].severity == causerie.Severity.COERCED
     wrong = causerie.validate(causerie.SdkFunctionCall("f"), [function])
     assert not wrong.is_ok and "n" in wrong.errors_as_tool_text
+    unknown = causerie.validate(causerie.SdkFunctionCall("g", {"n": 3}), [function])
+    assert not unknown.is_ok and unknown.errors_as_tool_text == '{"error": "g is not declared"}'
+    assert validation.errors_as_tool_text == ""

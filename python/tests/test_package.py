@@ -27,6 +27,14 @@ def test_the_tests_run_against_the_installed_wheel() -> None:
     assert any(file.startswith(("causerie/libcauserie_ffi.", "causerie/causerie_ffi.dll")) for file in files)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the tag names the glibc of Linux")
+def test_the_tag_names_the_glibc_that_the_library_needs() -> None:
+    tags = importlib.metadata.distribution("causerie").read_text("WHEEL") or ""
+    library = (INSTALLED / "libcauserie_ffi.so").read_bytes()
+    needed = max(int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library))
+    assert f"manylinux_2_{needed}_" in tags
+
+
 @pytest.mark.parametrize("file", sorted((PYTHON / "causerie").glob("*.py*")), ids=lambda file: file.name)
 def test_the_wheel_contains_the_committed_files(file: Path) -> None:
     assert (INSTALLED / file.name).read_bytes() == file.read_bytes()
