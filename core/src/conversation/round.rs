@@ -111,12 +111,13 @@ impl PlannedCall {
             return refused(error_text(&refusal.message));
         }
         let validation = validate_among(call, functions);
+        let is_declared = functions.iter().any(|function| function.name == call.name);
         if !handlers.has(&call.name) {
-            let is_declared = functions.iter().any(|function| function.name == call.name);
             let reason = validation.diagnostics.first().map_or("", |diagnostic| &diagnostic.message);
             return if is_declared { None } else { refused(error_text(reason)) };
         }
-        if !validation.is_ok() {
+        // A handler may know what was not declared.
+        if is_declared && !validation.is_ok() {
             return refused(validation.errors_as_tool_text());
         }
         let call = SdkFunctionCall { arguments: validation.arguments, ..call.clone() };

@@ -124,10 +124,9 @@ impl DiagnosticCode {
             | Self::WrongType
             | Self::NotInEnum
             | Self::NullForRequired
-            | Self::UndeclaredArgument => Severity::Error,
-            Self::UndeclaredFunction | Self::ToolNotAllowed | Self::ParallelLimit | Self::MissingMarkers => {
-                Severity::Warning
-            }
+            | Self::UndeclaredArgument
+            | Self::UndeclaredFunction => Severity::Error,
+            Self::ToolNotAllowed | Self::ParallelLimit | Self::MissingMarkers => Severity::Warning,
             _ => Severity::Coerced,
         }
     }

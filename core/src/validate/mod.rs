@@ -41,7 +41,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Whether all arguments fit, coerced or as written.
+    /// Whether the function is declared and all arguments fit, coerced or as written.
     ///
     /// ```
     /// use causerie::{SdkFunction, SdkFunctionCall, validate};
@@ -51,7 +51,7 @@ impl Validation {
         self.diagnostics.iter().all(|diagnostic| diagnostic.code.severity() < Severity::Error)
     }
 
-    /// The errors as a short JSON text to send back to the model as the result of the call.
+    /// The errors as a short JSON text to send back to the model as the result of the call; empty if there are none.
     ///
     /// ```
     /// # use causerie::*;
@@ -64,6 +64,9 @@ impl Validation {
     pub fn errors_as_tool_text(&self) -> String {
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.code.severity() == Severity::Error);
         let messages: Vec<&str> = errors.map(|diagnostic| diagnostic.message.as_str()).collect();
+        if messages.is_empty() {
+            return String::new();
+        }
         Value::Object(Arguments::from([("error".to_owned(), messages.join("; ").as_str().into())])).to_string()
     }
 }
@@ -116,13 +119,14 @@ pub(crate) fn fits_schema(value: &Value, schema: &Value) -> bool {
 }
 
 /// Compares a call with the function among several that has its name, as [`validate`] does. If no function has this name,
-/// the arguments stay as they are, with a warning: the app may know the function nevertheless.
+/// the arguments stay as they are, and the name is an error.
 ///
 /// ```
 /// use causerie::{DiagnosticCode, SdkFunction, SdkFunctionCall, validate_among};
 ///
 /// let call = SdkFunctionCall { name: "get_wether".into(), ..Default::default() };
 /// let validation = validate_among(&call, &[SdkFunction::new("get_weather", "Get the weather.", vec![])]);
+/// assert!(!validation.is_ok());
 /// assert_eq!(validation.diagnostics[0].code, DiagnosticCode::UndeclaredFunction);
 /// assert_eq!(validation.diagnostics[0].message, "get_wether is not declared; did you mean get_weather?");
 /// ```

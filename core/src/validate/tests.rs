@@ -117,14 +117,18 @@ fn a_near_name_is_offered() {
 }
 
 #[test]
-fn a_call_of_an_unknown_function_only_gets_a_warning() {
+fn a_call_of_an_unknown_function_is_an_error() {
     let functions = [SdkFunction::new("get_weather", "", vec![]), SdkFunction::new("ping", "", vec![])];
     let of = |name: &str| {
         let arguments = [("a".to_owned(), Value::Integer(1))].into_iter().collect();
         validate_among(&SdkFunctionCall { name: name.into(), arguments, ..Default::default() }, &functions)
     };
     let unknown = of("nope");
-    assert!(unknown.is_ok(), "the app may know it");
+    assert!(!unknown.is_ok());
+    assert_eq!(unknown.errors_as_tool_text(), r#"{"error": "nope is not declared"}"#);
+    assert!(!validate_among(&SdkFunctionCall::default(), &[]).is_ok(), "none is declared");
+    let ping = SdkFunctionCall { name: "ping".into(), ..Default::default() };
+    assert_eq!(validate_among(&ping, &functions).errors_as_tool_text(), "");
     assert_eq!(unknown.arguments["a"], Value::Integer(1));
     assert_eq!(unknown.diagnostics[0].code.code(), "undeclared_function");
     assert_eq!(unknown.diagnostics[0].message, "nope is not declared");
