@@ -23,7 +23,6 @@ fn main() -> Result<(), SdkError> {
     });
 
     let conversation = ModelRunner::load("models/demo.gguf")?.create_conversation("");
-    conversation.register_functions(handlers.functions())?;
     let options = GenerationOptions { temperature: Some(0.0), ..Default::default() };
     for event in conversation.respond_with_functions(ChatMessage::user("Add a note: buy milk"), &handlers, options) {
         if let MessageResponse::Chunk(text) = event? {

@@ -473,9 +473,9 @@ fn a_typed_handler_takes_and_returns_types() {
     let handlers = FunctionHandlers::new()
         .typed(|table: BookTable| Ok::<_, SdkError>(table))
         .with(RoundOptions { time_limit: Some(Duration::from_secs(600)), ..Default::default() });
-    conversation.register_functions(handlers.functions()).unwrap();
     ends(conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default()));
     let texts = texts(&conversation);
     assert_eq!(texts[3], r#"{"restaurant": "Da Ugo", "guests": [{"name": "Ada"}], "hours": 1.0}"#);
+    assert_eq!(conversation.functions(), handlers.functions(), "they are offered without being registered");
     assert_eq!(texts[5], r#"{"error": "guests[0].age must be an integer from 0 to 255, found 900"}"#);
 }

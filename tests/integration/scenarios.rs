@@ -376,7 +376,10 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
                     ],
                 );
             }
-            "on_busy" => options.on_busy = one_of(value, [("error", OnBusy::Error), ("queue", OnBusy::Queue)]),
+            "on_busy" => {
+                options.on_busy =
+                    one_of(value, [("error", OnBusy::Error), ("queue", OnBusy::Queue), ("replace", OnBusy::Replace)])
+            }
             "context_policy" => {
                 options.context_policy = one_of(
                     value,

@@ -63,6 +63,28 @@ fn replies_wait_in_the_queue_if_that_is_enabled() {
 }
 
 #[test]
+fn a_new_message_replaces_the_replies_before_it() {
+    let conversation = runner().create_conversation("");
+    let replacing = || GenerationOptions { on_busy: OnBusy::Replace, ..options(3) };
+    let mut first = ask(&conversation, "a", options(usize::MAX));
+    pull(&mut first);
+    let waiting = ask(&conversation, "b", GenerationOptions { on_busy: OnBusy::Queue, ..options(3) });
+    let reader = std::thread::spawn(move || finish(waiting));
+    // Nobody reads the first reply, and it ends all the same.
+    assert_eq!(finish(ask(&conversation, "c", replacing())).stats.completion_tokens, 3);
+    assert_eq!(finish(first).finish_reason, FinishReason::Interrupted);
+    reader.join().unwrap();
+    let texts: Vec<String> = conversation.history().iter().step_by(2).map(ChatMessage::text).collect();
+    assert!(texts == ["a", "c"] || texts == ["a", "b", "c"] || texts == ["a", "c", "b"], "{texts:?}");
+    assert!(conversation.history()[1].incomplete);
+    assert_eq!(
+        finish(ask(&conversation, "d", replacing())).finish_reason,
+        FinishReason::MaxTokens,
+        "nothing to replace"
+    );
+}
+
+#[test]
 fn the_history_can_be_edited_right_after_a_cancel() {
     let conversation = runner().create_conversation("");
     for is_dropped in [false, true].repeat(10) {

@@ -163,7 +163,6 @@ impl FunctionHandlers {
     ///
     /// let handlers = FunctionHandlers::new()
     ///     .typed(|weather: GetWeather| Ok::<_, SdkError>(format!("sunny in {}", weather.city)));
-    /// conversation.register_functions(handlers.functions())?;
     /// let message = ChatMessage::user("What is the weather in Oslo?");
     /// for event in conversation.respond_with_functions(message, &handlers, GenerationOptions::default()) {
     ///     println!("{:?}", event?);
@@ -184,7 +183,29 @@ impl FunctionHandlers {
         })
     }
 
-    /// The functions that were added with their types, to be registered.
+    /// Offers these functions to the model. Functions that are added with their types are offered without it.
+    ///
+    /// ```
+    /// # use causerie::testing::ScriptedModel;
+    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions, SdkError, SdkFunction};
+    /// # let conversation = ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+    /// let now = SdkFunction::new("now", "Tell the time.", vec![]);
+    /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, SdkError>("12:00")).offer([now]);
+    /// let message = ChatMessage::user("What time is it?");
+    /// conversation.respond_with_functions(message, &handlers, GenerationOptions::default()).last();
+    /// assert_eq!(conversation.functions()[0].name, "now");
+    /// # Ok::<(), SdkError>(())
+    /// ```
+    pub fn offer(mut self, functions: impl IntoIterator<Item = SdkFunction>) -> Self {
+        self.functions.extend(functions);
+        self
+    }
+
+    pub(super) fn offered(&self) -> &[SdkFunction] {
+        &self.functions
+    }
+
+    /// The functions that replies with these handlers offer to the model.
     ///
     /// ```
     /// /// Tell the time.

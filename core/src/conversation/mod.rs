@@ -352,7 +352,7 @@ impl Conversation {
     ///
     /// # Errors
     /// In the stream, before any other event, with the history unchanged: [`ErrorKind::Busy`] if another reply is
-    /// being generated and [`GenerationOptions::on_busy`] is not `Queue`, [`ErrorKind::InvalidOption`],
+    /// being generated and [`GenerationOptions::on_busy`] is `Error`, [`ErrorKind::InvalidOption`],
     /// [`ErrorKind::InvalidMessage`] for a message of another role, an empty one or one that the chat template refuses,
     /// [`ErrorKind::PromptExceedsContext`], [`ErrorKind::FunctionCallingUnsupported`],
     /// [`ErrorKind::UnsupportedContent`], [`ErrorKind::ModelUnloaded`].
@@ -385,7 +385,7 @@ impl Conversation {
         ResponseStream::new(move |sender| {
             options.check()?; // before the request joins the queue
             let id = conversation.requests.enqueue(&options, sender.cancel_flag(), false)?;
-            conversation.submit(id, message, options, sender)
+            conversation.submit(id, message, &[], options, sender)
         })
     }
 
@@ -394,11 +394,12 @@ impl Conversation {
         &self,
         id: u64,
         message: Option<ChatMessage>,
+        functions: &[SdkFunction],
         options: GenerationOptions,
         sender: EventSender,
     ) -> Result<Thread> {
         let options = self.runner.resolved(options);
-        let prepare = self.prepare(id, message, &options);
+        let prepare = self.prepare(id, message, functions, &options);
         let requests = Arc::clone(&self.requests);
         let listener = Box::new(move |news: ReplyNews<'_>| requests.take_news(id, news));
         // The engine does not call the listener of a request that it refuses.
@@ -413,11 +414,21 @@ impl Conversation {
         self.runner.engine().thread().unpark();
     }
 
-    /// Prepares the prompt once the request is the first in the queue. The message joins the history when the prompt is ready.
-    fn prepare(&self, id: u64, message: Option<ChatMessage>, options: &GenerationOptions) -> Prepare {
+    /// Prepares the prompt once the request is the first in the queue, and registers its functions then. The message joins
+    /// the history when the prompt is ready.
+    fn prepare(
+        &self,
+        id: u64,
+        message: Option<ChatMessage>,
+        functions: &[SdkFunction],
+        options: &GenerationOptions,
+    ) -> Prepare {
         let (requests, window) = (Arc::clone(&self.requests), Arc::new(self.window(options)));
+        let functions = functions.to_vec();
         Box::new(move || {
-            let mut history = requests.begin(id)?;
+            let offer =
+                |history: &mut Vec<_>| functions.iter().for_each(|function| register(history, function.clone()));
+            let mut history = requests.begin(id, offer)?;
             let (requests, window, message) = (Arc::clone(&requests), Arc::clone(&window), message.clone());
             Some(Box::new(move |loaded: &LoadedModel| {
                 let n_before = history.len();

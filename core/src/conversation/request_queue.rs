@@ -81,8 +81,11 @@ impl RequestQueue {
     ) -> Result<u64> {
         let mut state = self.lock();
         let is_busy = state.requests.iter().any(|request| !request.is_cancelled());
-        if is_busy && options.on_busy == OnBusy::Error {
-            return Err(busy());
+        match options.on_busy {
+            OnBusy::Error if is_busy => return Err(busy()),
+            // The engine sees it when this request is submitted.
+            OnBusy::Replace => state.requests.iter().for_each(QueuedRequest::cancel),
+            OnBusy::Error | OnBusy::Queue => {}
         }
         let id = state.next_id;
         state.next_id += 1;
@@ -139,11 +142,14 @@ impl RequestQueue {
         self.left.notify_all();
     }
 
-    /// The history if the request is the first one, else `None`.
-    pub(super) fn begin(&self, id: u64) -> Option<Vec<ChatMessage>> {
+    /// The history if the request is the first one, else `None`. The request may change the history before.
+    pub(super) fn begin(&self, id: u64, change: impl FnOnce(&mut Vec<ChatMessage>)) -> Option<Vec<ChatMessage>> {
         let mut state = self.lock();
         state.close_abandoned(Some(id));
-        (state.requests.front()?.id == id).then(|| state.history.clone())
+        (state.requests.front()?.id == id).then(|| {
+            change(&mut state.history);
+            state.history.clone()
+        })
     }
 
     /// Notes that the request has begun, and adds its messages to the history.
@@ -215,6 +221,10 @@ impl QueueState {
 impl QueuedRequest {
     fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Adds what remains of a reply to the history; `reply` is `None` after an error.

@@ -48,7 +48,9 @@ enum Stage {
 
 impl Conversation {
     /// Sends a message, and streams the reply with all its function calls: the handlers run the calls, the model reads the
-    /// results, and so on until it answers. All messages join the history as if they were sent by hand.
+    /// results, and so on until it answers. All messages join the history as if they were sent by hand. The
+    /// [functions of the handlers](FunctionHandlers::functions) are registered when the reply begins; one of the same name is
+    /// replaced.
     ///
     /// The events are those of a plain reply. [`FunctionResult`](MessageResponse::FunctionResult) reports the result of
     /// each call, [`RoundComplete`](MessageResponse::RoundComplete) the end of a reply with calls, and one `Complete` the
@@ -255,15 +257,19 @@ impl ReplyRounds {
         let id = match self.request {
             Some(id) => id,
             None => {
-                self.options.check()?; // before the request joins the queue
+                // Before the request joins the queue.
+                self.options.check()?;
+                let names = self.conversation.runner.function_names();
+                self.handlers.offered().iter().try_for_each(|function| function.check_with(names))?;
                 requests.enqueue(&self.options, self.cancel.flag(), true)?
             }
         };
         self.request = Some(id);
         let (conversation, options) = (self.conversation.clone(), self.options.clone());
+        let functions = self.handlers.offered().to_vec();
         Ok(ReplyReceiver::new(self.cancel.clone(), move |sender| {
             conversation.requests.resume(id);
-            conversation.submit(id, message, options, sender)
+            conversation.submit(id, message, &functions, options, sender)
         }))
     }
 

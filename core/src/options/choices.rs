@@ -168,6 +168,8 @@ pub enum OnBusy {
     /// Puts the request in a queue, in the order of the first pulls of the streams, and answers it when the earlier replies
     /// have ended.
     Queue,
+    /// Cancels all earlier requests, and answers this one when they have ended.
+    Replace,
 }
 
 /// How a history that does not fit the context is handled. The history itself is never edited.
