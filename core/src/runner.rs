@@ -386,6 +386,18 @@ impl ModelRunner {
         loaded.tokenizer.encode_with_bos(&loaded.render(messages, &frame)?)
     }
 
+    /// The model's own sampling values, which apply where a reply's options have none.
+    ///
+    /// ```
+    /// # fn main() -> causerie::Result<()> {
+    /// let runner = causerie::testing::ScriptedModel::new().load()?;
+    /// assert_eq!(runner.sampling_defaults().temperature, None);
+    /// # Ok(()) }
+    /// ```
+    pub fn sampling_defaults(&self) -> SamplingDefaults {
+        self.inner.defaults
+    }
+
     /// # Errors
     /// [`ErrorKind::ModelUnloaded`].
     pub(crate) fn loaded(&self) -> Result<Arc<LoadedModel>> {

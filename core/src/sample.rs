@@ -195,11 +195,11 @@ fn nucleus(weights: &[f64], top_p: f32) -> usize {
     enough.map_or(weights.len(), |at| at + 1)
 }
 
-/// A random seed, for a reply without a seed in its options.
+/// A random seed, for a reply without a seed in its options. Its 53 bits survive a client that reads numbers as floats.
 pub(crate) fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // The standard library seeds the keys of its hashers from the system's random source.
-    RandomState::new().hash_one("seed")
+    RandomState::new().hash_one("seed") >> 11
 }
 
 #[cfg(test)]
