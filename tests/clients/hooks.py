@@ -9,7 +9,7 @@ def before_call(context, case, kwargs):
         return
     limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
     for name in limits:
-        if type(case.body.get(name)) is int and 4 < case.body[name] < 2**31:
+        if type(case.body.get(name)) is int and (case.body[name] == -1 or 4 < case.body[name] < 2**31):
             case.body[name] = 4
     if case.operation.path in ("/v1/chat/completions", "/v1/completions") and not set(limits) & set(case.body):
         case.body["max_tokens"] = 4

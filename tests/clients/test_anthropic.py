@@ -78,8 +78,9 @@ class Anthropic(unittest.TestCase):
 
     def test_errors_are_the_clients_own(self):
         with self.assertRaises(anthropic.NotFoundError) as caught:
-            self.client.messages.create(**self.fields(model="other"))
-        self.assertEqual(caught.exception.body["error"]["type"], "not_found_error")
+            self.client.post("/v1/v1/messages", cast_to=object, body={})
+        self.assertIn("without /v1", str(caught.exception))
+        self.assertEqual(self.client.messages.create(**self.fields(model="other")).model, MODEL)
         with self.assertRaises(anthropic.BadRequestError):
             self.client.messages.create(**self.fields(extra_body={"temperature": 3}))
 

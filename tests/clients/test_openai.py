@@ -115,7 +115,7 @@ class OpenAi(unittest.TestCase):
 
     def test_errors_are_the_clients_own(self):
         with self.assertRaises(openai.NotFoundError) as caught:
-            self.client.chat.completions.create(model="other", messages=HELLO)
+            self.client.models.retrieve("other")
         self.assertEqual(caught.exception.code, "model_not_found")
         for fields in [{"tool_choice": "required"}, {"response_format": {"type": "json_schema", "json_schema": {}}}]:
             with self.assertRaises(openai.BadRequestError) as caught:

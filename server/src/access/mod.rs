@@ -1,4 +1,5 @@
-//! Access to a hosted server: the path at which it is reached, and the keys it accepts.
+//! Access to a server: of a hosted one the path at which it is reached and the keys it accepts, of one on a local network
+//! its keys.
 //!
 //! This layer knows headers and keys, nothing of routes or replies. The service asks it three things: the path without
 //! the base path, whether a request may pass, and whose request it is.
@@ -12,6 +13,9 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use keys::KeyRing;
 
 pub mod keys;
+mod local;
+
+pub use local::LocalKeys;
 
 /// Settings of a hosted server.
 #[derive(Clone, Debug)]
@@ -109,6 +113,10 @@ pub(crate) enum AccessError {
     InvalidKey,
     /// The key belongs to another organization.
     OtherOrganization,
+    /// A server on a local network: no header has a key.
+    MissingLocalKey,
+    /// A server on a local network: no key that was sent is known.
+    InvalidLocalKey,
 }
 
 impl Hosted {

@@ -33,6 +33,13 @@ pub(crate) struct ServeArguments {
     /// Port to listen on; 0 takes any free port and prints it [default: 8080, or $PORT with --base-path].
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
+    /// Require this API key, as `Authorization: Bearer KEY`. Other users of this machine may see it among the arguments:
+    /// prefer --api-key-file or the environment variable CAUSERIE_API_KEY.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["base_path", "api_key_file"])]
+    pub(crate) api_key: Option<String>,
+    /// Require one of the API keys of a file: one per line; blank lines and lines that begin with # are skipped.
+    #[arg(long, value_name = "FILE", conflicts_with = "base_path")]
+    pub(crate) api_key_file: Option<PathBuf>,
     /// Serve the hosted form, which needs a key, under this path; paths without it are answered as well.
     #[arg(long, value_name = "/ORG/APP")]
     pub(crate) base_path: Option<BasePath>,
@@ -94,6 +101,9 @@ pub(crate) struct ServerLimits {
     /// Refuse requests with unknown fields, instead of naming those fields in a header of the reply.
     #[arg(long)]
     pub(crate) strict_fields: bool,
+    /// Refuse requests for another model than the one served, or for none, instead of naming it in a header of the reply.
+    #[arg(long)]
+    pub(crate) strict_model: bool,
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -102,6 +112,7 @@ Examples:
   causerie serve --model LiquidAI/LFM2-1.2B --port 8081
   curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\
     -d '{\"model\": \"causerie/demo\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'
+  CAUSERIE_API_KEY=sesame causerie serve --host 0.0.0.0
   causerie serve --base-path /acme/notes --auth private
 
 Ctrl-C lets running replies finish; a second Ctrl-C exits at once.";

@@ -81,7 +81,7 @@ fn build(arguments: &RunArguments, engine: &Tool, folder: &Path) -> Result<Strin
 
 /// Returns the options of `causerie serve` in the container.
 fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
-    let ServerLimits { slots, queue, max_body, drain_timeout, allow_host, allow_origin, strict_fields } =
+    let ServerLimits { slots, queue, max_body, drain_timeout, allow_host, allow_origin, strict_fields, strict_model } =
         &arguments.limits;
     let auth = Auth::from(arguments.auth);
     let mut options = vec!["--base-path".to_owned(), path.to_owned(), format!("--auth={}", auth.name())];
@@ -94,6 +94,7 @@ fn serve_options(arguments: &RunArguments, path: &str) -> Vec<String> {
     options.extend(allow_host.iter().map(|host| format!("--allow-host={host}")));
     options.extend(allow_origin.iter().map(|origin| format!("--allow-origin={origin}")));
     options.extend(strict_fields.then(|| "--strict-fields".to_owned()));
+    options.extend(strict_model.then(|| "--strict-model".to_owned()));
     options
 }
 

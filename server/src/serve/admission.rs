@@ -10,17 +10,25 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use crate::serve::error::HttpError;
 
+/// Replies for each permit that may wait for their clients without one. Each keeps its part of the model's memory.
+const MAX_PAUSED: usize = 4;
+
 pub(super) struct Admission {
     permits: Arc<Semaphore>,
     n_permits: usize,
     n_waiting: AtomicUsize,
     max_waiting: usize,
+    /// Replies that may wait for their clients without a permit.
+    pauses: Arc<Semaphore>,
     /// Has no permits; it is closed once running replies must end.
     end_of_replies: Semaphore,
 }
 
 /// The right to generate, which returns to the queue when it is dropped.
 pub(super) type Permit = OwnedSemaphorePermit;
+
+/// The right to wait for a client without a permit.
+pub(super) type Pause = OwnedSemaphorePermit;
 
 /// The wait for a permit. Dropping it leaves the queue.
 pub(super) type PermitWait = Pin<Box<dyn Future<Output = Result<Permit, HttpError>> + Send>>;
@@ -33,6 +41,7 @@ impl Admission {
             n_permits,
             n_waiting: AtomicUsize::new(0),
             max_waiting,
+            pauses: Arc::new(Semaphore::new(n_permits.saturating_mul(MAX_PAUSED).min(Semaphore::MAX_PERMITS))),
             end_of_replies: Semaphore::new(0),
         }
     }
@@ -49,6 +58,18 @@ impl Admission {
             let _queued = queued;
             permit.await.map_err(|_| HttpError::draining())
         }))
+    }
+
+    /// Lets a reply wait for its client without a permit; an error when too many do.
+    pub(super) fn pause(&self) -> Result<Pause, HttpError> {
+        Arc::clone(&self.pauses).try_acquire_owned().map_err(|_| HttpError::unread_reply())
+    }
+
+    /// A permit for a reply that has waited for its client. Such replies are not part of the queue, and once the queue is
+    /// closed they need no permit.
+    pub(super) fn resume(&self) -> Pin<Box<dyn Future<Output = Option<Permit>> + Send>> {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        Box::pin(async { permit.await.ok() })
     }
 
     /// Refuses new requests, and those that wait.

@@ -1,13 +1,17 @@
 //! Reads the body of a request, within limits of size, time and memory.
 
+use std::sync::Arc;
+
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
 use hyper::{Request, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::serve::Service;
+use crate::serve::encoding::Encoding;
 use crate::serve::error::HttpError;
 
 /// Bodies of the largest size that fit into the memory budget.
@@ -30,27 +34,54 @@ pub(super) fn memory_budget(max_body: usize) -> Semaphore {
 
 pub(super) async fn read(service: &Service, request: Request<Incoming>) -> Result<RequestBytes<'_>, HttpError> {
     let headers = request.headers();
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
-        let message = "the body must be of content type application/json";
-        return Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message));
-    }
+    check_content_type(headers)?;
+    let encoding = Encoding::of(headers)?;
     if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
         return Err(HttpError::new(StatusCode::LENGTH_REQUIRED, "length_required", "the request must have a body"));
     }
     let (body, max_body) = (request.into_body(), service.settings.max_body);
     let announced = body.size_hint().exact().map_or(max_body, |length| usize::try_from(length).unwrap_or(usize::MAX));
     if max_body < announced {
-        return Err(too_large(max_body));
+        return Err(HttpError::body_too_large(max_body));
     }
-    match timeout(service.settings.body_timeout, collect(service, body)).await {
-        Ok(read) => read,
-        Err(_) => Err(HttpError::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "body_timeout",
-            "the body must arrive within the time limit",
-        )),
+    let read = timeout(service.settings.body_timeout, collect(service, body)).await.map_err(|_| {
+        let message = "the body must arrive within the time limit";
+        HttpError::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", message)
+    })??;
+    match encoding {
+        Some(encoding) => decode(service, read, encoding).await,
+        None => Ok(read),
     }
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
+    let found = headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let kind = found.as_deref().and_then(|found| found.split(';').next()).unwrap_or_default();
+    if kind.trim().eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let found = found.as_deref().map_or_else(|| "found none".to_owned(), |found| format!("found {found:?}"));
+    let message = format!("the header content-type must be application/json, {found}");
+    Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message))
+}
+
+/// Decodes a compressed body on a thread that answers nothing else, one after the other: a few bytes can be many.
+async fn decode<'a>(
+    service: &'a Service,
+    read: RequestBytes<'a>,
+    encoding: Encoding,
+) -> Result<RequestBytes<'a>, HttpError> {
+    let RequestBytes { bytes, mut budget } = read;
+    let max_body = service.settings.max_body;
+    let lock = Arc::clone(&service.large_body).lock_owned().await;
+    let decoding = spawn_blocking(move || {
+        let _lock = lock;
+        encoding.decode(&bytes, max_body)
+    });
+    let bytes = decoding.await.map_err(|_| HttpError::draining())??;
+    let n_steps = bytes.len().saturating_sub(SMALL).div_ceil(STEP);
+    budget.merge(take(service, n_steps.saturating_sub(budget.num_permits()))?);
+    Ok(RequestBytes { bytes, budget })
 }
 
 /// Charges the budget for bytes that have arrived, not for those announced: a client that sends nothing blocks nobody. It
@@ -63,7 +94,7 @@ async fn collect(service: &Service, mut body: Incoming) -> Result<RequestBytes<'
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         let n_bytes = bytes.len() + data.len();
         if service.settings.max_body < n_bytes {
-            return Err(too_large(service.settings.max_body));
+            return Err(HttpError::body_too_large(service.settings.max_body));
         }
         budget.merge(take(service, n_bytes.saturating_sub(SMALL).div_ceil(STEP) - budget.num_permits())?);
         bytes.extend_from_slice(&data);
@@ -74,9 +105,4 @@ async fn collect(service: &Service, mut body: Incoming) -> Result<RequestBytes<'
 fn take(service: &Service, n_steps: usize) -> Result<SemaphorePermit<'_>, HttpError> {
     let n_steps = u32::try_from(n_steps).unwrap_or(u32::MAX);
     service.body_budget.try_acquire_many(n_steps).map_err(|_| HttpError::memory_budget_exceeded())
-}
-
-fn too_large(max_body: usize) -> HttpError {
-    let message = format!("the body must have at most {max_body} bytes");
-    HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
 }

@@ -8,16 +8,16 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::serve::Service;
-use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter};
+use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
 use crate::serve::error::HttpError;
-use crate::serve::request::content::arguments_of;
+use crate::serve::request::content::{arguments_of, kind_of, unreadable_part};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
 use crate::serve::request::sampling::{
     ChoiceFields, ClientFields, MAX_LOGPROBS, ReasoningEffort, SamplingFields, TemplateVariables, Truncation,
-    ignore_verbosity, refuse_unsupported,
+    ignore_verbosity,
 };
-use crate::serve::request::tools::{ChatToolChoice, FunctionTools};
+use crate::serve::request::tools::{ChatToolChoice, FunctionTools, read_tools};
 use crate::serve::request::types::{Integer, WithoutEffect};
 use crate::serve::request::{ChatRequest, Thinking, schema};
 
@@ -47,9 +47,15 @@ pub(super) struct ChatFields {
 
 /// Reads a request and prepares its answer. Everything is checked before anything is generated.
 pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<Answer, HttpError> {
-    let chat = read_request(&mut fields)?.prepare(service, fields)?;
+    let mut chat = read_request(&mut fields)?.prepare(service, fields)?;
     let form = ChoiceForm::Chat { has_functions: chat.has_functions };
-    let writer = ChoiceWriter::new(form, &service.model_id, chat.delivery.include_usage, &chat.options);
+    let has_logprobs = chat.options.logprobs.is_some();
+    let usage_so_far = chat.delivery.continuous_usage.then(|| chat.count_prompt().map(Usage::of_prompt)).transpose()?;
+    if usage_so_far.is_some() {
+        chat.options.logprobs.get_or_insert(0); // the events that count tokens
+    }
+    let include_usage = chat.delivery.include_usage;
+    let writer = ChoiceWriter::new(form, &service.model_id, include_usage, usage_so_far, has_logprobs);
     Ok(chat.answer(service, writer))
 }
 
@@ -57,12 +63,11 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let (sampling, choices): (SamplingFields, ChoiceFields) = (fields.read()?, fields.read()?);
     let chat: ChatFields = fields.read()?;
     let _: ClientFields = fields.read()?;
-    refuse_unsupported(fields)?;
     ignore_verbosity(fields, "verbosity", chat.verbosity);
     let (model, is_stream, mut options) = sampling.into_parts();
-    let delivery = choices.apply(&mut options, is_stream)?;
+    let delivery = choices.apply(&mut options, is_stream);
     let tools = FunctionTools {
-        functions: chat.tools.unwrap_or_default(),
+        functions: read_tools(fields, chat.tools)?,
         choice: chat.tool_choice.unwrap_or_default().0,
         parallel: chat.parallel_tool_calls,
     };
@@ -78,7 +83,9 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
 }
 
 fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError> {
-    messages.iter_mut().for_each(repair);
+    for (i, message) in messages.iter_mut().enumerate() {
+        repair(&format!("messages[{i}]"), message)?;
+    }
     let mut history = messages_from_json(&Json::Array(messages).to_string())
         .map_err(|err| HttpError::value("messages", err.message()))?;
     if history.iter().any(|message| !message.functions.is_empty()) {
@@ -89,11 +96,25 @@ fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError>
     Ok(history)
 }
 
-/// Repairs a message as clients send it back: a refusal becomes text, and the arguments of a call become an object.
-fn repair(message: &mut Json) {
-    for part in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten() {
-        if part["type"] == "refusal" {
-            *part = json!({ "type": "text", "text": part["refusal"] });
+/// Repairs a message as clients send it back: a refusal becomes text, and the arguments of a call become an object. Refuses
+/// parts that are not text, and the names that tools have replaced.
+fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
+    if message["role"] == "function" {
+        let rule = "must be tool, with the tool_call_id of its call: tools replaces functions";
+        return Err(HttpError::unsupported(place, format!("{place}.role {rule}")));
+    }
+    if message.get("function_call").is_some_and(|call| !call.is_null()) {
+        let rule = "must be left out: tool_calls replaces it";
+        return Err(HttpError::unsupported(place, format!("{place}.function_call {rule}")));
+    }
+    for (i, part) in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten().enumerate() {
+        let place = format!("{place}.content[{i}]");
+        match kind_of(&place, part)? {
+            "text" => {}
+            // As on the route of responses.
+            "input_text" | "output_text" => part["type"] = json!("text"),
+            "refusal" => *part = json!({ "type": "text", "text": part["refusal"] }),
+            kind => return Err(unreadable_part(&place, kind)),
         }
     }
     for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
@@ -102,6 +123,7 @@ fn repair(message: &mut Json) {
             *text = causerie::Value::Object(arguments_of(text)).to_string();
         }
     }
+    Ok(())
 }
 
 /// Alternatives to report per token; `None` if log-probabilities were not requested.

@@ -2,23 +2,26 @@
 
 use std::sync::Arc;
 
-use causerie::{GenerationOptions, Prompt};
+use causerie::{GenerationOptions, ModelRunner, Prompt};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, PendingReply};
+use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, PendingReply, Usage};
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::sampling::{
-    ChoiceFields, ClientFields, MAX_LOGPROBS, SamplingFields, checked, refuse_unsupported,
+    ChoiceFields, ClientFields, MAX_LOGPROBS, SamplingFields, checked, is_empty_array,
 };
-use crate::serve::request::types::Integer;
-use crate::serve::request::{must_be, schema, with_seed};
+use crate::serve::request::types::{Integer, whole_number};
+use crate::serve::request::{RequestNotes, foreign, must_be, schema, with_seed};
 use crate::serve::{Service, models};
 
 /// Limit on prompts times choices of one request.
 const MAX_REPLIES: usize = 64;
+/// The limit of a reply whose request has none, as other servers of this route have it: without a chat template, many models
+/// write on until the context is full.
+const DEFAULT_MAX_TOKENS: usize = 16;
 
 /// The fields of completions alone.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,16 +41,21 @@ pub(super) struct CompletionFields {
 struct Prompts(Vec<Prompt>);
 
 pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<Answer, HttpError> {
+    let has_limit = foreign::TOKEN_LIMITS.iter().any(|name| fields.peek(name).is_some());
     let (sampling, choices): (SamplingFields, ChoiceFields) = (fields.read()?, fields.read()?);
     let CompletionFields { prompt: Prompts(prompts), echo, logprobs } = fields.read()?;
     let _: ClientFields = fields.read()?;
-    refuse_unsupported(&mut fields)?;
     let (model, is_stream, options) = sampling.into_parts();
-    models::check(service, &model)?;
+    let is_other_model = models::check(service, model.as_deref())?;
     let logprobs = logprobs.map(Integer::count);
     let mut options = GenerationOptions { function_call_parser: None, logprobs, ..options };
-    let delivery = choices.apply(&mut options, is_stream)?;
-    let options = checked(options)?;
+    let mut delivery = choices.apply(&mut options, is_stream);
+    delivery.is_bare_string = foreign::apply_options(&mut options, &mut fields)?;
+    if !has_limit {
+        options.max_tokens = Some(DEFAULT_MAX_TOKENS);
+    }
+    refuse_chat_fields(&mut fields)?;
+    let mut options = checked(options)?;
     let echo = echo.unwrap_or(false);
     if echo && logprobs.is_some() {
         let message = "logprobs must be left out with echo: the tokens of the prompt are not scored";
@@ -60,15 +68,33 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
     let ignored = fields.into_ignored(service.settings.strict_fields)?;
     let runner = service.runner()?;
     let mut replies = Vec::new();
+    let mut usage_so_far = delivery.continuous_usage.then(Usage::default);
+    let has_logprobs = options.logprobs.is_some();
+    if usage_so_far.is_some() {
+        options.logprobs.get_or_insert(0); // the events that count tokens
+    }
     for prompt in prompts {
+        if let Some(usage) = &mut usage_so_far {
+            usage.add_prompt(count(runner, &prompt)?);
+        }
         let text = if echo { text_of(&prompt)? } else { String::new() };
         for choice in 0..delivery.n {
             let stream = runner.complete(prompt.clone(), with_seed(&options, choice));
-            replies.push(PendingReply { stream, echo: text.clone() });
+            replies.push(PendingReply { stream, echo: text.clone(), is_bare_string: delivery.is_bare_string });
         }
     }
-    let writer = ChoiceWriter::new(ChoiceForm::Text, &service.model_id, delivery.include_usage, &options);
-    Ok(Answer::new(service, writer, replies, delivery, ignored))
+    let include_usage = delivery.include_usage;
+    let writer = ChoiceWriter::new(ChoiceForm::Text, &service.model_id, include_usage, usage_so_far, has_logprobs);
+    Ok(Answer::new(service, writer, replies, delivery, RequestNotes { ignored, is_other_model }))
+}
+
+/// Refuses fields that need a conversation.
+fn refuse_chat_fields(fields: &mut RequestFields) -> Result<(), HttpError> {
+    for name in ["system", "instructions"] {
+        fields.refuse(name, |value| value == "")?;
+    }
+    fields.refuse("tools", is_empty_array)?;
+    fields.refuse("tool_choice", |value| value == "none" || value == "auto")
 }
 
 impl TryFrom<Json> for Prompts {
@@ -87,13 +113,21 @@ impl TryFrom<Json> for Prompts {
 
 fn read_prompt(prompt: Json) -> Result<Prompt, String> {
     let id = |id: &Json| {
-        let id_or_none = id.as_u64().and_then(|id| u32::try_from(id).ok());
+        let id_or_none = whole_number(id).and_then(|id| u32::try_from(id).ok());
         id_or_none.ok_or_else(|| format!("must hold token ids, found {id}"))
     };
     match prompt {
         Json::String(text) => Ok(Prompt::Text(text)),
         Json::Array(ids) => ids.iter().map(id).collect::<Result<_, _>>().map(Prompt::Tokens),
         value => Err(must_be("a string or an array of token ids", &value)),
+    }
+}
+
+/// The tokens of a prompt.
+fn count(runner: &ModelRunner, prompt: &Prompt) -> Result<usize, HttpError> {
+    match prompt {
+        Prompt::Text(text) => runner.tokenize(text).map(|ids| ids.len()).map_err(|err| HttpError::from_engine(&err)),
+        Prompt::Tokens(ids) => Ok(ids.len()),
     }
 }
 

@@ -59,7 +59,8 @@ fn graceful_connection(
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
     let _ = socket.set_nodelay(true); // events are small, and clients wait for them
-    let stream = WatchedStream { socket, limit: service.settings.write_timeout, stalled: None, refusal: None };
+    // Twice the time, so that the error that cuts a reply can still be read.
+    let stream = WatchedStream { socket, limit: service.settings.write_timeout * 2, stalled: None, refusal: None };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(service.settings.header_timeout);
     builder.max_buf_size(MAX_HEADER_BYTES);

@@ -37,6 +37,10 @@ pub(super) enum Detail {
     RetryAfter(u32),
     /// The methods that a path answers: a header.
     Allow(&'static str),
+    /// The encodings of bodies that are read: a header.
+    AcceptEncoding(&'static str),
+    /// The scheme of the header that must have a key: a header.
+    Authenticate(&'static str),
     /// A prompt that is too long: keys of the error object.
     Tokens {
         prompt: usize,
@@ -63,6 +67,16 @@ impl HttpError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
+    pub(super) fn body_too_large(max_body: usize) -> Self {
+        let message = format!("the body must have at most {max_body} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+    }
+
+    pub(super) fn unsupported_encoding(accepted: &'static str, message: impl Into<String>) -> Self {
+        let error = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", message);
+        Self { detail: Detail::AcceptEncoding(accepted), ..error }
+    }
+
     pub(super) fn method(allowed: &'static str) -> Self {
         let message = format!("the method must be one of {allowed}");
         let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
@@ -71,6 +85,16 @@ impl HttpError {
 
     pub(super) fn queue_full() -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "the request queue is full").retry_after(1)
+    }
+
+    pub(super) fn unread_reply() -> Self {
+        let message = "the client must read the reply: too much of it was left unread for too long";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "unread_reply", message)
+    }
+
+    /// Whether the client did not read its reply.
+    pub(super) fn is_unread_reply(&self) -> bool {
+        self.code == "unread_reply"
     }
 
     pub(super) fn loading() -> Self {
@@ -208,19 +232,29 @@ impl HttpError {
 
 impl From<AccessError> for HttpError {
     fn from(err: AccessError) -> Self {
-        let (status, code, message) = match err {
-            AccessError::MissingKey => {
-                (StatusCode::UNAUTHORIZED, "missing_key", "the request must have the header Authorization: Key …")
-            }
-            AccessError::InvalidKey => (
-                StatusCode::UNAUTHORIZED,
-                "invalid_key",
-                "the header Authorization must be the word Key, a space and a key that this server accepts",
-            ),
-            AccessError::OtherOrganization => {
-                (StatusCode::FORBIDDEN, "key_not_allowed", "the key belongs to another organization")
-            }
+        let unauthorized = |scheme: &'static str, code: &'static str, message: &str| Self {
+            detail: Detail::Authenticate(scheme),
+            ..Self::new(StatusCode::UNAUTHORIZED, code, message)
         };
-        Self::new(status, code, message)
+        match err {
+            AccessError::MissingKey => {
+                unauthorized("Key", "missing_key", "the request must have the header Authorization: Key …")
+            }
+            AccessError::InvalidKey => {
+                let message =
+                    "the header Authorization must be the word Key, a space and a key that this server accepts";
+                unauthorized("Key", "invalid_key", message)
+            }
+            AccessError::MissingLocalKey => {
+                unauthorized("Bearer", "missing_key", "the request must have the header Authorization: Bearer …")
+            }
+            AccessError::InvalidLocalKey => {
+                let message = "the header Authorization must be the word Bearer, a space and the server's API key";
+                unauthorized("Bearer", "invalid_key", message)
+            }
+            AccessError::OtherOrganization => {
+                Self::new(StatusCode::FORBIDDEN, "key_not_allowed", "the key belongs to another organization")
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Guard {
 impl Guard {
     pub(super) fn new(is_loopback: bool, settings: &Settings) -> Self {
         Self {
-            checks_host: is_loopback && settings.hosted.as_ref().is_none_or(|hosted| hosted.auth == Auth::Public),
+            checks_host: is_loopback && !needs_key(settings),
             hosts: settings.allowed_hosts.clone(),
             origins: settings.allowed_origins.iter().filter(|origin| check_origin(origin).is_ok()).cloned().collect(),
         }
@@ -73,6 +73,11 @@ impl Guard {
             || address(name.host()).is_some() && host.is_some_and(|host| host.as_bytes() == name.as_str().as_bytes());
         is_loopback(name.host()) || is_own()
     }
+}
+
+/// Whether requests need a key.
+fn needs_key(settings: &Settings) -> bool {
+    settings.local_keys.is_some() || settings.hosted.as_ref().is_some_and(|hosted| hosted.auth != Auth::Public)
 }
 
 /// The value of a header that must not be repeated.

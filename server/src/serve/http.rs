@@ -6,9 +6,11 @@ use async_stream::stream;
 use futures_core::Stream;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::Response;
 use hyper::body::{Bytes, Frame};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::{Response, StatusCode};
+use hyper::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use serde_json::Value as Json;
 
 use crate::serve::dialect::Dialect;
@@ -46,10 +48,9 @@ pub(super) fn error_response(error: &HttpError, dialect: Dialect, request_id: &s
     match error.detail {
         Detail::RetryAfter(seconds) => drop(headers.insert(RETRY_AFTER, seconds.into())),
         Detail::Allow(methods) => drop(headers.insert(ALLOW, HeaderValue::from_static(methods))),
+        Detail::AcceptEncoding(names) => drop(headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(names))),
+        Detail::Authenticate(scheme) => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(scheme))),
         Detail::Tokens { .. } | Detail::None => {}
-    }
-    if error.status == StatusCode::UNAUTHORIZED {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Key"));
     }
     if error.leaves_body() {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -9,9 +9,11 @@
 //! 1. `connection` reads it from a socket, with time limits.
 //! 2. `route` checks host, origin and key (`guard`, `crate::access`), finds the handler, and reads the `body`.
 //! 3. The handler of its dialect, `chat`, `completions`, `messages` or `responses`, takes its fields (`request::fields`) into
-//!    structs, and makes of them the one internal form, `request::ChatRequest`.
+//!    structs, and makes of them the one internal form, `request::ChatRequest`. Names of other dialects and servers are
+//!    taken after its own (`request::foreign`).
 //! 4. `admission` gives it a permit.
-//! 5. `answer` pulls the replies, and the writer of the dialect writes their events, whole or as a stream (`http`).
+//! 5. `answer` pulls the replies, and the writer of the dialect writes their events, whole or as a stream (`http`). The
+//!    events of a stream wait for their client in an `answer::outbox`.
 //!
 //! To add a field to a dialect, add it to a struct of its handler: the OpenAPI document comes from the same structs.
 
@@ -22,6 +24,7 @@ mod chat;
 mod completions;
 mod connection;
 mod dialect;
+mod encoding;
 mod error;
 mod guard;
 mod http;
@@ -47,7 +50,7 @@ use causerie::ModelRunner;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::access::Hosted;
+use crate::access::{Hosted, LocalKeys};
 use admission::Admission;
 use error::HttpError;
 use guard::Guard;
@@ -81,8 +84,13 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Refuses requests with unknown fields, instead of listing the fields in the response's `x-ignored-fields`.
     pub strict_fields: bool,
+    /// Refuses requests for another model than the one served, or for none, instead of naming the model in the response's
+    /// `x-served-model`.
+    pub strict_model: bool,
     /// Base path and keys of a hosted server. Default `None`: a local server.
     pub hosted: Option<Hosted>,
+    /// Keys of a local server, of which each request needs one. Default `None`: everyone who reaches it may use it.
+    pub local_keys: Option<LocalKeys>,
 }
 
 impl Default for Settings {
@@ -99,7 +107,9 @@ impl Default for Settings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             strict_fields: false,
+            strict_model: false,
             hosted: None,
+            local_keys: None,
         }
     }
 }

@@ -15,9 +15,15 @@ pub(super) fn find(service: &Service, id: &str) -> Result<Json, HttpError> {
     if id.replace("%2F", "/").replace("%2f", "/") == service.model_id { describe(service) } else { Err(missing()) }
 }
 
-/// Checks that a request names the model served. The name is only compared: no path is made of it.
-pub(super) fn check(service: &Service, id: &str) -> Result<(), HttpError> {
-    if id == service.model_id { Ok(()) } else { Err(missing().at("model")) }
+/// Whether a request names another model than the one served, or none, which only a strict server refuses. The name is only
+/// compared: no path is made of it.
+pub(super) fn check(service: &Service, id: Option<&str>) -> Result<bool, HttpError> {
+    match id {
+        Some(id) if id == service.model_id => Ok(false),
+        _ if !service.settings.strict_model => Ok(true),
+        Some(_) => Err(missing().at("model")),
+        None => Err(HttpError::value("model", "model is required")),
+    }
 }
 
 fn missing() -> HttpError {

@@ -24,17 +24,32 @@ pub(super) struct StoredResponses {
     n_bytes: usize,
 }
 
-/// The items of a conversation as JSON text, which takes much less memory than parsed values.
+/// A response and the items before it as JSON text, which takes much less memory than parsed values.
 struct StoredResponse {
     id: String,
     caller: Option<String>,
     input: String,
-    output: String,
+    response: String,
 }
 
 impl StoredResponse {
     fn n_bytes(&self) -> usize {
-        self.id.len() + self.input.len() + self.output.len()
+        self.id.len() + self.input.len() + self.response.len()
+    }
+
+    fn response(&self) -> Json {
+        serde_json::from_str(&self.response).unwrap_or_default()
+    }
+
+    fn input(&self) -> Vec<Json> {
+        serde_json::from_str(&self.input).unwrap_or_default()
+    }
+
+    fn output(&self) -> Vec<Json> {
+        match self.response()["output"].take() {
+            Json::Array(items) => items,
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -64,10 +79,9 @@ impl ResponseStore {
         Self { responses: Arc::clone(responses), caller }
     }
 
-    /// Stores a response. `input` are the items of the conversation before it, `output` are its own.
-    pub(super) fn add(&self, id: String, input: String, output: &[Json]) {
-        let output = Json::from(output).to_string();
-        let response = StoredResponse { id, caller: self.caller.clone(), input, output };
+    /// Stores a response. `input` are the items of the conversation before it.
+    pub(super) fn add(&self, id: String, input: String, response: &Json) {
+        let response = StoredResponse { id, caller: self.caller.clone(), input, response: response.to_string() };
         self.responses.lock().unwrap_or_else(PoisonError::into_inner).add(response);
     }
 
@@ -79,27 +93,45 @@ impl ResponseStore {
             let error = HttpError::new(StatusCode::BAD_REQUEST, "previous_response_not_found", message);
             return Err(error.at("previous_response_id"));
         };
-        Ok([&response.input, &response.output].into_iter().flat_map(|text| items(text)).collect())
+        Ok(response.input().into_iter().chain(response.output()).collect())
+    }
+
+    /// A response, as its request was answered.
+    pub(super) fn response(&self, id: &str) -> Option<Json> {
+        self.find(id).map(|response| response.response())
+    }
+
+    /// The items that a response replied to.
+    pub(super) fn input(&self, id: &str) -> Option<Vec<Json>> {
+        self.find(id).map(|response| response.input())
+    }
+
+    /// Forgets a response; returns whether there was one.
+    pub(super) fn remove(&self, id: &str) -> bool {
+        let mut stored = self.responses.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = stored.responses.iter().position(|response| self.owns(response, id));
+        let removed = at.and_then(|at| stored.responses.remove(at));
+        stored.n_bytes -= removed.as_ref().map_or(0, |response| response.n_bytes());
+        removed.is_some()
     }
 
     /// An item of a response; its id contains that of the response. `n_searched` counts the bytes that the request has
     /// searched; beyond the limit nothing is found.
     pub(super) fn item(&self, id: &str, n_searched: &mut usize) -> Option<Json> {
         let response = self.find(&format!("resp_{}", id.split('_').nth(1)?))?;
-        *n_searched += response.output.len();
-        let items = if *n_searched <= MAX_SEARCHED { items(&response.output) } else { Vec::new() };
+        *n_searched += response.response.len();
+        let items = if *n_searched <= MAX_SEARCHED { response.output() } else { Vec::new() };
         items.into_iter().find(|item| item["id"] == id)
     }
 
     fn find(&self, id: &str) -> Option<Arc<StoredResponse>> {
         let stored = self.responses.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |response: &&Arc<StoredResponse>| response.id == id && response.caller == self.caller;
-        stored.responses.iter().find(is_it).cloned()
+        stored.responses.iter().find(|response| self.owns(response, id)).cloned()
     }
-}
 
-fn items(text: &str) -> Vec<Json> {
-    serde_json::from_str(text).unwrap_or_default()
+    fn owns(&self, response: &StoredResponse, id: &str) -> bool {
+        response.id == id && response.caller == self.caller
+    }
 }
 
 #[cfg(test)]
@@ -110,7 +142,7 @@ mod tests {
     #[test]
     fn the_oldest_responses_are_dropped() {
         let store = ResponseStore::new(&Arc::default(), None);
-        let add = |n: usize, input: String| store.add(format!("resp_{n}"), input, &[]);
+        let add = |n: usize, input: String| store.add(format!("resp_{n}"), input, &json!({}));
         let is_stored = |n: usize| store.conversation(&format!("resp_{n}")).is_ok();
         (0..=MAX_RESPONSES).for_each(|n| add(n, "[]".to_owned()));
         assert_eq!([0, 1, MAX_RESPONSES].map(is_stored), [false, true, true]);
@@ -125,7 +157,7 @@ mod tests {
     fn responses_of_another_key_are_not_found() {
         let responses = Arc::default();
         let [ours, theirs] = ["a", "b"].map(|key| ResponseStore::new(&responses, Some(key.to_owned())));
-        ours.add("resp_1".to_owned(), r#"[{"role": "user"}]"#.to_owned(), &[json!({ "id": "msg_1_0" })]);
+        ours.add("resp_1".to_owned(), r#"[{"role": "user"}]"#.to_owned(), &json!({ "output": [{ "id": "msg_1_0" }] }));
         assert_eq!(ours.conversation("resp_1").unwrap(), [json!({ "role": "user" }), json!({ "id": "msg_1_0" })]);
         let mut n_searched = 0;
         assert_eq!(ours.item("msg_1_0", &mut n_searched), Some(json!({ "id": "msg_1_0" })));
@@ -134,5 +166,9 @@ mod tests {
         assert_eq!(ours.item("msg_1_0", &mut n_searched), None, "too much was searched");
         assert_eq!(theirs.conversation("resp_1").unwrap_err().code(), "previous_response_not_found");
         assert_eq!(theirs.item("msg_1_0", &mut 0), None);
+        assert_eq!((theirs.response("resp_1"), theirs.input("resp_1"), theirs.remove("resp_1")), (None, None, false));
+        assert!(ours.response("resp_1").is_some() && ours.remove("resp_1"));
+        assert_eq!((ours.response("resp_1"), ours.remove("resp_1")), (None, false));
+        assert_eq!(ours.responses.lock().unwrap().n_bytes, 0);
     }
 }

@@ -19,6 +19,8 @@ use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, error_response, json_response, text_response};
 use crate::serve::metrics::RequestCount;
 use crate::serve::request::fields::RequestFields;
+use crate::serve::response_store::ResponseStore;
+use crate::serve::responses::stored;
 use crate::serve::{Service, body, chat, completions, id, messages, models, openapi, page, responses};
 
 /// What the server answers.
@@ -33,6 +35,8 @@ enum Route<'a> {
     OpenApi,
     Models,
     Model(&'a str),
+    StoredResponse(&'a str),
+    InputItems(&'a str),
     Live,
     Ready,
     Metrics,
@@ -52,7 +56,14 @@ impl<'a> Route<'a> {
             "/livez" => Self::Live,
             "/readyz" | "/health" => Self::Ready,
             "/metrics" => Self::Metrics,
-            path => Self::Model(path.strip_prefix("/v1/models/")?),
+            path => match path.strip_prefix("/v1/responses/") {
+                Some(rest) => match rest.split_once('/') {
+                    None if !rest.is_empty() => Self::StoredResponse(rest),
+                    Some((id, "input_items")) => Self::InputItems(id),
+                    _ => return None,
+                },
+                None => Self::Model(path.strip_prefix("/v1/models/")?),
+            },
         })
     }
 
@@ -68,6 +79,8 @@ impl<'a> Route<'a> {
             Self::OpenApi => "/openapi.json",
             Self::Models => "/v1/models",
             Self::Model(_) => "/v1/models/{id}",
+            Self::StoredResponse(_) => "/v1/responses/{id}",
+            Self::InputItems(_) => "/v1/responses/{id}/input_items",
             Self::Live => "/livez",
             Self::Ready => "/readyz",
             Self::Metrics => "/metrics",
@@ -80,6 +93,10 @@ impl<'a> Route<'a> {
             Self::Chat | Self::Completions | Self::Responses | Self::Messages | Self::CountTokens => match *method {
                 Method::POST => Ok(()),
                 _ => Err(HttpError::method("POST, OPTIONS")),
+            },
+            Self::StoredResponse(_) => match *method {
+                Method::GET | Method::HEAD | Method::DELETE => Ok(()),
+                _ => Err(HttpError::method("GET, HEAD, DELETE, OPTIONS")),
             },
             _ if method == Method::GET || method == Method::HEAD => Ok(()),
             _ => Err(HttpError::method("GET, HEAD, OPTIONS")),
@@ -97,7 +114,7 @@ impl<'a> Route<'a> {
     fn dialect(self) -> Dialect {
         match self {
             Self::Completions => Dialect::Completions,
-            Self::Responses => Dialect::Responses,
+            Self::Responses | Self::StoredResponse(_) | Self::InputItems(_) => Dialect::Responses,
             Self::Messages | Self::CountTokens => Dialect::Messages,
             _ => Dialect::Chat,
         }
@@ -135,7 +152,8 @@ fn add_headers(headers: &mut HeaderMap, dialect: Dialect, request_id: &str, orig
     headers.insert(VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        let exposed = HeaderValue::from_static("request-id, x-request-id, x-ignored-fields, retry-after");
+        let exposed =
+            HeaderValue::from_static("request-id, x-request-id, x-ignored-fields, x-served-model, retry-after");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
 }
@@ -149,25 +167,41 @@ async fn answer(
         return Ok(preflight(request.headers()));
     }
     let hosted = service.settings.hosted.as_ref();
-    if let Some(hosted) = hosted {
-        hosted.check(route.map_or(Requirement::Key, Route::requirement), request.headers())?;
+    let requirement = route.map_or(Requirement::Key, Route::requirement);
+    match (hosted, &service.settings.local_keys) {
+        (Some(hosted), _) => hosted.check(requirement, request.headers())?,
+        (None, Some(keys)) => keys.check(requirement, request.headers())?,
+        (None, None) => {}
     }
-    let route = route.ok_or_else(|| HttpError::not_found("there is nothing at this path"))?;
+    let path = request.uri().path();
+    let path = hosted.map_or(path, |hosted| hosted.strip(path));
+    let route = route.ok_or_else(|| HttpError::not_found(nothing_at(path)))?;
     route.check(request.method())?;
     match route {
         Route::Chat => generate(service, request, chat::read).await,
         Route::Completions => generate(service, request, completions::read).await,
         Route::Responses => {
-            let caller = hosted.and_then(|hosted| hosted.caller(request.headers()));
-            generate(service, request, |service, fields| responses::read(service, fields, caller)).await
+            let store = store(service, &request);
+            generate(service, request, |service, fields| responses::read(service, fields, store)).await
         }
         Route::Messages => generate(service, request, messages::read).await,
         Route::CountTokens => {
             let body = body::read(service, request).await?;
             Ok(json_response(&with_fields(service, body.bytes, messages::count).await?))
         }
+        Route::StoredResponse(id) if request.method() == Method::DELETE => {
+            Ok(json_response(&stored::delete(&store(service, &request), id)?))
+        }
+        Route::StoredResponse(id) => {
+            let query = request.uri().query().unwrap_or_default();
+            Ok(json_response(&stored::retrieve(&store(service, &request), id, query)?))
+        }
+        Route::InputItems(id) => {
+            let query = request.uri().query().unwrap_or_default();
+            Ok(json_response(&stored::input_items(&store(service, &request), id, query)?))
+        }
         Route::Page => Ok(page::response()),
-        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, hosted))),
+        Route::OpenApi => Ok(json_response(&openapi::document(&service.model_id, &service.settings))),
         Route::Models => Ok(json_response(&models::list(service)?)),
         Route::Model(id) => Ok(json_response(&models::find(service, id)?)),
         Route::Live => Ok(json_response(&json!({ "status": "alive" }))),
@@ -176,6 +210,44 @@ async fn answer(
         Route::Metrics => Ok(text_response("text/plain; version=0.0.4", service.metrics.text())),
     }
 }
+
+/// The stored responses of the caller.
+fn store<T>(service: &Service, request: &Request<T>) -> ResponseStore {
+    let caller = match (&service.settings.hosted, &service.settings.local_keys) {
+        (Some(hosted), _) => hosted.caller(request.headers()),
+        (None, keys) => keys.as_ref().and_then(|keys| keys.caller(request.headers())),
+    };
+    ResponseStore::new(&service.stored_responses, caller)
+}
+
+/// Why nothing is at a path: what its client may have meant.
+fn nothing_at(path: &str) -> String {
+    let known = |path: &str| Route::find(path).is_some();
+    if let Some(rest) = path.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/") && known(rest)) {
+        return format!("there is nothing at this path: {rest} is; this client's base address must end without /v1");
+    }
+    if known(&format!("/v1{path}")) {
+        return format!("there is nothing at this path: /v1{path} is; this client's base address must end with /v1");
+    }
+    if let Some(shorter) = path.strip_suffix('/').filter(|shorter| known(shorter)) {
+        return format!("there is nothing at this path: {shorter} is, without the slash at its end");
+    }
+    let other = FOREIGN.iter().find(|(begin, _)| path.starts_with(begin));
+    other.map_or("there is nothing at this path; /openapi.json lists the routes", |(_, message)| *message).to_owned()
+}
+
+/// Beginnings of paths that clients of other servers ask for.
+const FOREIGN: [(&str, &str); 6] = [
+    ("/api/", "Ollama's own routes are not served: /v1/chat/completions, /v1/responses and /v1/messages are"),
+    ("/v1/embeddings", "embeddings are not supported: this server generates text"),
+    ("/v1/audio", "audio is not supported: this server reads and generates text"),
+    ("/v1/images", "images are not supported: this server reads and generates text"),
+    ("/completion", "llama.cpp's own routes are not served: /v1/completions and /v1/chat/completions are"),
+    (
+        "/v1/responses/",
+        "only POST /v1/responses, and GET and DELETE of /v1/responses/{id} and its input_items are served",
+    ),
+];
 
 /// Reads a request, makes the answer of its dialect, and sends it.
 async fn generate(
@@ -218,7 +290,7 @@ fn preflight(asked: &HeaderMap) -> Response<ResponseBody> {
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.remove(CONTENT_TYPE);
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, OPTIONS"));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
     if let Some(names) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
     }

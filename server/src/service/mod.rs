@@ -2,6 +2,7 @@
 
 pub(crate) mod signals;
 
+use std::env::VarError;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use causerie::{GenerationOptions, LoadOptions, ModelRunner};
 use causerie_server::access::keys::KeyRing;
-use causerie_server::access::{Auth, Hosted};
+use causerie_server::access::{Auth, Hosted, LocalKeys};
 use causerie_server::serve::{Server, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -34,7 +35,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let base_path = hosted.as_ref().map_or_else(String::new, |hosted| hosted.base_path.to_string());
     let name = arguments.model.name.as_deref();
     let model_id = arguments.model_id.clone().unwrap_or_else(|| model_id(name));
-    let settings = Settings { hosted, ..settings(&arguments.limits) };
+    let local_keys = if hosted.is_none() { local_keys(arguments)? } else { None };
+    let settings = Settings { hosted, local_keys, ..settings(&arguments.limits) };
     let announced = model_id.clone();
     start((host, port), (name, arguments.load_options()), &model_id, settings, move |address| {
         let mut out = io::stdout();
@@ -52,6 +54,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
         allowed_hosts: limits.allow_host.clone(),
         allowed_origins: limits.allow_origin.clone(),
         strict_fields: limits.strict_fields,
+        strict_model: limits.strict_model,
         ..Settings::default()
     }
 }
@@ -109,6 +112,28 @@ fn hosted(arguments: &ServeArguments) -> Result<Option<Hosted>, Failure> {
         Auth::Private | Auth::Shared => KeyRing::watch(key_file(arguments.keys.as_deref()))?,
     };
     Ok(Some(Hosted { base_path, auth, keys: Arc::new(keys), open_metrics: arguments.open_metrics }))
+}
+
+/// The keys of a server on a local network; `None` if it needs none.
+fn local_keys(arguments: &ServeArguments) -> Result<Option<LocalKeys>, Failure> {
+    let (source, text) = match (&arguments.api_key, &arguments.api_key_file) {
+        (Some(key), _) => ("--api-key".to_owned(), key.clone()),
+        (None, Some(path)) => {
+            let unreadable = |err| Failure(format!("cannot read the API keys at {}: {err}", path.display()));
+            (path.display().to_string(), std::fs::read_to_string(path).map_err(unreadable)?)
+        }
+        (None, None) => match std::env::var("CAUSERIE_API_KEY") {
+            Ok(key) => ("CAUSERIE_API_KEY".to_owned(), key),
+            Err(VarError::NotPresent) => return Ok(None),
+            Err(err) => return Err(Failure(format!("CAUSERIE_API_KEY: {err}"))),
+        },
+    };
+    let is_file = arguments.api_key_file.is_some();
+    let keys: Vec<&str> = match is_file {
+        true => text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect(),
+        false => vec![text.as_str()],
+    };
+    LocalKeys::new(keys).map(Some).map_err(|err| Failure(format!("{source}: {err}")))
 }
 
 /// Returns 8080, or the port in `PORT`, which container platforms set.

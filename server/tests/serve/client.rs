@@ -27,6 +27,11 @@ impl Client {
         self.reply()
     }
 
+    pub(crate) fn delete(&mut self, path: &str) -> HttpReply {
+        self.send(format!("DELETE {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address));
+        self.reply()
+    }
+
     pub(crate) fn post(&mut self, path: &str, body: &str) -> HttpReply {
         self.ask(path, body);
         self.reply()

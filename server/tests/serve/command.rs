@@ -69,5 +69,11 @@ fn a_failed_start_is_reported_in_one_line() {
     check_failure(&["--port", "0", "--slots", "0"], "must be an integer from 1 to 1024");
     check_failure(&["--port", "0", "--context", "0"], "must be an integer from 1 to 16777216");
     check_failure(&["--port", "0", "--threads", "0"], "must be an integer from 1 to 1024");
+    check_failure(&["--port", "0", "--api-key", "a b"], "causerie: --api-key: an API key must be one or more visible");
+    check_failure(
+        &["--port", "0", "--api-key-file", "/nowhere/k"],
+        "causerie: cannot read the API keys at /nowhere/k: ",
+    );
+    check_failure(&["--port", "0", "--api-key", "a", "--base-path", "/a/b"], "cannot be used with");
     check_failure(&["--port", "0", "--cache-type", "f8"], "[possible values: f16, f32, q8_0]");
 }

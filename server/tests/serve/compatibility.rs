@@ -139,10 +139,8 @@ fn further_blocks_and_roles_of_messages_are_read_as_text() {
     let pdf =
         json!({ "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "" } });
     let refused = messages(&server, json!({ "messages": [user(json!([pdf]))] })).json();
-    assert_eq!(
-        refused["error"]["message"],
-        "messages[0].content[0].type must be one that this server supports here, found \"document\""
-    );
+    let message = "messages[0].content[0] must be text: files are not read; send the text of the file instead";
+    assert_eq!(refused["error"]["message"], message);
 }
 
 /// A model whose template has a long word for reasoning, with a context size.

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use causerie_server::access::keys::{Key, KeyFile, KeyRing};
-use causerie_server::access::{Auth, Hosted};
+use causerie_server::access::{Auth, Hosted, LocalKeys};
 use causerie_server::serve::Settings;
 use jiff::Timestamp;
 
@@ -28,6 +28,52 @@ fn start(auth: Auth, keys: Arc<KeyRing>, replies: usize) -> TestServer {
 fn chat(server: &TestServer, key: &str) -> HttpReply {
     let header = format!("Authorization: Key {key}");
     server.client().with(&header, "POST", "/acme/notes/v1/chat/completions", &ask(""))
+}
+
+fn local(replies: usize) -> TestServer {
+    let local_keys = Some(LocalKeys::new(["sesame", "other"]).unwrap());
+    TestServer::scripted(vec!["good"; replies], Settings { local_keys, ..Settings::default() })
+}
+
+#[test]
+fn a_local_key_opens_every_route() {
+    let server = local(4);
+    for header in ["Authorization: Bearer sesame", "Authorization: Key other", "X-Api-Key: sesame"] {
+        for path in ["/v1/models", "/openapi.json", "/metrics", "/"] {
+            assert_eq!(server.client().with(header, "GET", path, "").status, 200, "{header} {path}");
+        }
+        assert_eq!(server.client().with(header, "POST", "/v1/chat/completions", &ask("")).status, 200, "{header}");
+    }
+    for path in ["/livez", "/readyz", "/health", "/"] {
+        assert_eq!(server.client().with("X: y", "GET", path, "").status, 200, "{path}");
+    }
+    for (header, code) in [
+        ("X: y", "missing_key"),
+        ("Authorization: Bearer wrong", "invalid_key"),
+        ("Authorization: Basic sesame", "invalid_key"),
+        ("X-Api-Key: wrong", "invalid_key"),
+    ] {
+        for (method, path) in
+            [("GET", "/v1/models"), ("GET", "/metrics"), ("POST", "/v1/responses"), ("GET", "/nowhere")]
+        {
+            let reply = server.client().with(header, method, path, "{}");
+            assert_eq!(reply.error(), (401, code.into(), None), "{header} {path}");
+            assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
+        }
+    }
+    let document = server.client().with("X-Api-Key: other", "GET", "/openapi.json", "").json();
+    assert_eq!(document["components"]["securitySchemes"]["key"]["scheme"], "bearer");
+    assert_eq!(document["paths"]["/livez"]["get"]["security"], serde_json::json!([]));
+}
+
+#[test]
+fn stored_responses_belong_to_their_local_key() {
+    let server = local(1);
+    let body = r#"{"input": "Hi"}"#;
+    let stored = server.client().with("X-Api-Key: sesame", "POST", "/v1/responses", body).json();
+    let path = format!("/v1/responses/{}", stored["id"].as_str().unwrap());
+    assert_eq!(server.client().with("X-Api-Key: other", "GET", &path, "").error().0, 404);
+    assert_eq!(server.client().with("Authorization: Bearer sesame", "GET", &path, "").json(), stored);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod logprobs;
 mod page;
 mod queue;
 mod refused;
+mod requests;
 mod server;
 mod sockets;
 mod stored;

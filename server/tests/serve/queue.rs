@@ -107,12 +107,14 @@ fn the_queue_never_exceeds_its_limit() {
 
 #[test]
 fn a_stopping_server_refuses_queued_requests_and_finishes_replies() {
-    // More than the sockets hold, so that it is not over before the server is asked to stop.
+    // More than the sockets and the buffer hold, so that it is not over before the server is asked to stop.
     let reply = (0..256).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 16)));
-    let mut server = TestServer::scripted([reply], narrow(1));
+    let mut server = TestServer::scripted([reply, slow()], narrow(1));
     let mut running = server.client();
     running.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
     let head = running.head().unwrap();
+    // It leaves its slot to another one, while nobody reads it.
+    let stalling = stalling(&server);
     let mut queued = server.client();
     queued.ask("/v1/chat/completions", &ask(""));
     server.wait_for("requests_waiting", "1");
@@ -120,6 +122,7 @@ fn a_stopping_server_refuses_queued_requests_and_finishes_replies() {
     let refused = queued.reply();
     assert_eq!(refused.error(), (503, "draining".into(), None));
     assert!(refused.header("retry-after").is_some());
+    drop(stalling);
     let mut last = None;
     while let Some(event) = running.event(&head) {
         last = Some(event);

@@ -60,6 +60,10 @@ impl TestServer {
         self.client().get(path)
     }
 
+    pub(crate) fn delete(&self, path: &str) -> HttpReply {
+        self.client().delete(path)
+    }
+
     pub(crate) fn post(&self, path: &str, body: &str) -> HttpReply {
         self.client().post(path, body)
     }

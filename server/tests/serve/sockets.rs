@@ -1,6 +1,6 @@
 //! Clients that are slow, greedy, broken or hostile: the server survives each and answers a good request afterwards.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use causerie::testing::ScriptedReply;
 use causerie_server::serve::Settings;
@@ -123,6 +123,38 @@ fn a_request_cannot_hide_in_another() {
 }
 
 #[test]
+fn compressed_bodies_are_read_within_the_limits() {
+    const GZIP: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03";
+    let server = TestServer::scripted(["good"; 2], settings(|it| it.max_body = 1000));
+    let send = |encoding: &str, body: &[u8]| {
+        let mut client = server.client();
+        let mut request = post(&format!("Content-Encoding: {encoding}\r\nContent-Length: {}\r\n", body.len()), "");
+        request.extend(body);
+        client.send(request);
+        client.reply()
+    };
+    // The last block of deflate, stored as it is, and the frame of zstd with one raw block.
+    let body = ask("");
+    let length = u16::try_from(body.len()).unwrap();
+    let mut gzip = [GZIP, b"\x01", &length.to_le_bytes(), &(!length).to_le_bytes(), body.as_bytes()].concat();
+    let mut crc = flate2::Crc::new();
+    crc.update(body.as_bytes());
+    gzip.extend([crc.sum(), u32::from(length)].iter().flat_map(|value| value.to_le_bytes()));
+    assert_eq!(send("gzip", &gzip).status, 200);
+    let block = u32::from(length) << 3 | 1;
+    let zstd = [b"\x28\xb5\x2f\xfd\x00\x58", &block.to_le_bytes()[..3], body.as_bytes()].concat();
+    assert_eq!(send("zstd", &zstd).status, 200);
+    let refused = send("br", b"x");
+    assert_eq!((refused.error().0, refused.error().1), (415, "unsupported_encoding".into()));
+    assert_eq!(refused.header("accept-encoding"), Some("gzip, zstd"));
+    assert!(refused.text().contains("found \\\"br\\\""), "{}", refused.text());
+    assert_eq!(send("gzip", b"{}").error().1, "invalid_body");
+    // A block that repeats a byte 100,000 times.
+    let bomb = [b"\x28\xb5\x2f\xfd\x00\x58".as_slice(), &(100_000_u32 << 3 | 3).to_le_bytes()[..3], b" "].concat();
+    assert_eq!(send("zstd", &bomb).error(), (413, "body_too_large".into(), None));
+}
+
+#[test]
 fn only_json_is_read() {
     let server = TestServer::scripted(["good"], Settings::default());
     let send = |kind: &str, body: &str| {
@@ -136,6 +168,10 @@ fn only_json_is_read() {
     for kind in ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"] {
         assert_eq!(send(kind, "{}"), (415, "unsupported_media_type".into(), None));
     }
+    let mut client = server.client();
+    client
+        .send("POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 0\r\n\r\n");
+    assert!(client.reply().text().contains(r#"must be application/json, found \"text/plain\""#));
     for body in ["[]", "{", "{} x", r#"{"a": 1, "a": 2}"#, &("[".repeat(100_000) + &"]".repeat(100_000))] {
         assert_eq!(send("Content-Type: application/json; charset=utf-8\r\n", body), (400, "invalid_json".into(), None));
     }
@@ -206,6 +242,68 @@ fn a_client_that_never_reads_is_dropped() {
     server.wait_for("requests_cancelled_total", "1");
     assert_eq!(server.chat("").status, 200);
     drop(client);
+}
+
+/// A reply that neither the sockets nor the buffer of unread events hold.
+fn long() -> ScriptedReply {
+    (0..256).fold(ScriptedReply::new(), |reply, _| reply.text("x".repeat(1 << 16)))
+}
+
+#[test]
+fn clients_that_do_not_read_hold_no_slots() {
+    let replies = std::iter::repeat_with(long).take(8).chain(["good".into(), "good".into()]);
+    let server = TestServer::scripted(replies, settings(|it| it.slots = 4));
+    let mut stalled: Vec<_> = (0..8).map(|_| server.client()).collect();
+    // Each has its slot before the next one asks, so that scripts are given in order.
+    let heads: Vec<_> = stalled
+        .iter_mut()
+        .map(|client| {
+            client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+            client.head().unwrap()
+        })
+        .collect();
+    let begun = Instant::now();
+    assert_eq!(server.chat("").json()["choices"][0]["message"]["content"], "good");
+    assert_eq!(server.chat(r#", "stream": true"#).status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(1), "others are answered at once: {:?}", begun.elapsed());
+    // Those that read on get the whole reply.
+    for (client, head) in stalled.iter_mut().zip(&heads) {
+        let mut n_bytes = 0;
+        while let Some(event) = client.event(head) {
+            n_bytes += event.matches('x').count();
+        }
+        assert_eq!(n_bytes, 256 << 16);
+    }
+    server.wait_for("requests_running", "0");
+}
+
+#[test]
+fn a_reply_that_is_left_unread_is_cut_with_an_error() {
+    let server = TestServer::scripted([long()], settings(|it| it.write_timeout = Duration::from_millis(100)));
+    let mut client = server.client();
+    client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+    let head = client.head().unwrap();
+    // The slot is free, and the reply is over, before the connection is closed.
+    server.wait_for("requests_cancelled_total", "1");
+    let mut last = String::new();
+    while let Some(event) = client.event(&head) {
+        last = event;
+    }
+    assert!(last.contains("\"unread_reply\""), "{}", &last[..last.len().min(200)]);
+    assert_eq!(server.chat("").status, 500, "the script has no second reply");
+}
+
+#[test]
+fn too_many_unread_replies_are_cut_at_once() {
+    let replies = std::iter::repeat_with(long).take(6).chain(["good".into()]);
+    let server = TestServer::scripted(replies, settings(|it| it.slots = 1));
+    let mut stalled: Vec<_> = (0..6).map(|_| server.client()).collect();
+    for client in &mut stalled {
+        client.ask("/v1/chat/completions", &ask(r#", "stream": true"#));
+        client.head().unwrap();
+    }
+    server.wait_for("requests_cancelled_total", "2");
+    assert_eq!(server.chat("").status, 200);
 }
 
 #[test]

@@ -47,6 +47,56 @@ fn an_item_reference_is_replaced_by_its_item() {
 }
 
 #[test]
+fn a_stored_response_is_retrieved_and_deleted() {
+    let server = TestServer::scripted(["Yes."; 3], Settings::default());
+    let input = json!([
+        { "role": "developer", "content": "Be brief." },
+        { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Hi" }] },
+        { "type": "function_call", "call_id": "a", "name": "get_weather", "arguments": "{}" },
+        { "type": "function_call_output", "call_id": "a", "output": "warm" },
+        { "role": "assistant", "content": "Warm." },
+        { "role": "user", "content": "Bye" },
+    ]);
+    let whole = responses(&server, json!({ "input": input })).json();
+    let path = format!("/v1/responses/{}", whole["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).json(), whole);
+    let streamed = events(&responses(&server, json!({ "stream": true })));
+    let streamed = &streamed.last().unwrap()["response"];
+    assert_eq!(&server.get(&format!("/v1/responses/{}", streamed["id"].as_str().unwrap())).json(), streamed);
+
+    let page = |query: &str| server.get(&format!("{path}/input_items{query}")).json();
+    let all = page("?order=asc");
+    let items = all["data"].as_array().unwrap();
+    assert_eq!((items.len(), &all["has_more"]), (6, &json!(false)));
+    assert!(items.iter().all(|item| item["id"].is_string() && item["type"].is_string()), "{all}");
+    assert_eq!(items[0]["content"], json!([{ "type": "input_text", "text": "Be brief." }]));
+    assert_eq!(items[4]["content"], json!([{ "type": "output_text", "text": "Warm.", "annotations": [] }]));
+    assert_eq!((&all["first_id"], &all["last_id"]), (&items[0]["id"], &items[5]["id"]));
+    let newest = page("?limit=2");
+    assert_eq!((&newest["data"][0], &newest["data"][1], &newest["has_more"]), (&items[5], &items[4], &json!(true)));
+    let rest = page(&format!("?after={}", newest["last_id"].as_str().unwrap()));
+    assert_eq!((rest["data"].as_array().unwrap().len(), &rest["data"][0]), (4, &items[3]));
+    // What is listed can be sent again.
+    assert_eq!(read(&responses(&server, json!({ "input": items })).json()), read(&whole));
+    for (query, field) in [("?limit=0", "limit"), ("?limit=x", "limit"), ("?order=up", "order"), ("?after=x", "after")]
+    {
+        let error = server.get(&format!("{path}/input_items{query}")).error();
+        assert_eq!(error, (400, "invalid_value".into(), Some(field.into())));
+    }
+    assert_eq!(server.get(&format!("{path}?stream=true")).error().1, "unsupported_field");
+
+    let deleted = server.delete(&path);
+    assert_eq!(deleted.json(), json!({ "id": whole["id"], "object": "response", "deleted": true }));
+    for reply in [server.get(&path), server.delete(&path), server.get(&format!("{path}/input_items"))] {
+        assert_eq!(reply.error(), (404, "not_found".into(), None));
+    }
+    let cancel = server.post(&format!("{path}/cancel"), "{}");
+    assert_eq!(cancel.error(), (404, "not_found".into(), None));
+    let wrong = server.post(&path, "{}");
+    assert_eq!((wrong.error().0, wrong.header("allow")), (405, Some("GET, HEAD, DELETE, OPTIONS")));
+}
+
+#[test]
 fn a_response_that_is_not_stored_is_not_found() {
     let server = TestServer::scripted([ScriptedReply::from("Yes."), "Yes.".into()], Settings::default());
     let body = responses(&server, json!({ "store": false })).json();

@@ -70,6 +70,26 @@ fn usage_comes_last_and_only_if_requested() {
 }
 
 #[test]
+fn usage_so_far_comes_with_each_event_if_requested() {
+    let reply = || ScriptedReply::new().text("a").text("b").text("c");
+    let server = TestServer::scripted([reply(), reply()], Settings::default());
+    let events = events(&server, r#", "stream_options": {"continuous_usage_stats": true}"#);
+    let tokens = |event: &Json| {
+        let usage = &event["usage"];
+        assert_eq!(usage["prompt_tokens"], 22, "{event}");
+        usage["completion_tokens"].as_u64().unwrap()
+    };
+    let counted: Vec<u64> = events[..events.len() - 1].iter().map(tokens).collect();
+    assert_eq!((counted[0], counted[counted.len() - 1]), (0, 4), "the last event counts the end of the reply, too");
+    assert!(counted.is_sorted() && counted.contains(&3), "{counted:?}");
+    assert!(events.iter().all(|event| event["choices"][0].get("logprobs").is_none()), "they were not requested");
+    let body = r#"{"prompt": "x", "stream": true, "stream_options": {"continuous_usage_stats": true}}"#;
+    let last = server.post("/v1/completions", body).events();
+    let last: Json = serde_json::from_str(&last[last.len() - 3]).unwrap();
+    assert_eq!(last["usage"]["completion_tokens"], 3);
+}
+
+#[test]
 fn calls_come_as_a_name_and_then_their_arguments() {
     let server = TestServer::scripted([weather_calls()], Settings::default());
     let mut events = events(&server, TOOLS);

@@ -48,7 +48,11 @@ test("openai: responses stream, and errors are the client's own", async () => {
   const stream = openai().responses.stream({ model: MODEL, input: "Hello!", temperature: 0, max_output_tokens: 60 });
   const final = await stream.finalResponse();
   assert.ok(final.output_text);
-  await assert.rejects(openai().responses.create({ model: "other", input: "Hi" }), OpenAI.NotFoundError);
+  assert.equal((await openai().responses.retrieve(final.id)).output_text, final.output_text);
+  const items = await openai().responses.inputItems.list(final.id);
+  assert.deepEqual(items.data.map(({ content }) => content[0].text), ["Hello!"]);
+  await openai().responses.delete(final.id);
+  await assert.rejects(openai().responses.retrieve(final.id), OpenAI.NotFoundError);
 });
 
 test("openai: a client may disconnect during a stream", async () => {
@@ -78,5 +82,7 @@ test("vercel: whole text, and an error with its message", async () => {
   const { text } = await generateText({ model: vercel(), prompt: "Hello!", temperature: 0, maxOutputTokens: 60 });
   assert.ok(text);
   const other = createOpenAICompatible({ name: "causerie", baseURL: server.baseURL })("other");
-  await assert.rejects(generateText({ model: other, prompt: "Hi", maxRetries: 0 }), /the model must be the one that this server has/);
+  assert.equal((await generateText({ model: other, prompt: "Hi", maxOutputTokens: 4 })).response.modelId, MODEL);
+  const wrong = createOpenAICompatible({ name: "causerie", baseURL: server.baseURL.replace("/v1", "") })("other");
+  await assert.rejects(generateText({ model: wrong, prompt: "Hi", maxRetries: 0 }), /must end with \/v1/);
 });

@@ -22,7 +22,7 @@ pub(super) const ALL: [(&str, Check); 21] = [
     ("streamed calls have indices, names and JSON arguments", streamed_tool),
     ("response_format json_object is supported or refused", json_object),
     ("logprobs are supported or refused", logprobs),
-    ("a model that does not exist is refused", unknown_model),
+    ("a model that does not exist is refused, or the reply names another", unknown_model),
     ("a body that is not JSON is refused", not_json),
     ("values of a wrong type or out of range are refused", wrong_values),
     ("a request without messages is refused", no_messages),
@@ -210,6 +210,10 @@ fn logprobs(client: &CheckClient) -> Result<(), String> {
 
 fn unknown_model(client: &CheckClient) -> Result<(), String> {
     let reply = client.chat(json!({ "model": "no/such-model" }))?;
+    if reply.status == 200 {
+        let model = reply.json()?["model"].take();
+        return ensure(model.is_string() && model != "no/such-model", "model must be the model that replied");
+    }
     reply.refusal()?;
     ensure(reply.status == 404, "the status must be 404")
 }

@@ -1,6 +1,6 @@
 //! Replies in the dialects of chat completions and completions: objects with choices.
 
-use causerie::{Completion, FinishReason, GenerationOptions, MessageResponse, SdkFunctionCall};
+use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
 use crate::serve::answer::events::{arguments, rejected_calls, text_of};
@@ -63,6 +63,8 @@ impl ChoiceForm {
 pub(in crate::serve) struct ChoiceWriter {
     form: ChoiceForm,
     include_usage: bool,
+    /// The usage so far, if each event has it. Its counts do not include the tokens that end replies.
+    usage_so_far: Option<Usage>,
     id: String,
     created: u64,
     model_id: String,
@@ -85,10 +87,12 @@ impl ChoiceWriter {
         form: ChoiceForm,
         model_id: &str,
         include_usage: bool,
-        options: &GenerationOptions,
+        usage_so_far: Option<Usage>,
+        has_logprobs: bool,
     ) -> Self {
         Self {
-            logprobs: Logprobs::new(options.logprobs.is_some(), form.has_functions()),
+            usage_so_far,
+            logprobs: Logprobs::new(has_logprobs, form.has_functions()),
             columns: LogprobColumns::default(),
             sent_logprobs: Json::Null,
             form,
@@ -119,7 +123,7 @@ impl ChoiceWriter {
         let mut chunk = self.head(self.form.chunk_object());
         chunk.insert("choices".to_owned(), Json::Array(vec![choice]));
         if self.include_usage {
-            chunk.insert("usage".to_owned(), Json::Null);
+            chunk.insert("usage".to_owned(), self.usage_so_far.as_ref().map_or(Json::Null, Usage::json));
         }
         data(&Json::Object(chunk))
     }
@@ -210,6 +214,7 @@ impl ChoiceWriter {
             });
             message.insert("tool_calls".to_owned(), calls.collect());
         }
+        message.insert("refusal".to_owned(), Json::Null);
         if !reply.rejected_calls.is_empty() {
             message.insert("rejected_calls".to_owned(), rejected_calls(&reply.rejected_calls));
         }
@@ -239,6 +244,9 @@ impl DialectWriter for ChoiceWriter {
     }
 
     fn push(&mut self, event: MessageResponse) -> Vec<String> {
+        if let (Some(usage), MessageResponse::Logprobs(tokens)) = (&mut self.usage_so_far, &event) {
+            tokens.iter().for_each(|_| usage.add_token());
+        }
         if let Some(text) = text_of(&event, self.form.has_functions()) {
             self.text.push_str(&text);
             let piece = self.piece(&text);

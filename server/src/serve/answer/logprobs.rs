@@ -22,7 +22,7 @@ impl Logprobs {
 
     /// Takes the tokens of an event, except those that add nothing to the text.
     pub(super) fn take_from(&mut self, event: &MessageResponse) {
-        if let MessageResponse::Logprobs(tokens) = event {
+        if let (MessageResponse::Logprobs(tokens), true) = (event, self.is_wanted) {
             let is_text = |token: &&TokenLogprob| match token.place {
                 ReplySection::Text => true,
                 ReplySection::Reasoning => false,

@@ -6,11 +6,9 @@
 
 use std::sync::Arc;
 
-use async_stream::stream;
 use causerie::{Completion, FinishReason, MessageResponse, ResponseStream, SdkError};
-use futures_core::Stream;
 use hyper::Response;
-use hyper::header::HeaderValue;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -19,25 +17,25 @@ use crate::serve::admission::{Permit, PermitWait};
 use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, event_stream, json_response};
 use crate::serve::metrics::GenerationTimer;
-use crate::serve::request::Delivery;
+use crate::serve::request::{Delivery, RequestNotes};
 
 mod choice;
 mod events;
 mod logprobs;
 mod message;
+mod outbox;
 mod pulled_reply;
 mod response;
 mod usage;
 
+use outbox::{Outbox, outbox};
 use pulled_reply::PulledReply;
-use usage::Usage;
 
 pub(super) use choice::{ChoiceForm, ChoiceWriter};
 pub(super) use message::MessageWriter;
-pub(super) use response::ResponseWriter;
+pub(super) use response::{ResponseWriter, decimal};
+pub(super) use usage::Usage;
 
-/// A comment, which clients skip.
-const KEEP_ALIVE: &str = ": working\n\n";
 /// Limit on the names in the header `x-ignored-fields`, in bytes.
 const MAX_IGNORED_BYTES: usize = 2048;
 
@@ -69,8 +67,7 @@ pub(super) struct Answer {
     writer: Box<dyn DialectWriter>,
     replies: Vec<PulledReply>,
     delivery: Delivery,
-    /// Fields of the request that were ignored.
-    ignored: Vec<String>,
+    notes: RequestNotes,
 }
 
 /// A reply that is generated once it is pulled.
@@ -78,9 +75,19 @@ pub(super) struct PendingReply {
     pub(super) stream: ResponseStream,
     /// Text to send before it.
     pub(super) echo: String,
+    /// Whether its text is a JSON string that is sent without its quotes.
+    pub(super) is_bare_string: bool,
 }
 
 type ReplyEvent = Result<MessageResponse, SdkError>;
+
+/// How far a stream has come when its headers are sent.
+enum StreamStart {
+    /// The request waits for a permit.
+    Queued(PermitWait),
+    /// The reply has begun, perhaps with its first event.
+    Begun(Permit, Option<MessageResponse>),
+}
 
 impl Answer {
     pub(super) fn new(
@@ -88,16 +95,16 @@ impl Answer {
         writer: impl DialectWriter + 'static,
         replies: Vec<PendingReply>,
         delivery: Delivery,
-        ignored: Vec<String>,
+        notes: RequestNotes,
     ) -> Self {
         let replies = replies.into_iter().map(|reply| PulledReply::new(reply, &service.metrics)).collect();
-        Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery, ignored }
+        Self { service: Arc::clone(service), writer: Box::new(writer), replies, delivery, notes }
     }
 
     /// Waits for a permit, then writes. When the client disconnects, this future is dropped, or the body that came of it,
     /// and with it the replies, which cancels them.
     pub(super) async fn send(self) -> Result<Response<ResponseBody>, HttpError> {
-        let ignored = ignored_header(&self.ignored);
+        let headers = self.headers();
         let mut wait = self.service.admission.enter()?;
         let mut timer = GenerationTimer::start(&self.service.metrics);
         let mut response = if self.delivery.is_stream {
@@ -106,10 +113,17 @@ impl Answer {
             let permit = timer.wait(&mut wait).await?;
             json_response(&self.whole(permit, timer).await?)
         };
-        if let Some(ignored) = ignored {
-            response.headers_mut().insert("x-ignored-fields", ignored);
-        }
+        response.headers_mut().extend(headers);
         Ok(response)
+    }
+
+    /// The headers that say how the request was read.
+    fn headers(&self) -> HeaderMap {
+        let ignored = ignored_header(&self.notes.ignored);
+        let model_id = self.service.model_id.escape_debug().to_string();
+        let model = HeaderValue::from_str(&model_id).ok().filter(|_| self.notes.is_other_model);
+        let named = |name: &'static str, value: Option<HeaderValue>| Some((HeaderName::from_static(name), value?));
+        [named("x-ignored-fields", ignored), named("x-served-model", model)].into_iter().flatten().collect()
     }
 
     /// A stream, which begins with the first event, or when that takes too long.
@@ -120,18 +134,20 @@ impl Answer {
     ) -> Result<Response<ResponseBody>, HttpError> {
         let until = Instant::now() + self.service.settings.keep_alive;
         let Ok(permit) = timeout_at(until, timer.wait(&mut wait)).await else {
-            return Ok(event_stream(self.queued_events(wait, timer)));
+            return Ok(self.spawn(timer, StreamStart::Queued(wait)));
         };
         let permit = permit?;
         let first = match self.replies.first_mut() {
             Some(reply) => timeout_at(until, next_of(reply, &self.service)).await.ok().flatten(),
             None => None,
         };
-        if let Some(Err(err)) = &first {
-            timer.end();
-            return Err(HttpError::from_engine(err));
+        match first.transpose() {
+            Ok(first) => Ok(self.spawn(timer, StreamStart::Begun(permit, first))),
+            Err(err) => {
+                timer.end();
+                Err(HttpError::from_engine(&err))
+            }
         }
-        Ok(event_stream(self.events(permit, timer, first)))
     }
 
     async fn whole(mut self, _permit: Permit, mut timer: GenerationTimer) -> Result<Json, HttpError> {
@@ -158,88 +174,91 @@ impl Answer {
         Ok(self.writer.whole(&usage))
     }
 
-    /// Keep-alive comments while the request waits for a permit, and then its events.
-    fn queued_events(
-        mut self,
-        mut wait: PermitWait,
-        mut timer: GenerationTimer,
-    ) -> impl Stream<Item = String> + Send + use<> {
-        stream! {
-            let keep_alive = self.service.settings.keep_alive;
-            let permit = loop {
-                yield KEEP_ALIVE.to_owned();
-                if let Ok(permit) = timeout(keep_alive, timer.wait(&mut wait)).await {
-                    break permit;
+    /// Writes the events on a task of its own, until they end or the client is gone.
+    fn spawn(self, timer: GenerationTimer, start: StreamStart) -> Response<ResponseBody> {
+        let (outbox, events) = outbox(&self.service);
+        let client_gone = outbox.client_gone();
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = client_gone => {}
+                () = self.write(outbox, timer, start) => {}
+            }
+        });
+        event_stream(events)
+    }
+
+    async fn write(mut self, mut outbox: Outbox, mut timer: GenerationTimer, start: StreamStart) {
+        let written = match start {
+            StreamStart::Queued(wait) => match permit_of(wait, &self.service, &outbox, &mut timer).await {
+                Ok(permit) => self.write_replies(&mut outbox, &mut timer, permit, None).await,
+                Err(error) => Err(error),
+            },
+            StreamStart::Begun(permit, first) => self.write_replies(&mut outbox, &mut timer, permit, first).await,
+        };
+        match written {
+            Ok(()) => timer.end(),
+            Err(error) => {
+                if !error.is_unread_reply() {
+                    timer.end();
                 }
-            };
-            match permit {
-                Ok(permit) => {
-                    for await event in self.events(permit, timer, None) {
-                        yield event;
-                    }
-                }
-                Err(error) => yield self.writer.fail(&error),
+                outbox.end(self.writer.fail(&error));
             }
         }
     }
 
-    fn events(
-        mut self,
+    async fn write_replies(
+        &mut self,
+        outbox: &mut Outbox,
+        timer: &mut GenerationTimer,
         permit: Permit,
-        mut timer: GenerationTimer,
-        mut first: Option<ReplyEvent>,
-    ) -> impl Stream<Item = String> + Send + use<> {
-        stream! {
-            let _permit = permit;
-            let mut usage = Usage::default();
-            let keep_alive = self.service.settings.keep_alive;
-            for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
-                for event in self.writer.open(&reply.echo) {
-                    yield event;
+        mut first: Option<MessageResponse>,
+    ) -> Result<(), HttpError> {
+        outbox.start(permit);
+        let mut usage = Usage::default();
+        for (index, mut reply) in std::mem::take(&mut self.replies).into_iter().enumerate() {
+            outbox.send(self.writer.open(&reply.echo)).await?;
+            let completion = loop {
+                let event = match first.take() {
+                    Some(event) => event,
+                    None => next_event(&mut reply, &self.service, outbox).await?,
+                };
+                match event {
+                    MessageResponse::Complete(completion) => break completion,
+                    event => outbox.send(self.writer.push(event)).await?,
                 }
-                loop {
-                    let event = match first.take() {
-                        Some(event) => Some(event),
-                        None => match timeout(keep_alive, next_of(&mut reply, &self.service)).await {
-                            Ok(event) => event,
-                            Err(_) => {
-                                yield KEEP_ALIVE.to_owned();
-                                continue;
-                            }
-                        },
-                    };
-                    let error = match event {
-                        Some(Ok(MessageResponse::Complete(completion))) => {
-                            timer.count(&completion.stats);
-                            usage.add(&completion.stats, index % self.delivery.n == 0);
-                            match check_end(&completion) {
-                                Ok(()) => {
-                                    for event in self.writer.close(&completion) {
-                                        yield event;
-                                    }
-                                    break;
-                                }
-                                Err(error) => error,
-                            }
-                        }
-                        Some(Ok(event)) => {
-                            for event in self.writer.push(event) {
-                                yield event;
-                            }
-                            continue;
-                        }
-                        Some(Err(err)) => HttpError::from_engine(&err),
-                        None => HttpError::draining(),
-                    };
-                    timer.end();
-                    yield self.writer.fail(&error);
-                    return;
-                }
-            }
-            timer.end();
-            for event in self.writer.end(&usage) {
-                yield event;
-            }
+            };
+            timer.count(&completion.stats);
+            usage.add(&completion.stats, index % self.delivery.n == 0);
+            check_end(&completion)?;
+            outbox.send(self.writer.close(&completion)).await?;
+        }
+        outbox.send(self.writer.end(&usage)).await
+    }
+}
+
+/// Waits for a permit, with comments that keep the stream alive.
+async fn permit_of(
+    mut wait: PermitWait,
+    service: &Service,
+    outbox: &Outbox,
+    timer: &mut GenerationTimer,
+) -> Result<Permit, HttpError> {
+    loop {
+        outbox.keep_alive();
+        if let Ok(permit) = timeout(service.settings.keep_alive, timer.wait(&mut wait)).await {
+            return permit;
+        }
+    }
+}
+
+/// The next event of a reply, with comments that keep the stream alive until it comes.
+async fn next_event(reply: &mut PulledReply, service: &Service, outbox: &Outbox) -> Result<MessageResponse, HttpError> {
+    loop {
+        match timeout(service.settings.keep_alive, next_of(reply, service)).await {
+            Ok(Some(event)) => return event.map_err(|err| HttpError::from_engine(&err)),
+            Ok(None) => return Err(HttpError::draining()),
+            Err(_) => outbox.keep_alive(),
         }
     }
 }

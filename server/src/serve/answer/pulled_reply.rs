@@ -14,15 +14,39 @@ pub(super) struct PulledReply {
     has_begun: bool,
     pub(super) echo: String,
     metrics: Arc<Metrics>,
+    /// The text so far, if it is a JSON string whose quotes are not sent.
+    quoted: Option<String>,
+    /// The end, which is delivered after that text.
+    end: Option<MessageResponse>,
 }
 
 impl PulledReply {
     pub(super) fn new(pending: PendingReply, metrics: &Arc<Metrics>) -> Self {
-        let PendingReply { stream, echo } = pending;
-        Self { stream: Some(stream), has_begun: false, echo, metrics: Arc::clone(metrics) }
+        let PendingReply { stream, echo, is_bare_string } = pending;
+        let quoted = is_bare_string.then(String::new);
+        Self { stream: Some(stream), has_begun: false, echo, metrics: Arc::clone(metrics), quoted, end: None }
     }
 
+    /// The next event. A string is sent whole, without its quotes, once it is known.
     pub(super) async fn next(&mut self) -> Option<ReplyEvent> {
+        if let Some(end) = self.end.take() {
+            return Some(Ok(end));
+        }
+        loop {
+            let event = self.pull().await;
+            match (&mut self.quoted, event) {
+                (Some(quoted), Some(Ok(MessageResponse::Chunk(text)))) => quoted.push_str(&text),
+                (Some(quoted), Some(Ok(end @ MessageResponse::Complete(_)))) if !quoted.is_empty() => {
+                    let text = unquoted(&std::mem::take(quoted));
+                    self.end = Some(end);
+                    return Some(Ok(MessageResponse::Chunk(text)));
+                }
+                (_, event) => return event,
+            }
+        }
+    }
+
+    async fn pull(&mut self) -> Option<ReplyEvent> {
         let stream = self.stream.as_mut()?;
         self.has_begun = true;
         let event = stream.next().await;
@@ -31,6 +55,19 @@ impl PulledReply {
         }
         event
     }
+}
+
+/// The text of a JSON string, also of one that was cut short, perhaps within an escape.
+fn unquoted(json: &str) -> String {
+    /// The longest escape: two halves of a surrogate pair.
+    const LONGEST_ESCAPE: usize = 12;
+    let json = json.trim();
+    if let Ok(text) = serde_json::from_str(json) {
+        return text;
+    }
+    let ends = json.char_indices().map(|(at, _)| at).chain([json.len()]).rev().take(LONGEST_ESCAPE);
+    let text = ends.filter_map(|end| serde_json::from_str(&format!("{}\"", &json[..end])).ok()).next();
+    text.unwrap_or_default()
 }
 
 /// Counts a reply that ends with this event; returns whether it does.
@@ -54,5 +91,28 @@ impl Drop for PulledReply {
                 count(&event, &metrics);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_loses_its_quotes_wherever_it_is_cut() {
+        for (json, expect) in [
+            (r#""red""#, "red"),
+            (" \"red\"\n", "red"),
+            (r#""re"#, "re"),
+            (r#"""#, ""),
+            ("", ""),
+            (r#""a\"b\n""#, "a\"b\n"),
+            (r#""a\"#, "a"),
+            (r#""a\u00e"#, "a"),
+            (r#""a\ud83d\ude0"#, "a"),
+            (r#""é"#, "é"),
+        ] {
+            assert_eq!(unquoted(json), expect, "{json}");
+        }
     }
 }

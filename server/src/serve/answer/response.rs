@@ -92,6 +92,7 @@ impl ResponseWriter {
             "id": format!("resp_{}", self.id),
             "object": "response",
             "created_at": self.created,
+            "completed_at": (status == "completed").then(id::now),
             "status": status,
             "error": error,
             "incomplete_details": incomplete,
@@ -240,9 +241,13 @@ impl DialectWriter for ResponseWriter {
             FinishReason::MaxTokens | FinishReason::ExceedContext | FinishReason::Constraint
         );
         let sampling = &completion.stats.sampling;
-        for (name, value) in [("temperature", sampling.temperature), ("top_p", sampling.top_p)] {
-            // With as few digits as the request had.
-            self.request.insert(name.to_owned(), value.to_string().parse::<f64>().map_or(Json::Null, Json::from));
+        for (name, value) in [
+            ("temperature", sampling.temperature),
+            ("top_p", sampling.top_p),
+            ("presence_penalty", sampling.presence_penalty),
+            ("frequency_penalty", sampling.frequency_penalty),
+        ] {
+            self.request.insert(name.to_owned(), decimal(value));
         }
         self.finish()
     }
@@ -261,9 +266,15 @@ impl DialectWriter for ResponseWriter {
     }
 
     fn whole(&mut self, usage: &Usage) -> Json {
+        let response = self.response(self.status(), Json::Null, usage.response_json());
         if let Some((store, input)) = self.storing.take() {
-            store.add(format!("resp_{}", self.id), input, &self.items);
+            store.add(format!("resp_{}", self.id), input, &response);
         }
-        self.response(self.status(), Json::Null, usage.response_json())
+        response
     }
+}
+
+/// A number with as few digits as a request would have.
+pub(in crate::serve) fn decimal(value: f32) -> Json {
+    value.to_string().parse::<f64>().map_or(Json::Null, Json::from)
 }

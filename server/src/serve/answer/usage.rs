@@ -15,8 +15,18 @@ pub(in crate::serve) struct Usage {
 
 impl Usage {
     /// The usage of a reply that begins.
-    pub(super) fn of_prompt(prompt_tokens: usize) -> Self {
+    pub(in crate::serve) fn of_prompt(prompt_tokens: usize) -> Self {
         Self { prompt_tokens, ..Self::default() }
+    }
+
+    /// Adds a prompt whose reply has not ended.
+    pub(in crate::serve) fn add_prompt(&mut self, n_tokens: usize) {
+        self.prompt_tokens += n_tokens;
+    }
+
+    /// Adds a token of a reply that has not ended.
+    pub(super) fn add_token(&mut self) {
+        self.completion_tokens += 1;
     }
 
     /// Adds a reply; its prompt counts if this is its first choice.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, function_call, image, kind_of, message, parts_of, read_parts, read_text, tool_result,
+    add_instructions, function_call, kind_of, message, parts_of, read_parts, read_text, tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 
@@ -40,11 +40,6 @@ struct ToolResult {
 #[derive(Debug, Deserialize)]
 struct ThinkingBlock {
     thinking: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct ImageSource {
-    data: String,
 }
 
 /// The history of a request.
@@ -82,10 +77,7 @@ fn read_texts(place: &str, content: Option<Json>) -> Result<Vec<ChatMessageConte
 fn text_block(place: &str, block: Json) -> Result<String, HttpError> {
     match kind_of(place, &block)? {
         "text" => read_text(place, block),
-        kind => {
-            let message = format!("{place}.type must be one that this server supports here, found {kind:?}");
-            Err(HttpError::unsupported(place, message))
-        }
+        kind => Err(unreadable_part(place, kind)),
     }
 }
 
@@ -105,7 +97,6 @@ fn read_user(place: &str, content: Option<Json>, history: &mut Vec<ChatMessage>)
                 let content = Some(content.unwrap_or_else(|| json!("")));
                 history.push(tool_result(tool_use_id, read_parts(&format!("{place}.content"), content, read_shown)?));
             }
-            "image" => said.push(read_image(&place, &block)?),
             _ => said.push(read_shown(&place, block)?),
         }
     }
@@ -132,17 +123,6 @@ fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError>
     let heads = heads.into_iter().filter_map(|name| block[name].as_str());
     let lines: Vec<&str> = heads.chain(texts.iter().map(String::as_str)).collect();
     Ok(ChatMessageContent::Text(lines.join("\n") + "\n\n"))
-}
-
-fn read_image(place: &str, block: &Json) -> Result<ChatMessageContent, HttpError> {
-    let source = &block["source"];
-    if source["type"] != "base64" {
-        let message = format!("{place}.source must be of type base64: this server fetches nothing");
-        return Err(HttpError::unsupported(place, message));
-    }
-    let place = format!("{place}.source");
-    let ImageSource { data } = read_value(&place, source.clone())?;
-    image(&place, &data)
 }
 
 /// The reply of a model; `None` where all of it is ignored.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::{ErrorKind, ToolChoice};
+use causerie::ToolChoice;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -11,10 +11,10 @@ use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
-use crate::serve::request::sampling::{SamplingFields, TemplateVariables, is_empty_array};
-use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_plain_functions};
-use crate::serve::request::types::{Integer, Lenient, StopSequences, TokenLimit, WithoutEffect};
-use crate::serve::request::{ChatRequest, Delivery, PreparedChat, Thinking, schema};
+use crate::serve::request::sampling::{SamplingFields, TemplateVariables};
+use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_tools};
+use crate::serve::request::types::{Lenient, StopSequences, TokenLimit, WithoutEffect};
+use crate::serve::request::{ChatRequest, Delivery, Thinking, schema};
 
 mod blocks;
 
@@ -118,7 +118,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
     }
     let chat = read_request(&mut fields)?.prepare(service, fields)?;
     // Clients learn it from the first event of a stream.
-    let prompt_tokens = if chat.delivery.is_stream { count_prompt(&chat)? } else { 0 };
+    let prompt_tokens = if chat.delivery.is_stream { chat.count_prompt()? } else { 0 };
     let writer = MessageWriter::new(&service.model_id, chat.has_functions, prompt_tokens);
     Ok(chat.answer(service, writer))
 }
@@ -126,34 +126,20 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
 /// Counts the tokens that the model would read.
 pub(super) fn count(service: &Arc<Service>, mut fields: RequestFields) -> Result<Json, HttpError> {
     let chat = read_request(&mut fields)?.prepare(service, fields)?;
-    Ok(json!({ "input_tokens": count_prompt(&chat)? }))
-}
-
-fn count_prompt(chat: &PreparedChat) -> Result<usize, HttpError> {
-    match chat.conversation.plan_context(&chat.options) {
-        Ok(plan) => Ok(plan.tokens_before),
-        Err(err) => match err.kind() {
-            ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
-            _ => Err(HttpError::from_engine(&err)),
-        },
-    }
+    Ok(json!({ "input_tokens": chat.count_prompt()? }))
 }
 
 fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let (sampling, message): (SamplingFields, MessageFields) = (fields.read()?, fields.read()?);
     let _: MessageClientFields = fields.read()?;
-    for name in ["container", "mcp_servers"] {
-        fields.refuse(name, is_empty_array)?;
-    }
     fields.refuse("context_management", only_clears)?;
     let (model, is_stream, mut options) = sampling.into_parts();
-    let delivery = Delivery { n: 1, is_stream, include_usage: false };
-    options.max_tokens = message.max_tokens.map(Integer::count);
+    let delivery = Delivery::new(1, is_stream, None);
+    options.max_tokens = message.max_tokens.and_then(|limit| limit.0);
     options.ignore_end = message.ignore_eos.unwrap_or(false);
     options.stop_sequences = message.stop_sequences.map(|stop| stop.0).unwrap_or_default();
-    let is_function = |kind: Option<&str>| matches!(kind, None | Some("custom"));
     let mut tools = read_choice(message.tool_choice)?;
-    tools.functions = read_plain_functions(fields, message.tools.unwrap_or_default(), is_function)?;
+    tools.functions = read_tools(fields, message.tools)?;
     let functions = tools.apply(&mut options)?;
     let format = message.output_config.unwrap_or_default().format.or(message.output_format);
     options.json_schema_constraint = format.map(|format| Json::Object(format.0.schema).to_string());

@@ -30,6 +30,16 @@ pub(super) fn schemas() -> Json {
         "Completion": completion("text_completion", &json!({ "text": text() })),
         "Response": response(),
         "Message": anthropic_message(),
+        "DeletedResponse": object(json!({
+            "id": text(), "object": { "const": "response" }, "deleted": { "const": true },
+        })),
+        "ItemList": object(json!({
+            "object": { "const": "list" },
+            "data": list(json!({ "type": "object", "required": ["id", "type"] })),
+            "first_id": text_or_null(),
+            "last_id": text_or_null(),
+            "has_more": { "type": "boolean" },
+        })),
         "TokenCount": object(json!({ "input_tokens": count() })),
         "Model": model(),
         "ModelList": object(json!({ "object": { "const": "list" }, "data": list(super::reference("Model")) })),
@@ -90,7 +100,9 @@ fn completion(kind: &str, said: &Json) -> Json {
 fn message() -> Json {
     let function = object(json!({ "name": text(), "arguments": text() }));
     let call = object(json!({ "id": text(), "type": { "const": "function" }, "function": function }));
-    let mut message = object(json!({ "role": { "const": "assistant" }, "content": text_or_null() }));
+    let mut message = object(json!({
+        "role": { "const": "assistant" }, "content": text_or_null(), "refusal": { "type": "null" },
+    }));
     message["properties"]["reasoning_content"] = text();
     message["properties"]["tool_calls"] = list(call);
     message["properties"]["rejected_calls"] = list(json!({ "type": "object" }));
@@ -134,6 +146,7 @@ fn response() -> Json {
         "id": text(),
         "object": { "const": "response" },
         "created_at": count(),
+        "completed_at": { "type": ["integer", "null"] },
         "status": { "enum": ["completed", "incomplete", "in_progress", "failed"] },
         "error": { "type": ["object", "null"] },
         "incomplete_details": { "type": ["object", "null"] },
@@ -154,5 +167,23 @@ fn response() -> Json {
         "tool_choice": { "type": ["string", "object"] },
         "truncation": { "enum": ["auto", "disabled"] },
         "parallel_tool_calls": { "type": "boolean" },
+        "background": { "const": false },
+        "frequency_penalty": { "type": "number" },
+        "instructions": text_or_null(),
+        "max_output_tokens": { "type": ["integer", "null"] },
+        "max_tool_calls": { "type": ["integer", "null"] },
+        "metadata": { "type": "object" },
+        "presence_penalty": { "type": "number" },
+        "previous_response_id": text_or_null(),
+        "prompt_cache_key": text_or_null(),
+        "reasoning": object(json!({ "effort": text_or_null(), "summary": text_or_null() })),
+        "safety_identifier": text_or_null(),
+        "service_tier": text(),
+        "store": { "type": "boolean" },
+        "temperature": { "type": "number" },
+        "text": object(json!({ "format": { "type": "object", "required": ["type"] } })),
+        "top_logprobs": count(),
+        "top_p": { "type": "number" },
+        "user": text_or_null(),
     }))
 }

@@ -1,7 +1,5 @@
 //! Parts of messages, as the dialects that do not write them as chat completions have them in common.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall, Value, read_json};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -55,18 +53,21 @@ pub(in crate::serve) fn read_text(place: &str, part: Json) -> Result<String, Htt
     Ok(read_value::<TextPart>(place, part)?.text)
 }
 
-/// An image in base64.
-pub(in crate::serve) fn image(place: &str, data: &str) -> Result<ChatMessageContent, HttpError> {
-    let image = STANDARD.decode(data).map(ChatMessageContent::Image);
-    image.map_err(|_| HttpError::value(place, format!("{place} must have an image in base64")))
-}
-
-/// An image as a data URL. Nothing is fetched.
-pub(in crate::serve) fn image_of_url(place: &str, url: &str) -> Result<ChatMessageContent, HttpError> {
-    match url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,")) {
-        Some((_, data)) => image(place, data),
-        None => Err(HttpError::value(place, format!("{place}.image_url must be a data URL of an image in base64"))),
-    }
+/// The error for a part that is not text: what is read instead, or what would be needed.
+pub(in crate::serve) fn unreadable_part(place: &str, kind: &str) -> HttpError {
+    let rule = match kind {
+        "image" | "image_url" | "input_image" => {
+            " must be text: images need a model with vision, which this one has not"
+        }
+        "audio" | "input_audio" => " must be text: audio needs a model that hears, which this one does not",
+        "video" | "video_url" | "input_video" => " must be text: videos are not supported",
+        "file" | "input_file" | "document" => " must be text: files are not read; send the text of the file instead",
+        _ => {
+            let rule = must_be("one that this server supports", &kind.into());
+            return HttpError::unsupported(place, format!("{place}.type {rule}"));
+        }
+    };
+    HttpError::unsupported(place, format!("{place}{rule}"))
 }
 
 pub(in crate::serve) fn message(role: Role, content: Vec<ChatMessageContent>) -> ChatMessage {

@@ -41,11 +41,16 @@ impl RequestFields {
         self.left.get(name)
     }
 
+    /// Takes a field as it is.
+    pub(in crate::serve) fn take(&mut self, name: &str) -> Option<Json> {
+        self.left.remove(name)
+    }
+
     /// Takes a field that this server cannot honour; an error unless its value asks for nothing.
     pub(in crate::serve) fn refuse(
         &mut self,
         name: &str,
-        asks_for_nothing: fn(&Json) -> bool,
+        asks_for_nothing: impl Fn(&Json) -> bool,
     ) -> Result<(), HttpError> {
         match self.left.remove(name) {
             Some(value) if !asks_for_nothing(&value) => Err(cannot_honour(name)),

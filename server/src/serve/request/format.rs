@@ -11,6 +11,15 @@ use crate::serve::request::types::WithoutEffect;
 /// The schema that `json_object` asks for.
 const ANY_OBJECT: &str = r#"{"type": "object"}"#;
 
+/// `text` of responses.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(in crate::serve) struct TextField {
+    pub(in crate::serve) format: Option<ResponseFormat>,
+    #[schemars(with = "Option<WithoutEffect>")]
+    pub(in crate::serve) verbosity: Option<Json>,
+}
+
 /// The form of a reply's text. Clients differ in where they put the schema: in `json_schema.schema`, `schema` or `value`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::{ChatMessage, Conversation, GenerationOptions, SdkFunction, ToolChoice};
+use causerie::{ChatMessage, Conversation, ErrorKind, GenerationOptions, SdkFunction, ToolChoice};
 
 use crate::serve::answer::{Answer, DialectWriter, PendingReply};
 use crate::serve::error::HttpError;
@@ -10,6 +10,7 @@ use crate::serve::{Service, models};
 
 pub(super) mod content;
 pub(super) mod fields;
+pub(super) mod foreign;
 pub(super) mod format;
 pub(super) mod json;
 mod reader;
@@ -27,7 +28,8 @@ const MAX_MESSAGES: usize = 10_000;
 
 /// A chat request of any dialect, in the engine's terms.
 pub(super) struct ChatRequest {
-    pub(super) model: String,
+    /// The model's id, if the request has one.
+    pub(super) model: Option<String>,
     pub(super) history: Vec<ChatMessage>,
     pub(super) functions: Vec<SdkFunction>,
     pub(super) options: GenerationOptions,
@@ -50,6 +52,19 @@ pub(super) struct Delivery {
     pub(super) n: usize,
     pub(super) is_stream: bool,
     pub(super) include_usage: bool,
+    /// Whether each event of a stream has the counts so far.
+    pub(super) continuous_usage: bool,
+    /// Whether the text of the reply is a JSON string that is sent without its quotes.
+    pub(super) is_bare_string: bool,
+}
+
+/// What the headers of a reply say about its request.
+#[derive(Debug, Default)]
+pub(super) struct RequestNotes {
+    /// Fields that were ignored.
+    pub(super) ignored: Vec<String>,
+    /// Whether another model than the one served was requested, or none.
+    pub(super) is_other_model: bool,
 }
 
 /// A checked chat request with its conversation.
@@ -59,13 +74,14 @@ pub(super) struct PreparedChat {
     pub(super) delivery: Delivery,
     /// Whether the model may call functions. If not, text that looks like a call is text.
     pub(super) has_functions: bool,
-    ignored: Vec<String>,
+    notes: RequestNotes,
 }
 
 impl ChatRequest {
     /// Checks what no single field shows, and makes the conversation. `fields` are those of the request that are left.
-    pub(super) fn prepare(self, service: &Service, fields: RequestFields) -> Result<PreparedChat, HttpError> {
-        models::check(service, &self.model)?;
+    pub(super) fn prepare(mut self, service: &Service, mut fields: RequestFields) -> Result<PreparedChat, HttpError> {
+        foreign::apply(&mut self, &mut fields)?;
+        let is_other_model = models::check(service, self.model.as_deref())?;
         if !(1..=MAX_MESSAGES).contains(&self.history.len()) {
             let message = format!("messages must hold 1 to {MAX_MESSAGES} messages, found {}", self.history.len());
             return Err(HttpError::engine_option("messages", message));
@@ -75,6 +91,7 @@ impl ChatRequest {
         let by_effort = self.thinking.effort.is_some_and(ReasoningEffort::asks) && runner.info().supports_reasoning;
         options.enable_thinking = self.thinking.enabled.unwrap_or(by_effort);
         let ignored = fields.into_ignored(service.settings.strict_fields)?;
+        let notes = RequestNotes { ignored, is_other_model };
         let has_functions = !self.functions.is_empty() && options.tool_choice != ToolChoice::None;
         let conversation = runner.create_conversation_from_history(self.history);
         if !self.functions.is_empty() {
@@ -84,18 +101,29 @@ impl ChatRequest {
             }
             conversation.register_functions(self.functions).map_err(|err| HttpError::from_engine(&err))?;
         }
-        Ok(PreparedChat { conversation, options, delivery: self.delivery, has_functions, ignored })
+        Ok(PreparedChat { conversation, options, delivery: self.delivery, has_functions, notes })
     }
 }
 
 impl PreparedChat {
+    /// The tokens of the prompt; a lower bound if it is many times longer than the context.
+    pub(super) fn count_prompt(&self) -> Result<usize, HttpError> {
+        match self.conversation.plan_context(&self.options) {
+            Ok(plan) => Ok(plan.tokens_before),
+            Err(err) => match err.kind() {
+                ErrorKind::PromptExceedsContext { needed, .. } => Ok(needed),
+                _ => Err(HttpError::from_engine(&err)),
+            },
+        }
+    }
+
     pub(super) fn answer(self, service: &Arc<Service>, writer: impl DialectWriter + 'static) -> Answer {
         let replies = (0..self.delivery.n).map(|choice| {
             // Choices differ in their seeds and know nothing of each other.
             let stream = self.conversation.fork().continue_response(with_seed(&self.options, choice));
-            PendingReply { stream, echo: String::new() }
+            PendingReply { stream, echo: String::new(), is_bare_string: self.delivery.is_bare_string }
         });
-        Answer::new(service, writer, replies.collect(), self.delivery, self.ignored)
+        Answer::new(service, writer, replies.collect(), self.delivery, self.notes)
     }
 }
 

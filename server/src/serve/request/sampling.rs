@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::Delivery;
-use crate::serve::request::fields::{RequestFields, cannot_honour};
-use crate::serve::request::types::{Integer, LogitBias, MAX_TOKENS, StopSequences, TokenLimit, WithoutEffect};
+use crate::serve::request::fields::RequestFields;
+use crate::serve::request::types::{Integer, LogitBias, MAX_TOKENS, Seed, StopSequences, TokenLimit, WithoutEffect};
 
 /// The most alternatives of a token that log-probabilities have.
 pub(in crate::serve) const MAX_LOGPROBS: i64 = 20;
@@ -16,8 +16,8 @@ pub(in crate::serve) const MAX_LOGPROBS: i64 = 20;
 /// The fields of all dialects.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::serve) struct SamplingFields {
-    /// The id of the model served.
-    model: String,
+    /// The id of the model served. Other ids are answered by the same model, unless the server is strict.
+    model: Option<String>,
     /// 0 takes the most probable token.
     #[schemars(range(min = 0, max = 2))]
     temperature: Option<f32>,
@@ -29,13 +29,17 @@ pub(in crate::serve) struct SamplingFields {
     min_p: Option<f32>,
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e30))]
     repetition_penalty: Option<f32>,
+    /// Another name of repetition_penalty, which comes first.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e30))]
+    repeat_penalty: Option<f32>,
     #[schemars(range(min = -2, max = 2))]
     presence_penalty: Option<f32>,
     #[schemars(range(min = -2, max = 2))]
     frequency_penalty: Option<f32>,
     /// Added to the logits of tokens, which are named by id.
     logit_bias: Option<LogitBias>,
-    seed: Option<Integer<{ i64::MIN }, { i64::MAX }>>,
+    /// -1 takes a random one.
+    seed: Option<Seed>,
     /// The notation of calls in the reply; default: the one that the model writes.
     function_call_parser: Option<RequestedNotation>,
     /// Whether the reply is sent as server-sent events.
@@ -46,18 +50,17 @@ pub(in crate::serve) struct SamplingFields {
 impl SamplingFields {
     /// The model's id, whether the reply is streamed, and the options of the engine. Their ranges are checked by
     /// [`checked`], once all are set.
-    pub(in crate::serve) fn into_parts(self) -> (String, bool, GenerationOptions) {
+    pub(in crate::serve) fn into_parts(self) -> (Option<String>, bool, GenerationOptions) {
         let options = GenerationOptions {
             temperature: self.temperature,
             top_p: self.top_p,
             top_k: self.top_k.map(Integer::count),
             min_p: self.min_p,
-            repetition_penalty: self.repetition_penalty,
+            repetition_penalty: self.repetition_penalty.or(self.repeat_penalty),
             presence_penalty: self.presence_penalty,
             frequency_penalty: self.frequency_penalty,
             logit_bias: self.logit_bias.unwrap_or_default().0,
-            // The engine takes the 64 bits of a negative seed.
-            seed: self.seed.map(|seed| seed.get().cast_unsigned()),
+            seed: self.seed.and_then(|seed| seed.0),
             function_call_parser: self.function_call_parser.unwrap_or_default().parser(),
             ..Default::default()
         };
@@ -124,12 +127,8 @@ pub(in crate::serve) struct ChoiceFields {
 
 impl ChoiceFields {
     /// Sets the options of the engine, and says how the reply is sent.
-    pub(in crate::serve) fn apply(
-        self,
-        options: &mut GenerationOptions,
-        is_stream: bool,
-    ) -> Result<Delivery, HttpError> {
-        options.max_tokens = self.max_completion_tokens.or(self.max_tokens).map(Integer::count);
+    pub(in crate::serve) fn apply(self, options: &mut GenerationOptions, is_stream: bool) -> Delivery {
+        options.max_tokens = self.max_completion_tokens.or(self.max_tokens).and_then(|limit| limit.0);
         options.ignore_end = self.ignore_eos.unwrap_or(false);
         options.stop_sequences = self.stop.map(|stop| stop.0).unwrap_or_default();
         Delivery::new(self.n.map_or(1, Integer::count), is_stream, self.stream_options)
@@ -137,13 +136,11 @@ impl ChoiceFields {
 }
 
 impl Delivery {
-    pub(in crate::serve) fn new(n: usize, is_stream: bool, options: Option<StreamOptions>) -> Result<Self, HttpError> {
+    pub(in crate::serve) fn new(n: usize, is_stream: bool, options: Option<StreamOptions>) -> Self {
         let options = options.unwrap_or_default();
-        if options.continuous_usage_stats.is_some_and(|value| value != false) {
-            return Err(cannot_honour("stream_options.continuous_usage_stats"));
-        }
-        let include_usage = options.include_usage.unwrap_or(false);
-        Ok(Self { n, is_stream, include_usage })
+        let continuous_usage = is_stream && options.continuous_usage_stats == Some(true);
+        let include_usage = options.include_usage.unwrap_or(false) || continuous_usage;
+        Self { n, is_stream, include_usage, continuous_usage, is_bare_string: false }
     }
 }
 
@@ -154,8 +151,9 @@ pub(in crate::serve) struct StreamOptions {
     /// Whether the last event has the counts of tokens.
     #[schemars(extend("default" = false))]
     include_usage: Option<bool>,
-    #[schemars(skip)]
-    continuous_usage_stats: Option<Json>,
+    /// Whether each event has the counts so far.
+    #[schemars(extend("default" = false))]
+    continuous_usage_stats: Option<bool>,
     include_obfuscation: Option<WithoutEffect>,
 }
 
@@ -239,38 +237,6 @@ pub(in crate::serve) fn ignore_verbosity(fields: &mut RequestFields, place: &str
     if verbosity.is_some_and(|verbosity| verbosity != "medium") {
         fields.ignore(place);
     }
-}
-
-/// Refuses fields of chat completions and completions that this server cannot honour.
-pub(in crate::serve) fn refuse_unsupported(fields: &mut RequestFields) -> Result<(), HttpError> {
-    fields.refuse("min_tokens", |value| value.as_f64() == Some(0.0))?;
-    fields.refuse("use_beam_search", |value| value == false)?;
-    for name in ["stop_token_ids", "bad_words"] {
-        fields.refuse(name, |value| is_empty_array(value) || value.as_object().is_some_and(Map::is_empty))?;
-    }
-    fields.refuse("modalities", |value| value == &serde_json::json!(["text"]))?;
-    fields.refuse("best_of", |value| value.as_u64() == Some(1))?;
-    fields.refuse("typical_p", |value| value.as_f64() == Some(1.0))?;
-    fields.refuse("function_call", |value| value == "none" || value == "auto")?;
-    for name in [
-        "audio",
-        "functions",
-        "guided_choice",
-        "guided_grammar",
-        "guided_json",
-        "guided_regex",
-        "grammar",
-        "json_schema",
-        "chat_template",
-        "prediction",
-        "structured_outputs",
-        "suffix",
-        "web_search_options",
-    ] {
-        // An empty object may ask for something: any JSON, or a search with default settings.
-        fields.refuse(name, |value| value == "" || is_empty_array(value))?;
-    }
-    Ok(())
 }
 
 pub(in crate::serve) fn is_empty_array(value: &Json) -> bool {

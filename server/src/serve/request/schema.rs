@@ -95,7 +95,7 @@ fn prompts() -> Schema {
 fn blocks() -> Json {
     let blocks = json!({ "type": "array", "items": { "type": "object", "required": ["type"], "properties": {
         "type": { "enum": [
-            "text", "image", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking",
+            "text", "document", "search_result", "tool_use", "tool_result", "thinking", "redacted_thinking",
         ] },
     } } });
     json!({ "anyOf": [{ "type": "string" }, blocks] })

@@ -16,10 +16,16 @@ const MAX_FUNCTIONS: usize = 512;
 /// What a request says about functions.
 #[derive(Debug, Default)]
 pub(in crate::serve) struct FunctionTools {
-    /// As chat completions write them.
-    pub(in crate::serve) functions: Vec<Json>,
+    pub(in crate::serve) functions: Vec<OfferedFunction>,
     pub(in crate::serve) choice: FunctionChoice,
     pub(in crate::serve) parallel: Option<bool>,
+}
+
+/// A function as chat completions write it, with its place in the request.
+#[derive(Debug)]
+pub(in crate::serve) struct OfferedFunction {
+    place: String,
+    function: PlainFunction,
 }
 
 /// Which functions are to be called.
@@ -40,7 +46,7 @@ impl FunctionTools {
     /// Sets the options of the engine. Calls are constrained where nothing else guarantees what the request demands.
     pub(in crate::serve) fn apply(self, options: &mut GenerationOptions) -> Result<Vec<SdkFunction>, HttpError> {
         let functions = read_functions(&self.functions)?;
-        let is_strict = self.functions.iter().any(|tool| tool.pointer("/function/strict") == Some(&true.into()));
+        let is_strict = self.functions.iter().any(|offered| offered.function.strict == Some(true));
         let is_required = !matches!(self.choice.mode, ToolChoice::Auto | ToolChoice::None);
         if functions.is_empty() && (is_required || self.choice.allowed.is_some()) {
             let message = "tool_choice must be auto or none, since tools offers no function";
@@ -56,13 +62,18 @@ impl FunctionTools {
     }
 }
 
-fn read_functions(tools: &[Json]) -> Result<Vec<SdkFunction>, HttpError> {
-    if MAX_FUNCTIONS < tools.len() {
-        let message = format!("tools must hold at most {MAX_FUNCTIONS} functions, found {}", tools.len());
+fn read_functions(offered: &[OfferedFunction]) -> Result<Vec<SdkFunction>, HttpError> {
+    if MAX_FUNCTIONS < offered.len() {
+        let message = format!("tools must hold at most {MAX_FUNCTIONS} functions, found {}", offered.len());
         return Err(HttpError::value("tools", message));
     }
-    let functions =
-        functions_from_json(&Json::from(tools).to_string()).map_err(|err| HttpError::value("tools", err.message()))?;
+    let mut functions = Vec::new();
+    for OfferedFunction { place, function } in offered {
+        let read = functions_from_json(&json!([{ "type": "function", "function": function }]).to_string());
+        // The engine counts the functions that it is given.
+        let placed = |message: &str| message.replacen("functions[0]", place, 1);
+        functions.extend(read.map_err(|err| HttpError::value("tools", placed(&err.message())))?);
+    }
     let mut names = HashSet::new();
     match functions.iter().find(|function| !names.insert(&function.name)) {
         Some(twice) => {
@@ -73,7 +84,7 @@ fn read_functions(tools: &[Json]) -> Result<Vec<SdkFunction>, HttpError> {
     }
 }
 
-/// A function of the dialects that do not wrap it in an object of its own.
+/// A function, without the object that chat completions wrap it in.
 #[derive(Debug, Deserialize, Serialize)]
 struct PlainFunction {
     name: String,
@@ -85,24 +96,37 @@ struct PlainFunction {
     strict: Option<bool>,
 }
 
-/// Tools of such a dialect, as chat completions write them. Tools that a provider would run are ignored.
-pub(in crate::serve) fn read_plain_functions(
+/// The functions among tools, in the form of any dialect. Other tools are ignored: a provider would run them, or their input
+/// is not JSON.
+pub(in crate::serve) fn read_tools(
     fields: &mut RequestFields,
-    tools: Vec<Json>,
-    is_function: fn(Option<&str>) -> bool,
-) -> Result<Vec<Json>, HttpError> {
+    tools: Option<Vec<Json>>,
+) -> Result<Vec<OfferedFunction>, HttpError> {
     let mut functions = Vec::new();
-    for (i, tool) in tools.into_iter().enumerate() {
+    for (i, mut tool) in tools.unwrap_or_default().into_iter().enumerate() {
         let place = format!("tools[{i}]");
-        if is_function(tool.get("type").and_then(Json::as_str)) {
-            let function: PlainFunction = read_value(&place, tool)?;
-            functions.push(json!({ "type": "function", "function": function }));
-        } else {
+        if !is_function(&tool) {
             kind_of(&place, &tool)?;
             fields.ignore(place);
+            continue;
         }
+        let function = match tool.get_mut("function").map(Json::take) {
+            Some(function) => read_value(&format!("{place}.function"), function)?,
+            None => read_value(&place, tool)?,
+        };
+        functions.push(OfferedFunction { place, function });
     }
     Ok(functions)
+}
+
+/// Whether a tool is a function. Anthropic's clients call a function `custom`, or leave out the type; OpenAI's call a tool
+/// `custom` whose input is text.
+fn is_function(tool: &Json) -> bool {
+    match tool.get("type") {
+        None | Some(Json::Null) => tool.is_object(),
+        Some(Json::String(kind)) => kind == "function" || kind == "custom" && tool.get("input_schema").is_some(),
+        Some(_) => false,
+    }
 }
 
 /// A tool choice as chat completions write it.

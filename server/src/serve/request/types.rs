@@ -15,19 +15,12 @@ const LONGEST_STOP: usize = 1024;
 /// The largest integer for counts of tokens.
 pub(in crate::serve) const MAX_TOKENS: i64 = i32::MAX as i64;
 
-/// An integer from `MIN` to `MAX`.
+/// An integer from `MIN` to `MAX`. It may be written as a float without a fraction, as clients do that have no integers.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "Json")]
 pub(in crate::serve) struct Integer<const MIN: i64, const MAX: i64>(i64);
 
-/// A number of tokens.
-pub(in crate::serve) type TokenLimit = Integer<1, MAX_TOKENS>;
-
 impl<const MIN: i64, const MAX: i64> Integer<MIN, MAX> {
-    pub(in crate::serve) fn get(self) -> i64 {
-        self.0
-    }
-
     /// The value as a count; 0 for negative ones.
     pub(in crate::serve) fn count(self) -> usize {
         usize::try_from(self.0).unwrap_or(0)
@@ -38,12 +31,53 @@ impl<const MIN: i64, const MAX: i64> TryFrom<Json> for Integer<MIN, MAX> {
     type Error = String;
 
     fn try_from(value: Json) -> Result<Self, String> {
-        let integer = value.as_i64().filter(|integer| (MIN..=MAX).contains(integer));
+        let integer = whole_number(&value).filter(|integer| (MIN..=MAX).contains(integer));
         integer.map(Self).ok_or_else(|| must_be(&format!("an integer from {MIN} to {MAX}"), &value))
     }
 }
 
-/// Stop sequences: one, or an array of them.
+/// The integer that a number is, also as `5.0`. Larger floats than 2⁵³ may have been another integer when they were written.
+pub(in crate::serve) fn whole_number(value: &Json) -> Option<i64> {
+    const LARGEST: f64 = (1_i64 << 53) as f64; // exact
+    let float = || value.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= LARGEST);
+    value.as_i64().or_else(|| float().map(|float| float as i64)) // has no fraction and is in range
+}
+
+/// The largest number of tokens of a reply; -1 asks for no limit.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "Json")]
+pub(in crate::serve) struct TokenLimit(pub(in crate::serve) Option<usize>);
+
+impl TryFrom<Json> for TokenLimit {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        match whole_number(&value) {
+            Some(-1) => Ok(Self(None)),
+            Some(limit @ 1..=MAX_TOKENS) => Ok(Self(usize::try_from(limit).ok())),
+            _ => Err(must_be(&format!("an integer from 1 to {MAX_TOKENS}, or -1 for no limit"), &value)),
+        }
+    }
+}
+
+/// A seed: a signed integer of 64 bits, of which the engine takes the bits; -1 asks for a random one.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "Json")]
+pub(in crate::serve) struct Seed(pub(in crate::serve) Option<u64>);
+
+impl TryFrom<Json> for Seed {
+    type Error = String;
+
+    fn try_from(value: Json) -> Result<Self, String> {
+        match whole_number(&value) {
+            Some(-1) => Ok(Self(None)),
+            Some(seed) => Ok(Self(Some(seed.cast_unsigned()))),
+            None => Err(must_be("an integer of 64 bits, or -1 for a random seed", &value)),
+        }
+    }
+}
+
+/// Stop sequences: one, or an array of them. Empty strings ask for none.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Json")]
 pub(in crate::serve) struct StopSequences(pub(in crate::serve) Vec<String>);
@@ -53,15 +87,17 @@ impl TryFrom<Json> for StopSequences {
 
     fn try_from(value: Json) -> Result<Self, String> {
         let stop = |value: &Json| {
-            let text = value.as_str().filter(|text| (1..=LONGEST_STOP).contains(&text.len()));
+            let text = value.as_str().filter(|text| text.len() <= LONGEST_STOP);
             text.map(str::to_owned)
         };
-        let stops = match &value {
+        let stops: Option<Vec<String>> = match &value {
             Json::Array(stops) if stops.len() <= MAX_STOPS => stops.iter().map(stop).collect(),
             value => stop(value).map(|stop| vec![stop]),
         };
-        let expected = format!("a string of 1 to {LONGEST_STOP} bytes, or an array of at most {MAX_STOPS} of them");
-        stops.map(Self).ok_or_else(|| must_be(&expected, &value))
+        let expected = format!("a string of at most {LONGEST_STOP} bytes, or an array of at most {MAX_STOPS} of them");
+        let mut stops = stops.ok_or_else(|| must_be(&expected, &value))?;
+        stops.retain(|stop| !stop.is_empty());
+        Ok(Self(stops))
     }
 }
 
@@ -117,14 +153,12 @@ macro_rules! described {
 }
 
 described!([const MIN: i64, const MAX: i64] Integer<MIN, MAX>, json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX }));
+described!([] TokenLimit, json_schema!({ "type": "integer", "minimum": -1, "maximum": MAX_TOKENS, "not": { "const": 0 } }));
+described!([] Seed, json_schema!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX }));
 // JSON Schema counts characters: as many of four bytes each are within the limit.
 described!([] StopSequences, json_schema!({ "anyOf": [
-    { "type": "string", "minLength": 1, "maxLength": LONGEST_STOP / 4 },
-    {
-        "type": "array",
-        "items": { "type": "string", "minLength": 1, "maxLength": LONGEST_STOP / 4 },
-        "maxItems": MAX_STOPS,
-    },
+    { "type": "string", "maxLength": LONGEST_STOP / 4 },
+    { "type": "array", "items": { "type": "string", "maxLength": LONGEST_STOP / 4 }, "maxItems": MAX_STOPS },
 ] }));
 described!([] LogitBias, json_schema!({
     "type": "object",

@@ -6,7 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, arguments_of, function_call, image_of_url, kind_of, message, read_parts, read_text, tool_result,
+    add_instructions, arguments_of, function_call, kind_of, message, read_parts, read_text, tool_result,
+    unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
@@ -62,11 +63,6 @@ enum ItemRole {
 #[derive(Debug, Deserialize)]
 struct RefusalPart {
     refusal: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct ImagePart {
-    image_url: String,
 }
 
 impl Input {
@@ -153,11 +149,15 @@ fn read_item(
                 history.push(ChatMessage { reasoning_content, ..message(Role::Assistant, Vec::new()) });
             }
         }
+        // What only its provider can read, or a client's own marks.
+        "compaction" | "compaction_summary" | "context_compaction" | "compaction_trigger" | "ghost_snapshot" => {
+            fields.ignore(place);
+        }
         // Calls and results of tools that a provider runs.
         _ if kind.ends_with("_call") || kind.ends_with("_output") || kind.starts_with("mcp_") => {
             fields.ignore(place);
         }
-        _ => return Err(unsupported_type(place, kind)),
+        _ => return Err(unreadable_part(place, kind)),
     }
     Ok(())
 }
@@ -195,14 +195,8 @@ fn read_part(place: &str, part: Json) -> Result<ChatMessageContent, HttpError> {
     match kind_of(place, &part)? {
         "input_text" | "output_text" | "text" => read_text(place, part).map(ChatMessageContent::Text),
         "refusal" => Ok(ChatMessageContent::Text(read_value::<RefusalPart>(place, part)?.refusal)),
-        "input_image" => image_of_url(place, &read_value::<ImagePart>(place, part)?.image_url),
-        kind => Err(unsupported_type(place, kind)),
+        kind => Err(unreadable_part(place, kind)),
     }
-}
-
-fn unsupported_type(place: &str, kind: &str) -> HttpError {
-    let message = format!("{place}.type must be one that this server supports, found {kind:?}");
-    HttpError::unsupported(place, message)
 }
 
 #[cfg(test)]

@@ -5,22 +5,24 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ResponseWriter};
 use crate::serve::error::HttpError;
 use crate::serve::request::fields::RequestFields;
-use crate::serve::request::format::ResponseFormat;
+use crate::serve::request::format::TextField;
 use crate::serve::request::sampling::{
     MAX_LOGPROBS, ReasoningEffort, SamplingFields, StreamOptions, TemplateVariables, Truncation, ignore_verbosity,
 };
-use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_choice, read_plain_functions};
-use crate::serve::request::types::{Integer, TokenLimit, WithoutEffect};
+use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_choice, read_tools};
+use crate::serve::request::types::{Integer, MAX_TOKENS, TokenLimit, WithoutEffect};
 use crate::serve::request::{ChatRequest, Delivery, Thinking, must_be, schema};
 use crate::serve::response_store::{LONGEST_RESPONSE, ResponseStore};
 
 mod items;
+mod repeated;
+pub(super) mod stored;
 
 /// The fields of responses alone.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,6 +48,9 @@ pub(super) struct ResponseFields {
     /// The response that this request continues from.
     previous_response_id: Option<String>,
     top_logprobs: Option<Integer<0, MAX_LOGPROBS>>,
+    /// As in chat completions.
+    #[schemars(extend("default" = false))]
+    logprobs: Option<bool>,
     chat_template_kwargs: Option<TemplateVariables>,
 }
 
@@ -56,19 +61,19 @@ pub(super) struct ResponseClientFields {
     /// Repeated in the response.
     #[schemars(with = "Option<Map<String, Json>>")]
     metadata: Option<WithoutEffect>,
+    /// Repeated in the response.
+    #[schemars(with = "Option<String>")]
     user: Option<WithoutEffect>,
     service_tier: Option<WithoutEffect>,
+    /// Repeated in the response.
+    #[schemars(with = "Option<String>")]
     safety_identifier: Option<WithoutEffect>,
+    /// Repeated in the response.
+    #[schemars(with = "Option<String>")]
     prompt_cache_key: Option<WithoutEffect>,
+    /// Limits the calls of tools that a provider runs, of which there are none.
+    max_tool_calls: Option<Integer<1, MAX_TOKENS>>,
     prompt_cache_retention: Option<WithoutEffect>,
-}
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(inline)]
-struct TextField {
-    format: Option<ResponseFormat>,
-    #[schemars(with = "Option<WithoutEffect>")]
-    verbosity: Option<Json>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -77,45 +82,30 @@ struct TextField {
 struct ReasoningField {
     effort: Option<ReasoningEffort>,
     /// Without effect: reasoning is shown whole.
-    summary: Option<WithoutEffect>,
-    generate_summary: Option<WithoutEffect>,
+    summary: Option<ReasoningSummary>,
+    /// An older name of summary.
+    generate_summary: Option<ReasoningSummary>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum ReasoningSummary {
+    Auto,
+    Concise,
+    Detailed,
 }
 
 /// Values of `include` that can be honoured. Reasoning is sent as it is, so there is nothing to encrypt.
 const INCLUDED: [&str; 2] = ["reasoning.encrypted_content", INCLUDED_LOGPROBS];
 const INCLUDED_LOGPROBS: &str = "message.output_text.logprobs";
 
-/// The fields of a request that its response repeats, with the values for absent ones.
-fn repeated_fields() -> [(&'static str, Json); 15] {
-    [
-        ("model", Json::Null),
-        ("instructions", Json::Null),
-        ("max_output_tokens", Json::Null),
-        ("metadata", json!({})),
-        ("parallel_tool_calls", json!(true)),
-        ("previous_response_id", Json::Null),
-        ("reasoning", json!({ "effort": null, "summary": null })),
-        ("store", json!(true)),
-        ("temperature", Json::Null),
-        ("text", json!({ "format": { "type": "text" } })),
-        ("tool_choice", json!("auto")),
-        ("tools", json!([])),
-        ("top_logprobs", json!(0)),
-        ("top_p", Json::Null),
-        ("truncation", json!("disabled")),
-    ]
-}
-
 pub(super) fn read(
     service: &Arc<Service>,
     mut fields: RequestFields,
-    caller: Option<String>,
+    store: ResponseStore,
 ) -> Result<Answer, HttpError> {
-    let store = ResponseStore::new(&service.stored_responses, caller);
-    let repeated = repeated_fields()
-        .map(|(name, otherwise)| (name.to_owned(), fields.peek(name).cloned().unwrap_or(otherwise)))
-        .into_iter()
-        .collect();
+    let repeated = repeated::fields(&fields, &service.model_id, &service.runner()?.sampling_defaults());
     let (request, stored_input) = read_request(&mut fields, &store)?;
     let chat = request.prepare(service, fields)?;
     let storing = stored_input.map(|input| (store, input));
@@ -128,20 +118,17 @@ fn read_request(fields: &mut RequestFields, store: &ResponseStore) -> Result<(Ch
     let (sampling, response): (SamplingFields, ResponseFields) = (fields.read()?, fields.read()?);
     let _: ResponseClientFields = fields.read()?;
     let includes_logprobs = read_include(fields)?;
-    for name in ["conversation", "prompt", "max_tool_calls"] {
-        fields.refuse(name, |value| value.as_u64() == Some(0))?;
-    }
     fields.refuse("background", |value| value == false)?;
 
     let (model, is_stream, mut options) = sampling.into_parts();
-    let delivery = Delivery::new(1, is_stream, response.stream_options)?;
-    options.max_tokens = response.max_output_tokens.map(Integer::count);
+    let delivery = Delivery::new(1, is_stream, response.stream_options);
+    options.max_tokens = response.max_output_tokens.and_then(|limit| limit.0);
     options.context_policy = response.truncation.unwrap_or_default().policy();
     let n_alternatives = response.top_logprobs.map_or(0, Integer::count);
-    options.logprobs = (includes_logprobs || 0 < n_alternatives).then_some(n_alternatives);
-    let tools = response.tools.unwrap_or_default();
+    options.logprobs =
+        (includes_logprobs || response.logprobs == Some(true) || 0 < n_alternatives).then_some(n_alternatives);
     let tools = FunctionTools {
-        functions: read_plain_functions(fields, tools, |kind| kind == Some("function"))?,
+        functions: read_tools(fields, response.tools)?,
         choice: response.tool_choice.map(read_tool_choice).transpose()?.unwrap_or_default(),
         parallel: response.parallel_tool_calls,
     };
@@ -191,6 +178,7 @@ fn read_tool_choice(choice: Json) -> Result<FunctionChoice, HttpError> {
 mod tests {
     use super::*;
     use causerie::ToolChoice;
+    use serde_json::json;
 
     #[test]
     fn tools_formats_and_limits_have_other_names() {

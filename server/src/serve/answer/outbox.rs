@@ -1,0 +1,120 @@
+//! The events of a stream on their way to the client. A task of its own writes them, and the connection sends them as fast
+//! as the client reads.
+//!
+//! A client that stops reading holds no slot: its reply is generated into a bounded buffer. Once that is full, the slot
+//! serves others, and the reply waits for its client. After the time that a client may leave bytes unread, the reply is cut
+//! with an error.
+
+use std::sync::Arc;
+
+use async_stream::stream;
+use futures_core::Stream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use crate::serve::Service;
+use crate::serve::admission::Permit;
+use crate::serve::error::HttpError;
+
+/// Bytes of events that wait for the client: more than most replies have.
+const ROOM: usize = 1 << 20;
+/// A comment, which clients skip.
+const KEEP_ALIVE: &str = ": working\n\n";
+
+/// Events with their share of the room.
+type Events = mpsc::UnboundedSender<(String, u32)>;
+
+pub(super) struct Outbox {
+    service: Arc<Service>,
+    events: Events,
+    room: Arc<Semaphore>,
+    /// `None` while the request waits in the queue, or for its client.
+    permit: Option<Permit>,
+}
+
+/// An outbox, and the events as they are sent.
+pub(super) fn outbox(service: &Arc<Service>) -> (Outbox, impl Stream<Item = String> + Send + use<>) {
+    let (events, mut waiting) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(ROOM));
+    let outbox = Outbox { service: Arc::clone(service), events, room: Arc::clone(&room), permit: None };
+    let sent = stream! {
+        while let Some((event, size)) = waiting.recv().await {
+            room.add_permits(size as usize); // at most 2²⁰
+            yield event;
+        }
+    };
+    (outbox, sent)
+}
+
+impl Outbox {
+    pub(super) fn start(&mut self, permit: Permit) {
+        self.permit = Some(permit);
+    }
+
+    /// Waits until nobody reads the events any more.
+    pub(super) fn client_gone(&self) -> impl Future<Output = ()> + use<> {
+        let events = self.events.clone();
+        async move { events.closed().await }
+    }
+
+    /// Shows the client that its request is alive.
+    pub(super) fn keep_alive(&self) {
+        self.end(KEEP_ALIVE.to_owned());
+    }
+
+    /// Sends an event without waiting for room, such as the error that ends a reply.
+    pub(super) fn end(&self, event: String) {
+        let _ = self.events.send((event, 0)); // fails if nobody reads
+    }
+
+    /// Sends events, and waits for the client if too much is unread.
+    ///
+    /// # Errors
+    /// When the client does not read in time, or replies must end.
+    pub(super) async fn send(&mut self, events: Vec<String>) -> Result<(), HttpError> {
+        for event in events {
+            let size = event.len().min(ROOM) as u32; // at most 2²⁰
+            if let Ok(taken) = self.room.try_acquire_many(size) {
+                taken.forget();
+            } else {
+                self.wait_for_room(size).await?;
+            }
+            let _ = self.events.send((event, size)); // fails if nobody reads
+        }
+        Ok(())
+    }
+
+    /// Waits until the client has read half of the room, so that the slot does not change hands for every event.
+    async fn wait_for_room(&mut self, size: u32) -> Result<(), HttpError> {
+        let paused = self.service.admission.pause()?;
+        self.permit = None;
+        let room = Arc::clone(&self.room);
+        let freed = timeout(self.service.settings.write_timeout, room.acquire_many(size.max(ROOM as u32 / 2)));
+        let freed = tokio::select! {
+            biased;
+            () = self.service.admission.replies_must_end() => return Err(HttpError::draining()),
+            freed = freed => freed,
+        };
+        let Ok(Ok(mut freed)) = freed else { return Err(HttpError::unread_reply()) };
+        if let Some(taken) = freed.split(size as usize) {
+            taken.forget();
+        }
+        drop((freed, paused));
+        self.resume().await;
+        Ok(())
+    }
+
+    /// Waits for a slot again.
+    async fn resume(&mut self) {
+        let mut wait = self.service.admission.resume();
+        loop {
+            match timeout(self.service.settings.keep_alive, &mut wait).await {
+                Ok(permit) => {
+                    self.permit = permit;
+                    return;
+                }
+                Err(_) => self.keep_alive(),
+            }
+        }
+    }
+}
