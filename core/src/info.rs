@@ -36,6 +36,8 @@ pub struct ModelInfo {
     pub n_attentions: usize,
     /// Number of short convolution layers.
     pub n_convolutions: usize,
+    /// Number of gated delta net layers.
+    pub n_delta_nets: usize,
     /// Size of the hidden state of a token.
     pub hidden_size: usize,
     /// Inner size of the widest feed-forward block, or of one expert.
@@ -115,6 +117,8 @@ pub struct MemoryEstimate {
     pub key_values: u64,
     /// The convolution states of the sequence.
     pub convolutions: u64,
+    /// The states of the sequence in delta nets.
+    pub delta_nets: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -129,7 +133,7 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.working];
+        let parts = [self.key_values, self.convolutions, self.delta_nets, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
     }
 }
@@ -192,9 +196,10 @@ impl ModelInfo {
             name: name(weights)?,
             architecture: sizes.architecture.to_owned(),
             n_parameters: weights.tensors().map(|tensor| tensor.n_values()).sum(),
-            n_layers: sizes.heads.len() + sizes.convolutions.len(),
+            n_layers: sizes.heads.len() + sizes.convolutions.len() + sizes.delta_nets.len(),
             n_attentions: sizes.heads.len(),
             n_convolutions: sizes.convolutions.len(),
+            n_delta_nets: sizes.delta_nets.len(),
             hidden_size: sizes.hidden,
             feed_forward_size: sizes.feed_forward,
             n_heads: heads.n_queries,
@@ -257,6 +262,7 @@ impl ModelInfo {
             weights: self.sizes.n_weight_bytes,
             key_values: self.sizes.key_value_bytes(context_size),
             convolutions: self.sizes.convolution_bytes(),
+            delta_nets: self.sizes.delta_net_bytes(),
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }

@@ -5,10 +5,12 @@ The hidden size of every model is 32. `config` is its config.json, with the keys
 
 import math
 from dataclasses import dataclass, field
+from types import ModuleType
 
 from gguf import ExpertGatingFuncType, RopeScalingType
 from gguf import GGMLQuantizationType as Type
 
+import qwen35
 from vocabulary import BOS, EOS, PAD, SIZE
 
 HIDDEN, CONTEXT = 32, 128
@@ -40,6 +42,10 @@ class Family:
     lacks_one: bool = False
     # The config.json of a model with several parts around `config`. Its tensors are then named as in such models.
     around: dict = field(default_factory=dict)
+    around_prefix: str = "language_model.model."
+    other_parts: tuple = ("vision_tower.vision_model.post_layernorm.weight",)
+    # A module that converts the values of tensors to those of a GGUF file and back.
+    conversion: ModuleType | None = None
     # Divisors of the frequencies in a GGUF file.
     divisors: tuple = ()
 
@@ -148,6 +154,7 @@ LFM3_ORACLE = {
         "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.5},
     },
 }
+QWEN35 = config("qwen3_5_text", 4, 4, 2, True, **qwen35.CONFIG)
 MISTRAL = config("mistral", 3, 4, 2, False, rms_norm_eps=1e-5, rope_theta=1e4, sliding_window=WINDOW)
 MINISTRAL3 = config(
     "ministral3", 3, 4, 2, True, rms_norm_eps=1e-5, head_dim=16, sliding_window=None,
@@ -255,6 +262,12 @@ FAMILIES = [
             "post_operator_norm": "post_attention_norm", "post_ffn_norm": "post_ffw_norm",
             "self_attn.gate_proj": "attn_gate",
         },
+    ),
+    # As published folders: the decoder is one of several parts, and there is a layer that predicts further tokens.
+    Family(
+        "qwen35", "qwen35", QWEN35, Type.Q8_0, seed=7, metadata=qwen35.METADATA, gguf_names=qwen35.NAMES, lacks_one=True,
+        conversion=qwen35, around={"model_type": "qwen3_5", "vision_config": {"model_type": "qwen3_5"}},
+        around_prefix="model.language_model.", other_parts=("model.visual.merger.norm.weight", "mtp.norm.weight"),
     ),
     Family("mistral", "llama", MISTRAL, Type.Q8_0, seed=2, metadata=(("add_sliding_window", WINDOW),)),
     Family(

@@ -44,7 +44,10 @@ def gguf_name(family, name):
         return "output_norm.weight" if family.architecture == "lfm3" else "token_embd_norm.weight"
     if stem in GLOBAL:
         return f"{GLOBAL[stem]}.{kind}"
-    _, _, layer, rest = stem.split(".", 3)
+    _, _, layer, rest = name.split(".", 3)
+    if rest in family.gguf_names:
+        return f"blk.{layer}.{family.gguf_names[rest]}"
+    rest = rest.removesuffix(f".{kind}")
     if ".experts." in rest:
         return f"blk.{layer}.{EXPERTS[rest[-2:]]}.{kind}"
     return f"blk.{layer}.{(IN_LAYER | PLAIN | family.gguf_names)[rest]}.{kind}"
@@ -52,7 +55,7 @@ def gguf_name(family, name):
 
 def is_short_norm(family, name):
     """Whether a folder's tensor is a norm that lacks one."""
-    return family.lacks_one and "norm" in name
+    return family.lacks_one and "norm" in name and "linear_attn" not in name
 
 
 def oracle_name(family, name):
@@ -79,11 +82,13 @@ def random_weights(family, shapes):
     weights = {}
     for name, shape in shapes.items():
         noise = random.standard_normal(shape, dtype=np.float32)
-        if "bias" in name:
+        if "A_log" in name:
+            values = noise - 1.5  # decays that remember some tokens, and decays that remember many
+        elif "bias" in name:
             # Biases that are added to the residual stream are small: large ones would hide the effect of the tokens.
             values = (0.3 if "q_proj" in name or "k_proj" in name or "expert" in name else 0.05) * noise
         elif len(shape) == 1:
-            values = 0.2 * noise if family.lacks_one else 1 + 0.2 * noise
+            values = 0.2 * noise if is_short_norm(family, name) else 1 + 0.2 * noise
         else:
             values = deviation(name, shape) * noise
         weights[name] = values.astype(np.float16).astype(np.float32)
@@ -116,6 +121,8 @@ def restored(values, heads):
 
 
 def reordered(family, name, values, order):
+    if family.conversion:
+        return family.conversion.to_gguf(name, values) if order is permuted else family.conversion.from_gguf(name, values)
     if family.is_permuted and ".self_attn.q_proj." in name:
         return order(values, family.heads)
     if family.is_permuted and ".self_attn.k_proj." in name:
@@ -206,7 +213,7 @@ def write_gguf(path, family, add_vocabulary, weights, quantisation, joins=False)
             stacks.setdefault(gguf_name(family, name), []).append(values)
         elif values.ndim == 1 or "feed_forward.gate." in name:
             writer.add_tensor(gguf_name(family, name), values + 1 if is_short_norm(family, name) else values)
-        elif "conv.conv" in name:
+        elif "conv.conv" in name or "conv1d" in name:
             writer.add_tensor(gguf_name(family, name), values.squeeze(1))
         else:
             writer.add_tensor(gguf_name(family, name), gguf.quants.quantize(values, quantisation), raw_dtype=quantisation)
@@ -248,8 +255,8 @@ def write_folder(folder, family, weights):
     folder.mkdir()
     weights, config = {name: values.astype(np.float16) for name, values in weights.items()}, family.config
     if family.around:
-        weights = {f"language_model.{name}": values for name, values in weights.items()}
-        weights["vision_tower.vision_model.post_layernorm.weight"] = np.ones(8, np.float16)
+        weights = {name.replace("model.", family.around_prefix, 1): values for name, values in weights.items()}
+        weights |= {name: np.ones(8, np.float16) for name in family.other_parts}
         config = family.around | {"text_config": config}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     write_json(folder / "config.json", config)

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::activations::{Activations, BAND};
+use crate::delta_memory::DeltaMemory;
 use crate::grid::Grid;
 use crate::kernels::{Outputs, Tier};
 use crate::matrix::{Format, Matrix};
@@ -11,11 +12,13 @@ use crate::memory::Arena;
 use crate::ops::attention::HeadAttention;
 use crate::ops::bound::Bound;
 use crate::ops::convolution::{self, Convolution};
+use crate::ops::delta_net::{COLUMNS, DeltaInputs, DeltaShape, DeltaTokens, GatedNorms};
 use crate::ops::gate::{Gate, GateFunction, Sigmoid};
 use crate::ops::norm::{AddRow, HeadNorms, Norm};
 use crate::ops::rotation::{self, Pairing};
 use crate::pages::KeyValues;
 use crate::pool::Pool;
+use crate::simd::LANES;
 
 /// Minimum number of input rows for which work is split at every fourth tile only.
 const MANY_ROWS: usize = 8;
@@ -77,6 +80,14 @@ pub struct ConvolutionStep<'a> {
     pub rows: Range<usize>,
     /// The sequence's last inputs, `(window - 1, hidden)`, oldest first; the step updates them.
     pub past: &'a mut [f32],
+}
+
+/// A sequence's part in a step of a delta net.
+pub struct DeltaStep<'a> {
+    /// The sequence's rows among all rows.
+    pub rows: Range<usize>,
+    /// The sequence's matrices, which the step updates.
+    pub memory: &'a mut DeltaMemory,
 }
 
 impl Cpu {
@@ -275,7 +286,11 @@ impl Cpu {
             }
         });
         for step in steps {
-            convolution::advance(step.past, rows_of(&step.rows), hidden);
+            let projected = rows_of(&step.rows);
+            convolution::advance(step.past, hidden, step.rows.len(), |row, past| {
+                let row = &projected[3 * row * hidden..][..3 * hidden];
+                past.iter_mut().zip(&row[..hidden]).zip(&row[2 * hidden..]).for_each(|((past, b), x)| *past = b * x);
+            });
         }
     }
 
@@ -290,6 +305,73 @@ impl Cpu {
     /// Bounds the values of rows, which have `width` elements: `bound * tanh(value / bound)`.
     pub fn bound(&self, rows: &mut [f32], width: usize, bound: f32) {
         self.for_rows(rows, width, |_, values| self.tier.run(Bound { values, bound }));
+    }
+
+    /// The queries, keys and values of a delta net, `(rows, channels)`: a causal convolution of `projected`, which has the same
+    /// shape, and `x / (1 + e^-x)`. Queries and keys are then brought to the length 1; queries are also divided by the root
+    /// of their size.
+    ///
+    /// `taps` is `(window, channels)` with the oldest first.
+    ///
+    /// # Panics
+    /// If sizes do not match.
+    pub fn delta_inputs(
+        &self,
+        projected: &[f32],
+        (shape, taps): (DeltaShape, &[f32]),
+        steps: &mut [ConvolutionStep<'_>],
+        mixed: &mut [f32],
+    ) {
+        let width = shape.n_channels();
+        assert!(width.is_multiple_of(COLUMNS) && taps.len().is_multiple_of(width), "sizes must match");
+        let rows_of = |rows: &Range<usize>| &projected[width * rows.start..width * rows.end];
+        let of_steps = &*steps;
+        self.for_rows(mixed, width, |row, y| {
+            if let Some(step) = of_steps.iter().find(|step| step.rows.contains(&row)) {
+                let (projected, row) = (rows_of(&step.rows), row - step.rows.start);
+                self.tier.run(DeltaInputs { shape, projected, row, past: step.past, taps, y });
+            }
+        });
+        for step in steps {
+            let projected = rows_of(&step.rows);
+            convolution::advance(step.past, width, step.rows.len(), |row, past| {
+                past.copy_from_slice(&projected[row * width..][..width]);
+            });
+        }
+    }
+
+    /// Computes tokens of several sequences with their memories, each sequence strictly in order. Writes the outputs,
+    /// `(rows, value heads * value size)`.
+    ///
+    /// # Panics
+    /// If sizes do not match.
+    pub fn delta_net(&self, tokens: DeltaTokens<'_>, steps: &mut [DeltaStep<'_>], out: &mut [f32]) {
+        let Some(shape) = steps.first().map(|step| step.memory.shape()) else { return };
+        assert!(steps.iter().all(|step| step.memory.shape() == shape), "memories must have one shape");
+        let out = Grid::new(out, shape.n_values * shape.value_dim);
+        for DeltaStep { rows, memory } in steps {
+            memory.advance((self.tier, &self.pool), tokens.part(rows, shape), (&out, rows.start));
+        }
+    }
+
+    /// Normalises and gates the heads of rows, as inputs: `norm(x) * gate / (1 + e^-gate)`. `x` and `gate` are
+    /// `(rows, width)`; all heads have the same weight.
+    ///
+    /// # Panics
+    /// If the size of a head is not a multiple of 16.
+    pub fn gated_norm(
+        &self,
+        x: &[f32],
+        gate: &[f32],
+        (width, weight, epsilon): (usize, &[f32], f32),
+        quantises: bool,
+        inputs: &mut Activations,
+    ) {
+        assert!(weight.len().is_multiple_of(LANES), "heads must be whole vectors");
+        self.inputs(inputs, (x.len() / width, width), quantises, |row, y| {
+            let row = row * width..(row + 1) * width;
+            self.tier.run(GatedNorms { x: &x[row.clone()], gate: &gate[row], weight, epsilon, y });
+        });
     }
 
     /// Adds the same values to each row.

@@ -21,11 +21,13 @@ pub(crate) struct Architecture {
     pub(crate) n_heads: Option<usize>,
     /// Values of a head, if the files say.
     pub(crate) head_dim: Option<usize>,
+    /// Key heads of delta nets, if the files say.
+    pub(crate) n_delta_keys: Option<usize>,
     /// Rotary positions of layers that see the whole context.
     pub(crate) rope: RopeSettings,
     /// Rotary positions of layers that see a window.
     pub(crate) sliding_rope: RopeSettings,
-    /// One entry for each layer; short convolutions ignore theirs.
+    /// One entry for each layer; short convolutions and delta nets ignore theirs.
     pub(crate) layers: Vec<LayerPlan>,
     pub(crate) mixture: Option<Mixture>,
     pub(crate) scales: Scales,

@@ -15,6 +15,8 @@ pub(crate) struct Attention<B: Backend> {
     pub(crate) out_proj: Linear<B>,
     /// One output for each query head.
     pub(crate) head_gates: Option<Linear<B>>,
+    /// Whether `q_proj` gives a gate, as large, after each query head.
+    pub(crate) has_query_gates: bool,
     /// The norm of queries.
     pub(crate) q_norm: Option<B::Vector>,
     /// `None` if the layer has no positional encoding.
@@ -74,13 +76,14 @@ impl<B: Backend> Attention<B> {
         let rope = plan.has_rope.then(|| Rope::new(settings, divisors()?, pairing, head_dim));
         let head_gates = family.has_head_gates.then(|| weights.linear("attn_gate", n_queries, hidden)).transpose()?;
         Ok(Self {
-            q_proj: weights.linear_of(stacked, ("attn_q", 0), (n_queries * head_dim, hidden))?,
+            q_proj: weights.linear_of(stacked, ("attn_q", 0), (heads.projected_query_rows(family), hidden))?,
             key_values: match plan.key_values_of {
                 Some(layer) => KeyValueSource::Layer(layer),
                 None => KeyValueSource::Own(KeyValueMaps::load(weights, stacked, heads)?),
             },
             out_proj: weights.linear("attn_output", hidden, n_queries * head_dim)?,
             head_gates,
+            has_query_gates: family.has_query_gates,
             q_norm: family.has_head_norms.then(|| weights.norm("attn_q_norm", head_dim)).transpose()?,
             rope: rope.transpose()?,
             window: plan.window,

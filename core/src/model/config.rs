@@ -40,6 +40,7 @@ pub(crate) fn read(config: &Json) -> Result<Architecture> {
         context_size,
         n_heads: config.count(&["num_attention_heads", "num_heads"])?,
         head_dim: config.count(&["head_dim"])?,
+        n_delta_keys: config.count(&["linear_num_key_heads"])?,
         rope: rope(config, family, context_size, FULL)?,
         sliding_rope: rope(config, family, context_size, SLIDING)?,
         layers: layers(config, family, n_layers)?,
@@ -65,9 +66,11 @@ fn check_supported(config: Config<'_>, family: &Family) -> Result<()> {
     {
         return Err(invalid("attention in both directions is not supported"));
     }
-    for (key, is_used) in
-        [("use_sandwich_norm", family.has_output_norms), ("use_attention_gate", family.has_head_gates)]
-    {
+    for (key, is_used) in [
+        ("use_sandwich_norm", family.has_output_norms),
+        ("use_attention_gate", family.has_head_gates),
+        ("attn_output_gate", family.has_query_gates),
+    ] {
         if config.boolean(&[key])?.is_some_and(|value| value != is_used) {
             return Err(invalid(format!("{key} must be {is_used} for architecture {:?}", family.model_type)));
         }
@@ -139,7 +142,7 @@ fn layers(config: Config<'_>, family: &Family, n_layers: usize) -> Result<Vec<La
     };
     let plan = |layer: usize| {
         let slides = match (kinds.map(|kinds| kinds[layer].as_str().unwrap_or_default()), rule) {
-            (Some(FULL | "attention" | "conv"), _) | (None, WindowRule::Listed) => false,
+            (Some(FULL | "attention" | "conv" | "linear_attention"), _) | (None, WindowRule::Listed) => false,
             (Some(SLIDING), _) => true,
             (Some("mamba"), _) => return Err(mamba(layer)),
             (Some(other), _) => return Err(invalid(format!("layers of type {other:?} are not supported"))),

@@ -24,8 +24,10 @@ pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kin
         (None, None) => family.default_theta.into(),
     };
     let share = match settings.number("partial_rotary_factor")? {
-        None if sliding_theta.is_none() && settings.parameters.is_none() => family.rotated_share.unwrap_or(1.0),
-        share => share.unwrap_or(1.0),
+        None if sliding_theta.is_none() && settings.parameters.is_none() => {
+            family.rotated_share.unwrap_or(family.default_rotated_part)
+        }
+        share => share.unwrap_or(family.default_rotated_part),
     };
     let n_rotated = match share {
         1.0 => None,

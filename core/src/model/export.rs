@@ -42,6 +42,10 @@ pub(crate) struct FolderRows {
 
 /// All tensors of the decoder, layer by layer.
 pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<Vec<ExportedTensor>> {
+    if architecture.n_delta_keys.is_some() {
+        // GGUF files have their value heads in another order, which is one of columns in some tensors.
+        return Err(invalid("folders of models with delta nets cannot be written as GGUF"));
+    }
     let (family, prefix) = (architecture.family, names::folder_prefix(weights));
     if !FAMILIES.contains(&family.gguf) {
         let name = family.model_type;

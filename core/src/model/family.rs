@@ -22,6 +22,8 @@ pub(crate) struct Family {
     pub(crate) sliding_theta: Option<f32>,
     /// Whether only the first elements of each head may be rotated.
     pub(crate) rotates_part: bool,
+    /// The part of each head that is rotated if config.json does not say.
+    pub(crate) default_rotated_part: f64,
     /// The share of pairs that are rotated, the fastest ones, in layers that see the whole context, if config.json has no
     /// settings.
     pub(crate) rotated_share: Option<f64>,
@@ -46,8 +48,12 @@ pub(crate) struct Family {
     pub(crate) folder_norms_lack_one: bool,
     /// Whether the outputs of operators and feed-forward blocks have norms.
     pub(crate) has_output_norms: bool,
+    /// The norm before feed-forward blocks.
+    pub(crate) feed_forward_norm: &'static str,
     /// Whether each attention head has a gate.
     pub(crate) has_head_gates: bool,
+    /// Whether the rows of each query head are followed by as many rows of a gate.
+    pub(crate) has_query_gates: bool,
     /// Whether GGUF files have divisors of the frequencies, for layers that see the whole context.
     pub(crate) has_divisors: bool,
     /// Whether the files have factors of embeddings, attention scores, residuals and logits.
@@ -170,6 +176,32 @@ static LFM3_NAMES: TensorNames = TensorNames {
     ],
 };
 
+static QWEN35_NAMES: TensorNames = TensorNames {
+    output_norm: "norm",
+    in_layer: &[
+        ("attn_norm", "input_layernorm"),
+        ("post_attention_norm", "post_attention_layernorm"),
+        ("ffn_gate", "mlp.gate_proj"),
+        ("ffn_down", "mlp.down_proj"),
+        ("ffn_up", "mlp.up_proj"),
+        ("attn_q", "self_attn.q_proj"),
+        ("attn_k", "self_attn.k_proj"),
+        ("attn_v", "self_attn.v_proj"),
+        ("attn_output", "self_attn.o_proj"),
+        ("attn_q_norm", "self_attn.q_norm"),
+        ("attn_k_norm", "self_attn.k_norm"),
+        ("attn_qkv", "linear_attn.in_proj_qkv"),
+        ("attn_gate", "linear_attn.in_proj_z"),
+        ("ssm_beta", "linear_attn.in_proj_b"),
+        ("ssm_alpha", "linear_attn.in_proj_a"),
+        ("ssm_a", "linear_attn.A_log"),
+        ("ssm_dt", "linear_attn.dt_bias"),
+        ("ssm_conv1d", "linear_attn.conv1d"),
+        ("ssm_norm", "linear_attn.norm"),
+        ("ssm_out", "linear_attn.out_proj"),
+    ],
+};
+
 static GEMMA3_NAMES: TensorNames = TensorNames {
     output_norm: "norm",
     in_layer: &[
@@ -216,6 +248,7 @@ const PLAIN: Family = Family {
     default_theta: 10_000.0,
     sliding_theta: None,
     rotates_part: false,
+    default_rotated_part: 1.0,
     rotated_share: None,
     default_context: None,
     default_norm_eps: None,
@@ -229,7 +262,9 @@ const PLAIN: Family = Family {
     activation: Activation::Silu,
     folder_norms_lack_one: false,
     has_output_norms: false,
+    feed_forward_norm: "ffn_norm",
     has_head_gates: false,
+    has_query_gates: false,
     has_divisors: false,
     has_multipliers: false,
     attention_scale: None,
@@ -291,6 +326,21 @@ const GEMMA4: Family = Family {
     ..GEMMA3
 };
 
+const QWEN35: Family = Family {
+    gguf: "qwen35",
+    model_type: "qwen3_5_text",
+    names: &QWEN35_NAMES,
+    default_theta: 10_000_000.0,
+    rotates_part: true,
+    default_rotated_part: 0.25,
+    has_head_norms: true,
+    folder_norms_lack_one: true,
+    feed_forward_norm: "post_attention_norm",
+    has_query_gates: true,
+    needs_cpu: true,
+    ..PLAIN
+};
+
 /// GGUF files of Llama, Mistral (as `llama`) and SmolLM3 order the rows of queries and keys so that neighbours make a pair.
 const LLAMA: Family = Family { gguf: "llama", model_type: "llama", gguf_pairing: RopePairing::Neighbours, ..PLAIN };
 
@@ -298,11 +348,12 @@ const GRANITE: Family =
     Family { gguf: "granite", model_type: "granite", has_multipliers: true, needs_cpu: true, ..LLAMA };
 
 /// All families. If several have the same GGUF name, the first one reads the file.
-pub(crate) static FAMILIES: [Family; 14] = [
+pub(crate) static FAMILIES: [Family; 15] = [
     LFM2,
     LFM3,
     GEMMA3,
     GEMMA4,
+    QWEN35,
     Family { gguf: "lfm2moe", model_type: "lfm2_moe", has_experts: true, ..LFM2 },
     LLAMA,
     Family { model_type: "mistral", window: WindowRule::All, default_window: Some(4096), ..LLAMA },

@@ -1,6 +1,7 @@
 //! The numbers of heads in a layer, and the size of each.
 
 use crate::error::Result;
+use crate::model::family::Family;
 use crate::model::invalid::{invalid, mamba};
 use crate::model::layer_weights::{LayerWeights, StackedRows};
 
@@ -27,18 +28,29 @@ impl Heads {
             (None, Some(stacked)) => stacked_rows(stacked, head_dim, weights)?,
             (None, None) => (weights.rows("attn_q")?, weights.rows("attn_k")?),
         };
+        let rows_of_query = rows_of_query(weights.architecture.family) * head_dim;
         let invalid_heads = || {
             invalid(format!(
                 "the query and key rows of layer {layer} must divide into heads of {head_dim}, found {q_rows} and {k_rows}"
             ))
         };
-        if head_dim == 0 || head_dim % 2 != 0 || q_rows % head_dim != 0 || k_rows % head_dim != 0 {
+        if head_dim == 0 || head_dim % 2 != 0 || q_rows % rows_of_query != 0 || k_rows % head_dim != 0 {
             return Err(invalid_heads());
         }
-        let heads = Self { n_queries: q_rows / head_dim, n_keys: k_rows / head_dim, head_dim };
+        let heads = Self { n_queries: q_rows / rows_of_query, n_keys: k_rows / head_dim, head_dim };
         let is_grouped = heads.n_keys != 0 && heads.n_queries.is_multiple_of(heads.n_keys);
         if is_grouped { Ok(heads) } else { Err(invalid_heads()) }
     }
+
+    /// Rows of the map to queries, and to their gates if the family has them.
+    pub(crate) fn projected_query_rows(&self, family: &Family) -> usize {
+        self.n_queries * self.head_dim * rows_of_query(family)
+    }
+}
+
+/// Rows of the map to queries, for each element of a query head.
+fn rows_of_query(family: &Family) -> usize {
+    if family.has_query_gates { 2 } else { 1 }
 }
 
 fn head_dim<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::model::attention::Attention;
 use crate::model::backend::Backend;
+use crate::model::delta_net::DeltaNet;
 use crate::model::feed_forward::FeedForward;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::per_layer::PerLayerBlock;
@@ -26,23 +27,25 @@ pub(crate) struct Layer<B: Backend> {
 pub(crate) enum Operator<B: Backend> {
     ShortConvolution(ShortConvolution<B>),
     Attention(Attention<B>),
+    DeltaNet(DeltaNet<B>),
 }
 
 impl<B: Backend> Layer<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
         // The tensors decide the layer's kind: descriptions spell it in several ways.
-        let operator = match weights.shape("shortconv.conv") {
-            Some(_) => Operator::ShortConvolution(ShortConvolution::load(weights)?),
-            None => Operator::Attention(Attention::load(weights)?),
+        let operator = match ["shortconv.conv", "ssm_conv1d"].map(|part| weights.shape(part)) {
+            [Some(_), _] => Operator::ShortConvolution(ShortConvolution::load(weights)?),
+            [_, Some(_)] => Operator::DeltaNet(DeltaNet::load(weights)?),
+            _ => Operator::Attention(Attention::load(weights)?),
         };
-        let has_output_norms = weights.architecture.family.has_output_norms;
+        let family = weights.architecture.family;
         let norm = |part: &str| weights.norm(part, weights.hidden);
-        let output_norm = |part: &str| has_output_norms.then(|| norm(part)).transpose();
+        let output_norm = |part: &str| family.has_output_norms.then(|| norm(part)).transpose();
         Ok(Self {
             operator_norm: norm("attn_norm")?,
             operator,
             operator_output_norm: output_norm("post_attention_norm")?,
-            feed_forward_norm: norm("ffn_norm")?,
+            feed_forward_norm: norm(family.feed_forward_norm)?,
             feed_forward: FeedForward::load(weights)?,
             feed_forward_output_norm: output_norm("post_ffw_norm")?,
             per_layer: PerLayerBlock::load(weights)?,

@@ -27,13 +27,14 @@ pub(crate) struct LayerWeights<'a, B> {
 }
 
 impl<B> LayerWeights<'_, B> {
-    /// The name of a tensor in the model's files; `kind` is `weight` or `bias`.
+    /// The name of a tensor in the model's files; `kind` is `weight`, `bias` or nothing.
     pub(crate) fn tensor(&self, part: &str, kind: &str) -> String {
+        let end = if kind.is_empty() { String::new() } else { format!(".{kind}") };
         let layer = self.layer;
         match self.weights {
-            Weights::Gguf(_) => format!("blk.{layer}.{part}.{kind}"),
+            Weights::Gguf(_) => format!("blk.{layer}.{part}{end}"),
             Weights::Folder(_) => {
-                let name = |part: &str| format!("{}layers.{layer}.{part}.{kind}", self.prefix);
+                let name = |part: &str| format!("{}layers.{layer}.{part}{end}", self.prefix);
                 let mut names = self.architecture.family.folder_names(part).map(name);
                 let first = names.next().unwrap_or_else(|| name(part));
                 if self.weights.shape(&first).is_some() {
@@ -46,6 +47,15 @@ impl<B> LayerWeights<'_, B> {
 
     pub(crate) fn name(&self, part: &str) -> String {
         self.tensor(part, "weight")
+    }
+
+    pub(crate) fn bias_name(&self, part: &str) -> String {
+        self.tensor(part, "bias")
+    }
+
+    /// The name of a tensor that is neither a weight nor a bias by its name.
+    pub(crate) fn bare_name(&self, part: &str) -> String {
+        self.tensor(part, "")
     }
 
     pub(crate) fn shape(&self, part: &str) -> Option<&[usize]> {
@@ -85,7 +95,7 @@ impl<B> LayerWeights<'_, B> {
 
     /// Checks that a bias is there, for families that always have one.
     pub(crate) fn expect_bias(&self, part: &str) -> Result<()> {
-        let name = self.tensor(part, "bias");
+        let name = self.bias_name(part);
         self.weights.shape(&name).map(drop).ok_or_else(|| self.weights.missing(&name))
     }
 }
@@ -118,7 +128,7 @@ impl<B: Backend> LayerWeights<'_, B> {
     }
 
     fn bias_values(&self, part: &str, length: usize) -> Result<Option<Vec<f32>>> {
-        let name = self.tensor(part, "bias");
+        let name = self.bias_name(part);
         self.weights.shape(&name).map(|_| self.weights.floats(&name, &[length])).transpose()
     }
 

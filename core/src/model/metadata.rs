@@ -34,7 +34,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     if file.boolean(&keys.name("attention.causal"))? == Some(false) {
         return Err(invalid("attention in both directions is not supported"));
     }
-    let n_layers = check_layers(keys.needed("block_count", file.count(&keys.name("block_count"))?)?)?;
+    let n_layers = check_layers(keys.n_layers()?)?;
     let context_size = keys.needed("context_length", keys.count("context_length")?)?;
     let rope = keys.rope(context_size)?;
     Ok(Architecture {
@@ -43,6 +43,7 @@ pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
         context_size,
         n_heads: keys.heads()?,
         head_dim: keys.head_dim()?,
+        n_delta_keys: keys.count("ssm.group_count")?,
         sliding_rope: keys.sliding_rope(&rope)?,
         rope,
         layers: keys.layers(n_layers)?,
@@ -73,6 +74,12 @@ impl MetadataKeys<'_> {
 
     fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
         value.ok_or_else(|| invalid(format!("metadata {} is missing", self.name(key))))
+    }
+
+    /// Layers, without those that predict further tokens.
+    fn n_layers(&self) -> Result<usize> {
+        let n_blocks = self.needed("block_count", self.count("block_count")?)?;
+        Ok(n_blocks.saturating_sub(self.count("nextn_predict_layers")?.unwrap_or(0)))
     }
 
     /// The largest number of heads in any layer: an array has 0 for layers without attention.

@@ -2,7 +2,7 @@
 //!
 //! One decoder serves all families. `description` reads what a model's files say into an `architecture`; `family` holds what
 //! the files leave out, and `sizes` derives what the model takes in memory. The decoder is a stack of layers, each
-//! `attention` or a `short_convolution`, then a `feed_forward` block or a mixture of `experts`. [`Network`] is the interface
+//! `attention`, a `short_convolution` or a `delta_net`, then a `feed_forward` block or a mixture of `experts`. [`Network`] is the interface
 //! of what computes: `native` on the CPU and `candle` on Metal, each a folder of its own.
 
 mod architecture;
@@ -15,6 +15,7 @@ mod config;
 mod config_object;
 mod config_rope;
 mod decoder;
+mod delta_net;
 mod dense;
 mod description;
 mod experts;
@@ -37,6 +38,7 @@ mod rope;
 mod saved_state;
 mod short_convolution;
 mod sizes;
+mod taps;
 #[cfg(test)]
 mod tests;
 

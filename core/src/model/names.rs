@@ -89,11 +89,19 @@ fn head_name(weights: &Weights) -> &'static str {
     }
 }
 
-/// The tensors of the decoder, without those of other parts.
-pub(crate) fn decoder_tensors(weights: &Weights) -> impl Iterator<Item = TensorDescription<'_>> {
+/// The tensors of a decoder of so many layers, without those of other parts.
+pub(crate) fn decoder_tensors(weights: &Weights, n_layers: usize) -> impl Iterator<Item = TensorDescription<'_>> {
     let prefix = folder_prefix(weights);
     weights.tensors().filter(move |tensor| match weights {
-        Weights::Gguf(_) => !OTHER_PARTS.iter().any(|part| tensor.name.starts_with(part)),
+        Weights::Gguf(_) => {
+            let is_other = OTHER_PARTS.iter().any(|part| tensor.name.starts_with(part));
+            !is_other && block(tensor.name).is_none_or(|block| block < n_layers)
+        }
         Weights::Folder(_) => tensor.name.starts_with(prefix) || FOLDER_HEADS.contains(&tensor.name),
     })
+}
+
+/// The number of the layer that a tensor of a GGUF file belongs to. Layers after the last one predict further tokens.
+fn block(name: &str) -> Option<usize> {
+    name.strip_prefix("blk.")?.split('.').next()?.parse().ok()
 }

@@ -3,7 +3,8 @@
 //! The format, little-endian: the number of positions (u64), then for each layer its kind (u8). Kind 0 is a convolution:
 //! rows and columns (u32), then its inputs (f32). The other kinds are attention, whose keys and values were stored as F32
 //! (1), F16 (2) or Q8_0 (3): heads and head size (u32), then the keys and the values (f32), each as `(heads, positions,
-//! head size)`. A restored state continues bit for bit as the saved one would have, so it can be used only with the same
+//! head size)`. A delta net is a convolution, followed by kind 4: value heads and elements of a matrix (u32), then the
+//! matrices (f32) in the order in which the network computes them. A restored state continues bit for bit as the saved one would have, so it can be used only with the same
 //! storage format.
 
 /// The kind of a layer in the bytes.
@@ -15,6 +16,7 @@ impl SavedLayerKind {
     pub(crate) const ATTENTION_F32: Self = Self(1);
     pub(crate) const ATTENTION_F16: Self = Self(2);
     pub(crate) const ATTENTION_Q8_0: Self = Self(3);
+    pub(crate) const DELTA_NET: Self = Self(4);
 }
 
 /// Writes a state as bytes.

@@ -4,12 +4,9 @@
 
 use crate::error::Result;
 use crate::model::backend::Backend;
-use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::linear::Linear;
-
-/// The longest window that is accepted; known models have 3 and 7.
-const LONGEST: usize = 64;
+use crate::model::taps;
 
 pub(crate) struct ShortConvolution<B: Backend> {
     pub(crate) in_proj: Linear<B>,
@@ -24,16 +21,13 @@ pub(crate) struct ShortConvolution<B: Backend> {
 
 impl<B: Backend> ShortConvolution<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
-        let (hidden, window, name) = (weights.hidden, window(weights)?, weights.name("shortconv.conv"));
-        let shape = weights.shape("shortconv.conv").unwrap_or_default();
-        let by_channel = weights.weights.floats(&name, shape)?;
-        let taps = (0..window).flat_map(|tap| by_channel[tap..].iter().step_by(window).copied()).collect();
+        let hidden = weights.hidden;
         Ok(Self {
             in_proj: weights.linear("shortconv.in_proj", 3 * hidden, hidden)?,
-            taps: weights.backend.vector(taps)?,
+            taps: weights.backend.vector(taps::read(weights, "shortconv.conv", hidden)?)?,
             bias: weights.bias("shortconv.conv", hidden)?,
             out_proj: weights.linear("shortconv.out_proj", hidden, hidden)?,
-            window,
+            window: window(weights)?,
             hidden,
         })
     }
@@ -41,15 +35,5 @@ impl<B: Backend> ShortConvolution<B> {
 
 /// The number of tokens that the convolution of a layer spans.
 pub(crate) fn window<B>(weights: &LayerWeights<'_, B>) -> Result<usize> {
-    let shape = weights.shape("shortconv.conv").unwrap_or_default();
-    match *shape {
-        // GGUF files drop the middle dimension of safetensors' (hidden, 1, window).
-        [rows, 1, window] | [rows, window] if rows == weights.hidden && (2..=LONGEST).contains(&window) => Ok(window),
-        _ => {
-            let (name, hidden) = (weights.name("shortconv.conv"), weights.hidden);
-            Err(invalid(format!(
-                "tensor {name} must have {hidden} rows of 2 to {LONGEST} values, found shape {shape:?}"
-            )))
-        }
-    }
+    taps::window(weights, "shortconv.conv", weights.hidden)
 }

@@ -2,10 +2,11 @@
 
 use crate::error::Result;
 use crate::model::decoder::embedding_shape;
+use crate::model::delta_net::DeltaHeads;
 use crate::model::description;
 use crate::model::heads::Heads;
 use crate::model::layer_weights::LayerWeights;
-use crate::model::{dense, names, native, per_layer, short_convolution};
+use crate::model::{dense, names, native, per_layer, short_convolution, taps};
 use crate::options::CacheType;
 use crate::weights::Weights;
 
@@ -30,6 +31,10 @@ pub(crate) struct Sizes {
     pub(crate) window: Option<usize>,
     /// Tokens that each short convolution spans.
     pub(crate) convolutions: Vec<usize>,
+    /// The window of the convolution, and the heads, of each delta net.
+    pub(crate) delta_nets: Vec<(usize, DeltaHeads)>,
+    /// Rows of the widest projection of queries.
+    query_rows: usize,
     pub(crate) n_experts: usize,
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
@@ -51,7 +56,7 @@ impl Sizes {
             n_sharing: architecture.layers.iter().filter(|layer| layer.key_values_of.is_some()).count(),
             per_layer: per_layer::width(weights, n_layers)?.map_or(0, |width| n_layers * width),
             window: architecture.layers.iter().filter_map(|layer| layer.window).max(),
-            n_weight_bytes: native::weight_bytes(weights),
+            n_weight_bytes: native::weight_bytes(weights, architecture.layers.len()),
             ..Self::default()
         };
         let prefix = names::folder_prefix(weights);
@@ -62,9 +67,17 @@ impl Sizes {
     }
 
     fn add(&mut self, layer: &LayerWeights<'_, ()>) -> Result<()> {
-        match layer.shape("shortconv.conv") {
-            Some(_) => self.convolutions.push(short_convolution::window(layer)?),
-            None => self.heads.push(Heads::read(layer)?),
+        match ["shortconv.conv", "ssm_conv1d"].map(|part| layer.shape(part)) {
+            [Some(_), _] => self.convolutions.push(short_convolution::window(layer)?),
+            [_, Some(_)] => {
+                let heads = DeltaHeads::read(layer)?;
+                self.delta_nets.push((taps::window(layer, "ssm_conv1d", heads.n_channels())?, heads));
+            }
+            _ => {
+                let heads = Heads::read(layer)?;
+                self.query_rows = self.query_rows.max(heads.projected_query_rows(layer.architecture.family));
+                self.heads.push(heads);
+            }
         }
         let width = match layer.shape("ffn_gate_inp") {
             Some(_) => {
@@ -91,11 +104,19 @@ impl Sizes {
         bytes.fold(0, u64::saturating_add)
     }
 
+    /// Bytes of the matrices of delta nets and of the inputs that their convolutions keep.
+    pub(crate) fn delta_net_bytes(&self) -> u64 {
+        let bytes = self.delta_nets.iter().map(|(window, heads)| {
+            product([window - 1, heads.n_channels(), FLOAT]).saturating_add(product([heads.n_memory_elements(), FLOAT]))
+        });
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// Bytes of the values between operations while a chunk of this many positions is computed.
     pub(crate) fn working_bytes(&self, chunk: usize) -> u64 {
-        let n_queries = self.heads.iter().map(|heads| heads.n_queries * heads.head_dim).max().unwrap_or_default();
+        let n_channels = self.delta_nets.iter().map(|(_, heads)| heads.n_channels()).max().unwrap_or_default();
         // The residual stream and its projections; the inputs of products as floats and as bytes with scales.
-        let widest = self.feed_forward.max(n_queries).max(self.hidden);
+        let widest = self.feed_forward.max(self.query_rows).max(n_channels).max(self.hidden);
         let mut rows = 4 * self.per_layer + 4 * (self.hidden + 3 * widest.max(self.hidden)) + 6 * widest;
         if 0 < self.n_experts {
             // The values of one expert at a time, which all rows may use.

@@ -228,6 +228,22 @@ fn what_cannot_be_quantised_leaves_no_file() {
     fs::remove_dir_all(scratch).unwrap();
 }
 
+/// The value heads of GGUF files have another order than those of folders.
+#[test]
+fn models_with_delta_nets_are_quantised_from_gguf_files_only() {
+    let scratch = scratch("delta-nets");
+    let (model, output) = (folder_with_tokenizer("qwen35", &scratch), scratch.join("out.gguf"));
+    let err = quantised(&model, GgufType::Q8_0, &output).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    assert!(err.to_string().contains("folders of models with delta nets cannot be written as GGUF"), "{err}");
+    assert!(!output.exists());
+    let exact = fixture("qwen35-f32.gguf");
+    quantised(&exact, GgufType::Q8_0, &output).unwrap();
+    let deviation = deviation(&logits(&open(&output)), &logits(&open(&exact)));
+    assert!(0.0 < deviation && deviation < 0.1, "{deviation}"); // a wrong order of heads would give about 1
+    fs::remove_dir_all(scratch).unwrap();
+}
+
 #[test]
 fn an_output_that_exists_is_kept() {
     let scratch = scratch("exists");

@@ -183,7 +183,8 @@ fn memory(arguments: &DeployArguments) -> Result<String, Failure> {
     let info = model::info(arguments.image.model.as_deref())?;
     let context_size = arguments.context.size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
     let estimate = info.memory_estimate(info.context_size.min(context_size));
-    let sequences = u64::from(arguments.slots) * (estimate.key_values + estimate.convolutions);
+    let sequence = estimate.key_values + estimate.convolutions + estimate.delta_nets;
+    let sequences = u64::from(arguments.slots) * sequence;
     let total = estimate.weights + estimate.working + sequences + CACHE_AND_BODIES;
     Ok(format!("{}Mi", total.div_ceil(STEP) * 256))
 }

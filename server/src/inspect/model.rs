@@ -34,6 +34,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
         "layers": info.n_layers,
         "attention_layers": info.n_attentions,
         "convolution_layers": info.n_convolutions,
+        "delta_net_layers": info.n_delta_nets,
         "hidden_size": info.hidden_size,
         "feed_forward_size": info.feed_forward_size,
         "heads": info.n_heads,
@@ -57,6 +58,7 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
             "weights": memory.weights,
             "key_values": memory.key_values,
             "convolutions": memory.convolutions,
+            "delta_nets": memory.delta_nets,
             "working": memory.working,
         },
         "problems": info.problems,
@@ -71,7 +73,10 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
     }
     line("architecture", &info.architecture);
     line("parameters", &count(info.n_parameters));
-    let kinds = format!("{} attention, {} convolution", info.n_attentions, info.n_convolutions);
+    let mut kinds = format!("{} attention, {} convolution", info.n_attentions, info.n_convolutions);
+    if 0 < info.n_delta_nets {
+        kinds += &format!(", {} delta net", info.n_delta_nets);
+    }
     line("layers", &format!("{} ({kinds})", info.n_layers));
     line("hidden size", &info.hidden_size);
     line("feed-forward", &info.feed_forward_size);
@@ -98,12 +103,15 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
     line("chat template", &format!("{template}{reasoning}"));
     line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size));
     for (what, n_bytes) in [
-        ("weights", memory.weights),
-        ("keys and values", memory.key_values),
-        ("convolutions", memory.convolutions),
-        ("working", memory.working),
+        ("weights", Some(memory.weights)),
+        ("keys and values", Some(memory.key_values)),
+        ("convolutions", Some(memory.convolutions)),
+        ("delta nets", Some(memory.delta_nets).filter(|_| 0 < info.n_delta_nets)),
+        ("working", Some(memory.working)),
     ] {
-        line("", &format!("{what} {}", byte_size::format(n_bytes)));
+        if let Some(n_bytes) = n_bytes {
+            line("", &format!("{what} {}", byte_size::format(n_bytes)));
+        }
     }
     for problem in &info.problems {
         line("problem", problem);

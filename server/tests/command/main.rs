@@ -259,7 +259,7 @@ fn a_model_is_described_from_its_header() {
     ] {
         assert_eq!(described.pointer(at), Some(&expect), "{at}");
     }
-    let parts: u64 = ["weights", "key_values", "convolutions", "working"]
+    let parts: u64 = ["weights", "key_values", "convolutions", "delta_nets", "working"]
         .iter()
         .map(|part| described["memory"][part].as_u64().unwrap())
         .sum();

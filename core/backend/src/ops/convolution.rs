@@ -49,13 +49,13 @@ impl Work for Convolution<'_> {
     }
 }
 
-/// Moves the last inputs of a step into `past`; a step may be shorter than that.
-pub(crate) fn advance(past: &mut [f32], projected: &[f32], hidden: usize) {
-    let (n_past, n_rows) = (past.len() / hidden, projected.len() / (3 * hidden));
+/// Moves the last inputs of a step into `past`, `(window - 1, width)`; a step may be shorter than that. `read` writes the
+/// input of a row of the step.
+pub(crate) fn advance(past: &mut [f32], width: usize, n_rows: usize, read: impl Fn(usize, &mut [f32])) {
+    let n_past = past.len() / width;
     let n_kept = n_past.saturating_sub(n_rows);
-    past.copy_within((n_past - n_kept) * hidden.., 0);
-    for (row, past) in (n_rows - (n_past - n_kept)..n_rows).zip(past[n_kept * hidden..].chunks_exact_mut(hidden)) {
-        let row = &projected[3 * row * hidden..][..3 * hidden];
-        past.iter_mut().zip(&row[..hidden]).zip(&row[2 * hidden..]).for_each(|((past, b), x)| *past = b * x);
+    past.copy_within((n_past - n_kept) * width.., 0);
+    for (row, past) in (n_rows - (n_past - n_kept)..n_rows).zip(past[n_kept * width..].chunks_exact_mut(width)) {
+        read(row, past);
     }
 }

@@ -69,6 +69,12 @@ impl Work for Sigmoid<'_> {
     }
 }
 
+/// `x / (1 + e^-x)`
+#[inline(always)]
+pub(crate) fn silu<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+    gated(simd, x, silu_exponent(simd, x), simd.splat(1.0))
+}
+
 /// `x / (1 + e^exponent) * up`
 #[inline(always)]
 fn gated<S: Simd>(simd: S, x: S::Floats, exponent: S::Floats, up: S::Floats) -> S::Floats {

@@ -3,8 +3,11 @@
 pub(crate) mod attention;
 pub(crate) mod bound;
 pub(crate) mod convolution;
+pub(crate) mod delta_net;
 pub(crate) mod gate;
 pub(crate) mod norm;
 pub(crate) mod rotation;
+#[cfg(test)]
+mod delta_net_tests;
 #[cfg(test)]
 mod tests;

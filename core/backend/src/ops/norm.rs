@@ -73,7 +73,12 @@ impl Work for HeadNorms<'_> {
 }
 
 #[inline(always)]
-fn scale<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> f32 {
+pub(crate) fn scale<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> f32 {
+    1.0 / (sum_of_squares(simd, x) / x.len() as f32 + epsilon).sqrt()
+}
+
+#[inline(always)]
+pub(crate) fn sum_of_squares<S: Simd>(simd: S, x: &[f32]) -> f32 {
     let (chunks, rest) = x.as_chunks::<LANES>();
     let mut squares = simd.splat(0.0);
     for chunk in chunks {
@@ -81,6 +86,5 @@ fn scale<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> f32 {
         squares = simd.mul_add(x, x, squares);
     }
     let rest = simd.load_first(rest, 0.0);
-    let sum = simd.sum(simd.mul_add(rest, rest, squares));
-    1.0 / (sum / x.len() as f32 + epsilon).sqrt()
+    simd.sum(simd.mul_add(rest, rest, squares))
 }

@@ -15,7 +15,7 @@ const WIDTHS: [usize; 4] = [64, 128, 96, 37];
 
 /// Checks that all instruction sets compute the same, with one thread and with three. Returns the result.
 #[track_caller]
-fn same_on_all(work: impl Fn(&Cpu) -> Vec<f32>) -> Vec<f32> {
+pub(super) fn same_on_all(work: impl Fn(&Cpu) -> Vec<f32>) -> Vec<f32> {
     let portable = work(&Cpu::with(Tier::Portable, Pool::new(1)));
     for tier in Tier::all() {
         for n_threads in [1, 3] {
@@ -28,7 +28,7 @@ fn same_on_all(work: impl Fn(&Cpu) -> Vec<f32>) -> Vec<f32> {
 
 /// Sums in f32 are off by some units in the last place.
 #[track_caller]
-fn assert_near(found: &[f32], exact: impl IntoIterator<Item = f64>) {
+pub(super) fn assert_near(found: &[f32], exact: impl IntoIterator<Item = f64>) {
     let mut n = 0;
     for (found, exact) in found.iter().zip(exact) {
         n += 1;
@@ -37,7 +37,7 @@ fn assert_near(found: &[f32], exact: impl IntoIterator<Item = f64>) {
     assert_eq!(n, found.len());
 }
 
-fn rows_of(x: &Activations) -> Vec<f32> {
+pub(super) fn rows_of(x: &Activations) -> Vec<f32> {
     (0..x.n_rows()).flat_map(|row| x.row(row)).copied().collect()
 }
 

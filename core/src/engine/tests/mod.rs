@@ -216,8 +216,8 @@ fn check_same([ahead, not]: [Box<Completion>; 2], about: &str) -> [usize; 2] {
 /// A penalty that makes random weights repeat themselves, so that some drafts are accepted.
 const REPEATING: f32 = 0.1;
 
-/// With convolutions and without.
-const FAMILIES: [&str; 2] = ["lfm2", "mistral"];
+/// With convolutions, without, and with delta nets.
+const FAMILIES: [&str; 3] = ["lfm2", "mistral", "qwen35"];
 
 #[test]
 fn calls_are_the_same_with_and_without_forced_tokens_and_drafts_in_one_step() {

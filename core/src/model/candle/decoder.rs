@@ -50,6 +50,7 @@ impl Decoder<Candle> {
             Operator::Attention(attention) => {
                 Ok(CandleLayerState::Attention(CandleKeyValues::default(), attention.heads))
             }
+            Operator::DeltaNet(_) => candle_core::bail!("delta nets are not supported"),
         });
         Ok(CandleState::new(layers.collect::<TensorResult<_>>()?))
     }

@@ -41,10 +41,23 @@ impl Attention<Native> {
         how: ResidualAddition<'_>,
         buffers: &mut PassBuffers,
     ) {
-        let PassBuffers { stream, inputs, projected: [q, k, v], mixed, head_gates, angles: all_angles, .. } = buffers;
+        let PassBuffers {
+            stream,
+            inputs,
+            projected: [q, k, v],
+            mixed,
+            head_gates,
+            gated_queries,
+            angles: all_angles,
+            ..
+        } = buffers;
         let Heads { n_queries, n_keys, head_dim } = self.heads;
         let n_rows = inputs.n_rows();
-        self.project(cpu, inputs, [q, k, v]);
+        let projected = if self.has_query_gates { &mut *gated_queries } else { &mut *q };
+        self.project(cpu, inputs, [projected, k, v]);
+        if self.has_query_gates {
+            split_queries(cpu, gated_queries, self.heads, (q, head_gates));
+        }
         if let Some(gates) = &self.head_gates {
             cpu.product(inputs, [gates.product(head_gates, n_rows)]);
             gates.add_bias(cpu, head_gates);
@@ -85,11 +98,13 @@ impl Attention<Native> {
         let width = n_queries * head_dim;
         cpu.inputs(inputs, (n_rows, width), self.out_proj.is_quantised(), |row, x| {
             x.copy_from_slice(&mixed[row * width..][..width]);
-            if self.head_gates.is_some() {
+            if self.has_query_gates {
+                let gates = &head_gates[row * width..][..width];
+                x.iter_mut().zip(gates).for_each(|(x, gate)| *x *= gate);
+            } else if self.head_gates.is_some() {
                 let gates = &head_gates[row * n_queries..][..n_queries];
-                x.chunks_exact_mut(head_dim)
-                    .zip(gates)
-                    .for_each(|(head, gate)| head.iter_mut().for_each(|x| *x *= gate));
+                let heads = x.chunks_exact_mut(head_dim).zip(gates);
+                heads.for_each(|(head, gate)| head.iter_mut().for_each(|x| *x *= gate));
             }
         });
         self.out_proj.add_to((cpu, inputs), how, q, stream);
@@ -98,4 +113,21 @@ impl Attention<Native> {
 
 fn norm(weight: Option<&Vec<f32>>, epsilon: f32) -> Option<(&[f32], f32)> {
     weight.map(|weight| (weight.as_slice(), epsilon))
+}
+
+/// Splits query heads and the gates after them, `(rows, query heads, 2, head_dim)`, and computes the sigmoid of the gates.
+fn split_queries(cpu: &Cpu, projected: &[f32], heads: Heads, (q, gates): (&mut Vec<f32>, &mut Vec<f32>)) {
+    let Heads { n_queries, head_dim, .. } = heads;
+    for (part, offset) in [(q, 0), (gates, head_dim)] {
+        resize(part, projected.len() / 2);
+        cpu.for_rows(part, n_queries * head_dim, |row, part| {
+            let heads = projected.chunks_exact(2 * head_dim).skip(row * n_queries);
+            for (part, head) in part.chunks_exact_mut(head_dim).zip(heads) {
+                part.copy_from_slice(&head[offset..][..head_dim]);
+            }
+            if offset != 0 {
+                cpu.sigmoid(part);
+            }
+        });
+    }
 }

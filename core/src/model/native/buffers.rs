@@ -11,9 +11,14 @@ pub(crate) struct PassBuffers {
     pub(super) inputs: Activations,
     /// Outputs of products: those of convolutions; queries, keys and values; gates and the values that they gate.
     pub(super) projected: [Vec<f32>; 3],
-    /// Gates of attention heads: `(rows, query heads)`.
+    /// Gates of attention heads: `(rows, query heads)`, or with a value for each element of a head.
     pub(super) head_gates: Vec<f32>,
+    /// Queries, each followed by its gate: `(rows, query heads, 2, head_dim)`.
+    pub(super) gated_queries: Vec<f32>,
     pub(super) mixed: Vec<f32>,
+    /// How much of its error each value head of a delta net corrects, and the factor by which it decays: `(rows, heads)`.
+    pub(super) rates: Vec<f32>,
+    pub(super) decays: Vec<f32>,
     pub(super) logits: Vec<f32>,
     /// One entry for each kind of rotary positions in the model.
     pub(super) angles: Vec<RotaryAngles>,

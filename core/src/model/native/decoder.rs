@@ -4,18 +4,20 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-use causerie_backend::{CacheShape, KeyValues, Product, ResidualAddition};
+use causerie_backend::{CacheShape, DeltaMemory, KeyValues, Product, ResidualAddition};
 use smallvec::SmallVec;
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::attention::{Attention, KeyValueSource};
 use crate::model::decoder::Decoder;
+use crate::model::delta_net::DeltaNet;
 use crate::model::feed_forward::FeedForward;
 use crate::model::heads::Heads;
 use crate::model::layer::{Layer, Operator};
 use crate::model::native::backend::Native;
 use crate::model::native::buffers::{PassBuffers, resize};
 use crate::model::native::cache_type::stored_cache_type;
+use crate::model::native::delta_net;
 use crate::model::native::state::{ConvolutionWindow, NativeLayerState, NativeState};
 use crate::model::network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 use crate::model::rope::Rope;
@@ -81,7 +83,11 @@ impl Decoder<Native> {
     fn empty_state(&self) -> NativeState {
         let layers = self.layers.iter().map(|layer| match &layer.operator {
             Operator::ShortConvolution(ShortConvolution { window, hidden, .. }) => {
-                NativeLayerState::Convolution(ConvolutionWindow::new(vec![0.0; (window - 1) * hidden], *hidden))
+                NativeLayerState::Convolution(ConvolutionWindow::new(*window, *hidden))
+            }
+            Operator::DeltaNet(DeltaNet { window, heads, .. }) => {
+                let window = ConvolutionWindow::new(*window, heads.n_channels());
+                NativeLayerState::DeltaNet(window, DeltaMemory::new(delta_net::shape(*heads)))
             }
             Operator::Attention(Attention { key_values: KeyValueSource::Layer(_), .. }) => NativeLayerState::Shared,
             Operator::Attention(attention) => {
@@ -147,6 +153,7 @@ impl Decoder<Native> {
         let quantises = match &layer.operator {
             Operator::ShortConvolution(convolution) => convolution.in_proj.is_quantised(),
             Operator::Attention(attention) => attention.quantises(),
+            Operator::DeltaNet(delta_net) => delta_net.quantises(),
         };
         cpu.norm(&buffers.stream, &layer.operator_norm, self.norm_eps, quantises, &mut buffers.inputs);
         let how = self.addition(layer.operator_output_norm.as_ref());
@@ -157,6 +164,7 @@ impl Decoder<Native> {
         let mut states = sequences.iter_mut().map(|sequence| (&mut sequence.state.layers[state_at], &sequence.rows));
         match &layer.operator {
             Operator::ShortConvolution(convolution) => convolution.forward(cpu, &mut states, how, buffers),
+            Operator::DeltaNet(delta_net) => delta_net.forward(cpu, &mut states, self.norm_eps, how, buffers),
             Operator::Attention(attention) => {
                 let angles = attention.rope.as_ref().and_then(|rope| ropes.iter().position(|known| *known == rope));
                 attention.forward(cpu, &mut states, self.norm_eps, angles, how, buffers);

@@ -10,10 +10,10 @@ use crate::options::CacheType;
 use crate::weights::Weights;
 
 /// Bytes of the weights once loaded.
-pub(crate) fn weight_bytes(weights: &Weights) -> u64 {
+pub(crate) fn weight_bytes(weights: &Weights, n_layers: usize) -> u64 {
     // The table stays in the file.
     let table = per_layer_table(weights);
-    let loaded = decoder_tensors(weights).filter(|tensor| tensor.name != table);
+    let loaded = decoder_tensors(weights, n_layers).filter(|tensor| tensor.name != table);
     loaded.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }
 

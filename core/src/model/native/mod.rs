@@ -8,6 +8,7 @@ mod backend;
 mod buffers;
 mod cache_type;
 mod decoder;
+mod delta_net;
 mod dense;
 mod experts;
 mod linear;

@@ -23,7 +23,12 @@ impl ShortConvolution<Native> {
         let mut steps = PerSequence::new();
         for (state, rows) in states {
             if let NativeLayerState::Convolution(window) = state {
-                window.record(&projected[3 * self.hidden * rows.start..3 * self.hidden * rows.end]);
+                let width = 3 * self.hidden;
+                let projected = projected[width * rows.start..width * rows.end].chunks_exact(width);
+                window.record(
+                    projected
+                        .flat_map(|row| row[..self.hidden].iter().zip(&row[2 * self.hidden..]).map(|(b, x)| b * x)),
+                );
                 steps.push(ConvolutionStep { rows: rows.clone(), past: &mut window.inputs });
             }
         }

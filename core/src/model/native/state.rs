@@ -1,12 +1,12 @@
 //! The state of a sequence on the CPU.
 //!
 //! Keys and values lie in pages that clones share. When two sequences continue differently from one snapshot, one of them
-//! copies the page in which they differ.
+//! copies the page in which they differ. The matrices of delta nets are shared likewise, until one of both goes on.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use causerie_backend::{CacheShape, CacheType, KeyValues};
+use causerie_backend::{CacheShape, CacheType, DeltaMemory, KeyValues};
 
 use crate::error::Result;
 use crate::model::network::SequenceState;
@@ -26,6 +26,7 @@ pub(super) enum NativeLayerState {
     Attention(KeyValues),
     /// The layer reads the state of an earlier one.
     Shared,
+    DeltaNet(ConvolutionWindow, DeltaMemory),
 }
 
 /// The states of one layer, each with the rows of its sequence.
@@ -34,25 +35,24 @@ pub(super) type NativeLayerStates<'s, 'a> = &'s mut dyn Iterator<Item = (&'a mut
 /// The last inputs of a convolution.
 #[derive(Clone)]
 pub(super) struct ConvolutionWindow {
-    /// `(window - 1, hidden)`, oldest first.
+    /// `(window - 1, channels)`, oldest first.
     pub(super) inputs: Vec<f32>,
-    hidden: usize,
+    n_channels: usize,
     /// The inputs before the last step, then those of the step; `Some` if the state may be cut back into the step.
     last_step: Option<Vec<f32>>,
 }
 
 impl ConvolutionWindow {
-    pub(super) fn new(inputs: Vec<f32>, hidden: usize) -> Self {
-        Self { inputs, hidden, last_step: None }
+    /// The window before the first token.
+    pub(super) fn new(window: usize, n_channels: usize) -> Self {
+        Self { inputs: vec![0.0; (window - 1) * n_channels], n_channels, last_step: None }
     }
 
-    /// Records the inputs of a step before it is computed: `projected` is its `[B; C; X]`, the inputs are `B * X`.
-    pub(super) fn record(&mut self, projected: &[f32]) {
-        let (hidden, Some(last_step)) = (self.hidden, &mut self.last_step) else { return };
+    /// Records the inputs of a step before it is computed.
+    pub(super) fn record(&mut self, inputs: impl Iterator<Item = f32>) {
+        let Some(last_step) = &mut self.last_step else { return };
         last_step.extend_from_slice(&self.inputs);
-        for row in projected.chunks_exact(3 * hidden) {
-            last_step.extend(row[..hidden].iter().zip(&row[2 * hidden..]).map(|(b, x)| b * x));
-        }
+        last_step.extend(inputs);
     }
 
     /// The inputs as they were before the last `n_positions` of the last step.
@@ -61,17 +61,37 @@ impl ConvolutionWindow {
             _ if n_positions == 0 => self.inputs.clone(),
             None => return None,
             Some(last_step) => {
-                let end = last_step.len().checked_sub(n_positions * self.hidden)?;
+                let end = last_step.len().checked_sub(n_positions * self.n_channels)?;
                 last_step[end.checked_sub(self.inputs.len())?..end].to_vec()
             }
         };
-        Some(Self::new(inputs, self.hidden))
+        Some(Self { inputs, n_channels: self.n_channels, last_step: None })
     }
 
     /// Rows and columns of the inputs.
     fn sizes(&self) -> [usize; 2] {
-        [self.inputs.len() / self.hidden.max(1), self.hidden]
+        [self.inputs.len() / self.n_channels.max(1), self.n_channels]
     }
+
+    fn load(&mut self, reader: &mut StateReader<'_>) -> Option<()> {
+        reader.expect_layer(SavedLayerKind::CONVOLUTION, self.sizes())?;
+        self.inputs = reader.values(&self.sizes())?;
+        Some(())
+    }
+
+    fn save(&self, writer: &mut StateWriter) {
+        writer.layer(SavedLayerKind::CONVOLUTION, self.sizes(), &[&self.inputs]);
+    }
+
+    fn n_bytes(&self) -> usize {
+        size_of_val(self.inputs.as_slice())
+    }
+}
+
+/// Value heads of a delta net, and the elements of a matrix.
+fn memory_sizes(memory: &DeltaMemory) -> [usize; 2] {
+    let shape = memory.shape();
+    [shape.n_values, shape.key_dim * shape.value_dim]
 }
 
 impl NativeState {
@@ -83,8 +103,13 @@ impl NativeState {
     /// Says whether [`cut`](SequenceState::cut) must be able to return into the next step.
     pub(super) fn expect_cut(&mut self, is_expected: bool) {
         for layer in &mut self.layers {
-            if let NativeLayerState::Convolution(window) = layer {
-                window.last_step = is_expected.then(Vec::new);
+            match layer {
+                NativeLayerState::Attention(_) | NativeLayerState::Shared => {}
+                NativeLayerState::Convolution(window) => window.last_step = is_expected.then(Vec::new),
+                NativeLayerState::DeltaNet(window, memory) => {
+                    window.last_step = is_expected.then(Vec::new);
+                    memory.expect_undo(is_expected);
+                }
             }
         }
     }
@@ -101,9 +126,11 @@ impl NativeState {
 impl NativeLayerState {
     fn load(&mut self, reader: &mut StateReader<'_>) -> Option<()> {
         match self {
-            Self::Convolution(window) => {
-                reader.expect_layer(SavedLayerKind::CONVOLUTION, window.sizes())?;
-                window.inputs = reader.values(&window.sizes())?;
+            Self::Convolution(window) => window.load(reader)?,
+            Self::DeltaNet(window, memory) => {
+                window.load(reader)?;
+                reader.expect_layer(SavedLayerKind::DELTA_NET, memory_sizes(memory))?;
+                *memory = DeltaMemory::from_floats(memory.shape(), reader.values(&memory_sizes(memory))?)?;
             }
             Self::Attention(past) => {
                 let CacheShape { n_heads, head_dim, cache_type } = past.shape();
@@ -118,8 +145,10 @@ impl NativeLayerState {
 
     fn save(&self, writer: &mut StateWriter) {
         match self {
-            Self::Convolution(window) => {
-                writer.layer(SavedLayerKind::CONVOLUTION, window.sizes(), &[&window.inputs]);
+            Self::Convolution(window) => window.save(writer),
+            Self::DeltaNet(window, memory) => {
+                window.save(writer);
+                writer.layer(SavedLayerKind::DELTA_NET, memory_sizes(memory), &[&memory.to_floats()]);
             }
             Self::Attention(past) => {
                 let CacheShape { n_heads, head_dim, cache_type } = past.shape();
@@ -155,6 +184,9 @@ impl SequenceState for NativeState {
             NativeLayerState::Attention(past) => past.cut(n_positions).map(NativeLayerState::Attention),
             NativeLayerState::Convolution(window) => window.before(n_back).map(NativeLayerState::Convolution),
             NativeLayerState::Shared => Some(NativeLayerState::Shared),
+            NativeLayerState::DeltaNet(window, memory) => {
+                Some(NativeLayerState::DeltaNet(window.before(n_back)?, memory.without(n_back)?))
+            }
         };
         let layers = self.layers.iter().map(cut).collect::<Option<_>>()?;
         Some(Box::new(Self { layers, n_positions }))
@@ -162,11 +194,14 @@ impl SequenceState for NativeState {
 
     fn n_bytes(&self, counted: &mut HashSet<usize>) -> usize {
         let n_bytes = |layer: &NativeLayerState| match layer {
-            NativeLayerState::Convolution(window) => size_of_val(window.inputs.as_slice()),
+            NativeLayerState::Convolution(window) => window.n_bytes(),
             NativeLayerState::Attention(past) => {
                 past.page_ids().filter(|page| counted.insert(*page)).count() * past.shape().page_bytes()
             }
             NativeLayerState::Shared => 0,
+            NativeLayerState::DeltaNet(window, memory) => {
+                window.n_bytes() + memory.n_bytes(|matrices| counted.insert(matrices))
+            }
         };
         self.layers.iter().map(n_bytes).sum()
     }

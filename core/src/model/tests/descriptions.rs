@@ -95,7 +95,30 @@ fn only_the_decoder_counts() {
     let weights = Weights::open(fixture("gemma3-linear").to_str().unwrap()).unwrap();
     let n_values = |tensor: crate::weights::TensorDescription<'_>| tensor.n_values();
     let all: u64 = weights.tensors().map(n_values).sum();
-    assert_eq!(crate::model::names::decoder_tensors(&weights).map(n_values).sum::<u64>(), all - 8);
+    assert_eq!(crate::model::names::decoder_tensors(&weights, 6).map(n_values).sum::<u64>(), all - 8);
+}
+
+/// A quarter of each head is rotated, whether config.json says so or not.
+#[test]
+fn qwen35_rotates_a_quarter_of_each_head() {
+    for parameters in [json!(null), json!({"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25})] {
+        let architecture = read(&json!({
+            "model_type": "qwen3_5", "vision_config": {}, "text_config": {
+                "model_type": "qwen3_5_text", "num_hidden_layers": 2, "rms_norm_eps": 1e-6, "head_dim": 256,
+                "max_position_embeddings": 262144, "layer_types": ["linear_attention", "full_attention"],
+                "linear_num_key_heads": 16, "rope_parameters": parameters,
+            },
+        }));
+        assert_eq!((architecture.n_delta_keys, architecture.layers[1].window), (Some(16), None));
+        let rope = Rope::new(&architecture.rope, None, RopePairing::Halves, 256).unwrap();
+        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+        rope.angles(1, &mut cosines, &mut sines);
+        assert_eq!((sines.len(), cosines.len()), (32, 32));
+        for (pair, frequency) in [(0, 1.0f32), (1, 0.604296386), (15, 5.23299095e-4), (31, 1.65481708e-7)] {
+            let (sine, expect) = (sines[pair], frequency.sin());
+            assert!((sine - expect).abs() <= 2e-6 * expect, "pair {pair}: {sine}, expected {expect}");
+        }
+    }
 }
 
 /// As the folder of E2B: every fifth layer sees the whole context, and the last twenty read keys and values of others.

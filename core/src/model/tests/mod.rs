@@ -296,6 +296,13 @@ fn qwen3_gives_the_logits_of_transformers() {
     check_family("qwen3", "q4_0");
 }
 
+/// Delta nets with two value heads for each key head, whose order differs between folder and GGUF; attention whose queries
+/// bring their gates, and rotate a quarter of their heads.
+#[test]
+fn qwen35_gives_the_logits_of_transformers() {
+    check_family("qwen35", "q8_0");
+}
+
 /// The fourth layer has no rotary positions.
 #[test]
 fn smollm3_gives_the_logits_of_transformers() {

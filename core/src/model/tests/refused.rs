@@ -177,6 +177,33 @@ fn numbers_of_experts_fit_the_router() {
 }
 
 #[test]
+fn heads_of_delta_nets_fit_the_tensors() {
+    let key = "qwen35.ssm.group_count";
+    for count in [0, 3, 8, u32::MAX] {
+        let expect =
+            format!("the 256 channels of layer 0 must divide into {count} queries and keys, and 4 values of 32");
+        check_metadata("qwen35-f32.gguf", key, &count.to_le_bytes(), &expect);
+    }
+    let file = "qwen35-f32.gguf";
+    check_metadata(file, "qwen35.rope.dimension_count", &9u32.to_le_bytes(), "must be pairs of these, found 9");
+    check_metadata(file, "qwen35.nextn_predict_layers", &4u32.to_le_bytes(), "the number of layers must be from 1");
+    check_config("qwen35", json!({"text_config": {}}), "must have a model_type");
+    let mut config = config_of("qwen35", json!({}));
+    config["text_config"]["attn_output_gate"] = json!(false);
+    check(read_config(&config), "attn_output_gate must be true");
+}
+
+/// The last layers of a file may predict further tokens; they are not run, and not counted.
+#[test]
+fn layers_after_the_last_one_are_left_out() {
+    let three = |file: &str| load_patched(file, "qwen35.nextn_predict_layers", &1u32.to_le_bytes()).map(drop);
+    three("qwen35-f32.gguf").unwrap();
+    let weights = Weights::open(fixture("qwen35-f32.gguf").to_str().unwrap()).unwrap();
+    let n_tensors = |n_layers: usize| crate::model::names::decoder_tensors(&weights, n_layers).count();
+    assert_eq!((n_tensors(4), n_tensors(4) - n_tensors(3)), (weights.tensors().count(), 11));
+}
+
+#[test]
 fn metadata_that_contradicts_the_tensors_is_refused() {
     let three = 3u32.to_le_bytes();
     check_metadata("smollm2-f32.gguf", "llama.rope.dimension_count", &three, "must divide into heads of 3");

@@ -7,8 +7,8 @@ use crate::model::decoder::Decoder;
 use crate::model::native::Native;
 
 /// Every format of weights, attention with and without windows, convolutions, experts, norms of outputs, gates of heads,
-/// scaled embeddings, stacked tensors.
-const FILES: [&str; 15] = [
+/// scaled embeddings, stacked tensors, delta nets.
+const FILES: [&str; 17] = [
     "lfm2-f32.gguf",
     "lfm2-bf16.gguf",
     "lfm2-q8_0.gguf",
@@ -24,6 +24,8 @@ const FILES: [&str; 15] = [
     "phi4-q8_0.gguf",
     "granite4-q8_0.gguf",
     "gemma4-q8_0.gguf",
+    "qwen35-f32.gguf",
+    "qwen35-q8_0.gguf",
 ];
 
 pub(super) fn ids(n: usize, seed: usize) -> Vec<u32> {
@@ -149,6 +151,37 @@ fn a_step_gives_the_logits_of_several_tokens_and_can_be_undone() {
         }
         assert!(state.cut(60).is_none() || state.can_be_cut(), "{file}");
     }
+}
+
+/// A clone shares the memory of its original until one of both goes on.
+#[test]
+fn a_snapshot_stays_as_it_was() {
+    for file in FILES {
+        let model = load_with(file, native(CacheType::F16));
+        let mut state = model.start().unwrap();
+        read(&model, &ids(70, 8), &mut state);
+        let bytes = |states: &[&Box<dyn SequenceState>]| {
+            let mut counted = std::collections::HashSet::new();
+            states.iter().map(|state| state.n_bytes(&mut counted)).sum::<usize>()
+        };
+        let (saved, mut snapshot) = (state.save().unwrap(), state.clone());
+        let shared = bytes(&[&state, &snapshot]);
+        let expect = bits(&read(&model, &[5, 6], &mut state));
+        assert!(shared < bytes(&[&state, &snapshot]), "{file}");
+        assert!(snapshot.save().unwrap() == saved, "{file}");
+        assert_eq!(bits(&read(&model, &[5, 6], &mut snapshot)), expect, "{file}");
+    }
+}
+
+/// What is left of a step that was undone in part is saved with the state.
+#[test]
+fn a_state_that_was_cut_is_saved_whole() {
+    let model = load_with("qwen35-q8_0.gguf", native(CacheType::F16));
+    let (mut state, mut logits) = (model.start().unwrap(), Vec::new());
+    model.forward(&mut [step(&ids(9, 1), &mut state, &mut logits, 4)]);
+    let mut cut = state.cut(7).unwrap();
+    let mut restored = model.load_state(&cut.save().unwrap().unwrap()).unwrap();
+    assert_eq!(bits(&read(&model, &[5, 6], &mut restored)), bits(&read(&model, &[5, 6], &mut cut)));
 }
 
 #[test]
