@@ -6,6 +6,7 @@ import random
 import gguf
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX as QWEN2
+from transformers.models.qwen3_5.tokenization_qwen3_5 import PRETOKENIZE_REGEX as QWEN35
 from transformers.tokenization_utils_base import generate_merges
 
 from tokens import TEXTS
@@ -18,7 +19,15 @@ TEKKEN = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|"
     r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+GPT4O = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 SPACE = "\u2581"
+# Tokens of Gemma that are searched in text before all others: runs of line feeds, of spaces and of tabs, and tags.
+RUNS = [character * n for character in ("\n", SPACE, "\t") for n in range(2 if character == SPACE else 1, 5)]
+TAGS = ["<table>", "<tr>", "</s>", "[multimodal]"]
 TEXTS = TEXTS + [
     "<think>\nwell</think> so <think> ",
     "\u2581low\u2581 line \u2581",
@@ -27,6 +36,9 @@ TEXTS = TEXTS + [
     "path/to//file/\n/// x+y=z $5 ~a~ ^b^ |c| `d`",
     "²³ ½ ⅷ 一二三 ४५६ 1२3",
     "\u1e9b\u0323 \u212b \uf900 \u0344 a\u0315\u0300\u05ae\u0062",
+    "हिन्दी में नमस्ते, สวัสดีครับ, مَرْحَبًا; Ya\u0308Y \u0301\u0301",
+    "<table>\n\n\n\n\n\n<tr>\t\t\t x</tr></s></table>[multimodal]      y   z",
+    "<|im_end|>\n  \n<|tool_call_start|> \t[f()]\u2003 <|tool_call_end|>\r\n <|im_start|> user",
 ]
 LONG = ["A", "a ", " ", "中1", "e\u0301"]
 KINDS = {"NORMAL": 1, "UNKNOWN": 2, "CONTROL": 3, "USER_DEFINED": 4, "BYTE": 6}
@@ -44,6 +56,9 @@ def byte_level(use_regex=False):
 BYTE_LEVEL = {
     "llama-bpe": (None, [split(LLAMA3), byte_level()], True, True),
     "qwen2": (normalizers.NFC(), [split(QWEN2), byte_level()], False, False),
+    "qwen35": (normalizers.NFC(), [split(QWEN35), byte_level()], False, False),
+    "dbrx": (None, [split(LLAMA3), byte_level()], False, False),
+    "gpt-4o": (None, [split(GPT4O), byte_level()], False, False),
     "gpt-2": (None, [byte_level(use_regex=True)], False, False),
     "smollm": (None, [pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)], False, False),
     "tekken": (None, [split(TEKKEN), byte_level()], True, True),
@@ -64,9 +79,10 @@ def train(pre_tokenizer, alphabet, special, size):
     return sorted(model["vocab"], key=model["vocab"].get), [tuple(merge) for merge in model["merges"]]
 
 
-def with_added(tokenizer, control, adds_bos):
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
-    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in USER_DEFINED])
+def with_added(tokenizer, control, adds_bos, user_defined=USER_DEFINED, strips={}):
+    special = [AddedToken(token, special=True, normalized=False, **strips.get(token, {})) for token in control]
+    tokenizer.add_special_tokens(special)
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in user_defined])
     if adds_bos:
         tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{CONTROL[BOS]} $A", pair=f"{CONTROL[BOS]} $A {CONTROL[BOS]} $B", special_tokens=[(CONTROL[BOS], BOS)]
@@ -92,6 +108,12 @@ def byte_level_tokenizers():
             "merges": [" ".join(pair) for pair in merges],
         }
         yield name, with_added(tokenizer, CONTROL, adds_bos), metadata
+    # Control tokens that take white space beside them. GGUF files cannot say so.
+    strips = {"<|im_start|>": {"lstrip": True}, "<|im_end|>": {"rstrip": True}, "<|tool_call_start|>": {"lstrip": True, "rstrip": True}}
+    tokenizer = Tokenizer(models.BPE(ids, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split(GPT4O), byte_level()])
+    tokenizer.decoder = decoders.ByteLevel()
+    yield "stripping", with_added(tokenizer, CONTROL, False, strips=strips), None
 
 
 def sentence_piece_tokenizers():
@@ -130,6 +152,32 @@ def sentence_piece_tokenizers():
                 "add_bos_token": True, "add_space_prefix": space, "unknown_token_id": 0,
             }
         yield name, with_added(tokenizer, ["<unk>", *CONTROL[1:]], True), metadata
+
+
+def gemma():
+    """Returns a tokenizer like that of Gemma 3. In GGUF files, its runs of spaces are spelled with spaces."""
+    pieces, _ = train(pre_tokenizers.Metaspace(split=False), [], [], 420)
+    user_defined = [*USER_DEFINED, *RUNS, *TAGS]
+    # Runs of spaces are tokens of their own only, so that both files find the same ones.
+    pieces = [piece for piece in pieces if piece not in user_defined and SPACE * 2 not in piece]
+    named = ["<unk>", *CONTROL[1:]]
+    bytes = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokens = named + user_defined + bytes + sorted(pieces, key=lambda piece: len(piece) == 1)
+    kinds = ["UNKNOWN"] + ["CONTROL"] * len(CONTROL[1:]) + ["USER_DEFINED"] * len(user_defined) + ["BYTE"] * 256
+    types = [KINDS[kind] for kind in kinds] + [KINDS["NORMAL"]] * (len(tokens) - len(kinds))
+    scores = [0.0] * len(kinds) + [-float(rank) for rank in range(len(tokens) - len(kinds))]
+    ids = {token: id for id, token in enumerate(tokens)}
+    merges = generate_merges(ids, dict(zip(tokens, scores)), skip_tokens={*named, *USER_DEFINED, *TAGS})
+    tokenizer = Tokenizer(models.BPE(ids, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Replace(" ", SPACE)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", behavior="merged_with_previous")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()])
+    metadata = {
+        "model": "llama", "pre": "default", "token_type": types, "scores": scores,
+        "tokens": [token.replace(SPACE, " ") if type == KINDS["USER_DEFINED"] else token for token, type in zip(tokens, types)],
+        "add_bos_token": True, "add_space_prefix": False, "unknown_token_id": 0,
+    }
+    return "gemma", with_added(tokenizer, named, True, user_defined), metadata
 
 
 def add_metadata(writer, metadata):
@@ -195,7 +243,7 @@ def write_schemes(fixtures, golden):
     folder = fixtures / "tokenizers"
     folder.mkdir(exist_ok=True)
     lines = []
-    for name, tokenizer, metadata in [*byte_level_tokenizers(), *sentence_piece_tokenizers()]:
+    for name, tokenizer, metadata in [*byte_level_tokenizers(), *sentence_piece_tokenizers(), gemma()]:
         (folder / f"{name}.json").write_text(tokenizer.to_str() + "\n")
         if metadata:
             write_gguf(folder / f"{name}.gguf", metadata)

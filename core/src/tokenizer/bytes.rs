@@ -26,8 +26,8 @@ pub(crate) enum TokenText {
 impl TokenText {
     /// The text of an added token that its file does not mark as special. Some files leave this mark out for control tokens,
     /// which text of the user must not become.
-    pub(super) fn added(token: &str) -> Self {
-        if looks_like_control(token) { Self::Control(token.into()) } else { Self::Bytes(token.as_bytes().into()) }
+    pub(super) fn added(token: &str, spelling: &Spelling) -> Self {
+        if looks_like_control(token) { Self::Control(token.into()) } else { Self::Bytes(spelling.added_bytes(token)) }
     }
 
     /// The number of bytes that it adds; for a control token, of its spelling.
@@ -39,9 +39,26 @@ impl TokenText {
     }
 }
 
-/// Whether a token is spelled like a control token, `<|…|>` or with DeepSeek's wide bars. llama.cpp has the same rule.
+/// Control tokens of Gemma and FunctionGemma, which are spelled like tags of HTML.
+const CONTROL_TAGS: [&str; 9] = [
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<start_function_declaration>",
+    "<end_function_declaration>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<start_function_response>",
+    "<end_function_response>",
+    "<escape>",
+];
+
+/// Whether a token is spelled like a control token: `<|…|>`, with one of the bars (as in Gemma 4) or with DeepSeek's wide
+/// bars, or as one of Gemma's.
 pub(super) fn looks_like_control(token: &str) -> bool {
-    [("<|", "|>"), ("<｜", "｜>")].iter().any(|(start, end)| token.starts_with(start) && token.ends_with(end))
+    let is_between = |start: &str, end: &str| {
+        start.len() + end.len() < token.len() && token.starts_with(start) && token.ends_with(end)
+    };
+    is_between("<|", ">") || is_between("<", "|>") || is_between("<｜", "｜>") || CONTROL_TAGS.contains(&token)
 }
 
 /// How a vocabulary represents the bytes of its tokens.
@@ -65,6 +82,14 @@ impl Spelling {
                 Some(byte) => Box::new([byte]),
                 None => token.replace(SPACE, " ").into_bytes().into(),
             },
+        }
+    }
+
+    /// The bytes of a token that is searched in text before all others.
+    fn added_bytes(&self, token: &str) -> Box<[u8]> {
+        match self {
+            Self::ByteLevel(_) => token.as_bytes().into(),
+            Self::Pieces => token.replace(SPACE, " ").into_bytes().into(),
         }
     }
 }
@@ -154,6 +179,17 @@ mod tests {
         for (piece, expect) in [("▁a▁", &b" a "[..]), ("<0x0A>", b"\n"), ("<0xZZ>", b"<0xZZ>"), ("<0x+1>", b"<0x+1>")]
         {
             assert_eq!(*Spelling::Pieces.bytes(piece), *expect);
+        }
+    }
+
+    #[test]
+    fn control_tokens_are_known_by_their_spelling() {
+        for token in ["<|im_end|>", "<|tool_call>", "<tool_call|>", "<|\"|>", "<｜end▁of▁sentence｜>", "<end_of_turn>"]
+        {
+            assert!(looks_like_control(token), "{token}");
+        }
+        for token in ["<think>", "<table>", "</s>", "<|>", "<||", "<tool_call>", "\n\n"] {
+            assert!(!looks_like_control(token), "{token}");
         }
     }
 

@@ -1,11 +1,13 @@
 //! Reads the tokenizer of a Hugging Face folder from tokenizer.json and tokenizer_config.json.
 
+use std::collections::HashMap;
+
 use serde_json::Value as Json;
 use tokenizers::{ModelWrapper, Tokenizer as Encoder};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
-use crate::tokenizer::{TokenizerParts, growth, guarded};
+use crate::tokenizer::{Strips, TokenizerParts, growth, guarded};
 use crate::weights::Folder;
 
 pub(crate) fn read(folder: &Folder) -> Result<TokenizerParts> {
@@ -40,6 +42,7 @@ pub(super) fn parts(json: &str, settings: &Json, configs: &[&Json]) -> Result<To
         bos_id,
         adds_bos,
         end_ids: token_id("eos_token").into_iter().chain(config_ids("eos_token_id")).collect(),
+        strips: strips(&encoder),
         encoder,
     })
 }
@@ -92,11 +95,18 @@ fn texts(encoder: &Encoder, spelling: &Spelling) -> Result<Vec<TokenText>> {
     for (token, id) in vocabulary {
         texts[id as usize] = match added.get(&id) {
             Some(added) if added.special => TokenText::Control(token.into()),
-            Some(_) => TokenText::added(&token),
+            Some(_) => TokenText::added(&token, spelling),
             None => TokenText::Bytes(spelling.bytes(&token)),
         };
     }
     Ok(texts)
+}
+
+/// The control tokens that take white space beside them.
+fn strips(encoder: &Encoder) -> HashMap<Box<str>, Strips> {
+    let added = encoder.get_added_tokens_decoder().into_values();
+    let strips = added.map(|token| (token.content.into(), Strips { before: token.lstrip, after: token.rstrip }));
+    strips.filter(|(_, strips)| *strips != Strips::default()).collect()
 }
 
 /// A token is given as a string, or as an object with the string.

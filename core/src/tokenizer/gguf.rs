@@ -1,5 +1,7 @@
 //! Reads the tokenizer from the metadata of a GGUF file.
 
+use std::collections::HashMap;
+
 use tokenizers::models::bpe::BPE;
 use tokenizers::normalizers::{NFC, Prepend, Replace, Sequence};
 use tokenizers::{AddedToken, Error, NormalizerWrapper, Tokenizer as Encoder};
@@ -8,7 +10,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::tokenizer::bytes::{SPACE, Spelling, TokenText};
 use crate::tokenizer::merges::{Merge, merges_of_scores};
 use crate::tokenizer::words::WordRule;
-use crate::tokenizer::{TokenizerParts, guarded};
+use crate::tokenizer::{Strips, TokenizerParts, guarded};
 use crate::weights::GgufFile;
 
 /// Values of `tokenizer.ggml.token_type`.
@@ -22,7 +24,8 @@ pub(crate) fn read(file: &GgufFile) -> Result<TokenizerParts> {
     let vocabulary = GgufVocabulary::read(file)?;
     let scheme = match file.text("tokenizer.ggml.model")? {
         Some("gpt2") => Scheme::byte_level(file, &vocabulary)?,
-        Some("llama") => Scheme::sentence_piece(file, &vocabulary)?,
+        Some("llama") => Scheme::sentence_piece(file, &vocabulary, true, vocabulary.user_defined())?,
+        Some("gemma4") => Scheme::sentence_piece(file, &vocabulary, false, vocabulary.with_line_feeds())?,
         other => return Err(unsupported("tokenizer.ggml.model", other)),
     };
     let id = |key: &str| Ok(file.count(key)?.and_then(|id| u32::try_from(id).ok()));
@@ -39,7 +42,19 @@ pub(crate) fn read(file: &GgufFile) -> Result<TokenizerParts> {
         bos_id: id("tokenizer.ggml.bos_token_id")?,
         adds_bos: file.boolean("tokenizer.ggml.add_bos_token")?.unwrap_or(scheme.adds_bos),
         end_ids,
+        strips: strips(file, &vocabulary)?,
     })
+}
+
+/// The control tokens that take white space beside them. GGUF files do not say; llama.cpp knows Phi 3 by its name.
+fn strips(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<HashMap<Box<str>, Strips>> {
+    let name = file.text("general.name")?.unwrap_or_default().to_lowercase();
+    if !name.contains("phi-3") && !name.contains("phi3") {
+        return Ok(HashMap::new());
+    }
+    let is_stripping = |token: &str, token_type| token_type == CONTROL && !["<s>", "<|endoftext|>"].contains(&token);
+    let control = vocabulary.iter().filter(|(_, token, token_type)| is_stripping(token, *token_type));
+    Ok(control.map(|(_, token, _)| (token.into(), Strips { before: false, after: true })).collect())
 }
 
 /// The settings that depend on the kind of tokenizer.
@@ -67,12 +82,19 @@ impl Scheme {
         Ok(Self { encoder, spelling: Spelling::byte_level(), adds_bos: rule.adds_bos, drops_space: false })
     }
 
-    fn sentence_piece(file: &GgufFile, vocabulary: &GgufVocabulary<'_>) -> Result<Self> {
+    /// `adds_space` is the default for files that do not say whether a space is added before the text. The `added` tokens
+    /// are searched in text before all others.
+    fn sentence_piece(
+        file: &GgufFile,
+        vocabulary: &GgufVocabulary<'_>,
+        adds_space: bool,
+        added: Vec<AddedToken>,
+    ) -> Result<Self> {
         let merges = match merges(file)? {
             Some(merges) => merges,
             None => vocabulary.merges_of_scores(file)?,
         };
-        let adds_space = file.boolean("tokenizer.ggml.add_space_prefix")?.unwrap_or(true);
+        let adds_space = file.boolean("tokenizer.ggml.add_space_prefix")?.unwrap_or(adds_space);
         let encoder = guarded("the vocabulary", || {
             let mut bpe = BPE::builder().vocab_and_merges(vocabulary.ids()?, merges).byte_fallback(true).fuse_unk(true);
             if let Some((_, unknown)) = vocabulary.unknown() {
@@ -82,7 +104,7 @@ impl Scheme {
             let prepend = adds_space.then(|| Prepend::new(SPACE.to_owned()).into());
             let replace: NormalizerWrapper = Replace::new(" ", SPACE)?.into();
             encoder.with_normalizer(Some(Sequence::new(prepend.into_iter().chain([replace]).collect())))?;
-            encoder.add_tokens(vocabulary.user_defined())?;
+            encoder.add_tokens(added)?;
             Ok(encoder)
         })?;
         Ok(Self { encoder, spelling: Spelling::Pieces, adds_bos: true, drops_space: adds_space })
@@ -123,16 +145,26 @@ impl<'a> GgufVocabulary<'a> {
     fn texts(&self, spelling: &Spelling) -> Vec<TokenText> {
         let text_of = |(_, token, token_type): (u32, &str, i64)| match token_type {
             CONTROL | UNKNOWN => TokenText::Control(token.into()),
-            USER_DEFINED => TokenText::added(token),
+            USER_DEFINED => TokenText::added(token, spelling),
             UNUSED => TokenText::Bytes(Box::default()),
             _ => TokenText::Bytes(spelling.bytes(token)),
         };
         self.iter().map(text_of).collect()
     }
 
-    /// Tokens that are searched in text before all others.
+    /// Tokens that are searched in text before all others, the longest first.
     fn user_defined(&self) -> Vec<AddedToken> {
-        let tokens = self.iter().filter(|(_, _, token_type)| *token_type == USER_DEFINED);
+        self.added(|_, token_type| token_type == USER_DEFINED)
+    }
+
+    /// The same, with runs of line feeds. Gemma 4 has no merges that lead to these tokens.
+    fn with_line_feeds(&self) -> Vec<AddedToken> {
+        let is_line_feeds = |token: &str| !token.is_empty() && token.bytes().all(|byte| byte == b'\n');
+        self.added(|token, token_type| token_type == USER_DEFINED || token_type == NORMAL && is_line_feeds(token))
+    }
+
+    fn added(&self, is_added: impl Fn(&str, i64) -> bool) -> Vec<AddedToken> {
+        let tokens = self.iter().filter(|(_, token, token_type)| is_added(token, *token_type));
         tokens.map(|(_, token, _)| AddedToken::from(token, false).normalized(false)).collect()
     }
 

@@ -76,8 +76,16 @@ pub(crate) struct ModelTokenizer {
     eos_id: Option<u32>,
     /// All tokens that end a reply.
     end_ids: Vec<u32>,
+    strips: HashMap<Box<str>, Strips>,
     /// Whether the model was trained on text as it is encoded here.
     is_learned: bool,
+}
+
+/// Which white space beside a control token is part of the token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Strips {
+    before: bool,
+    after: bool,
 }
 
 /// The tokenizer as a model's files describe it.
@@ -94,6 +102,8 @@ struct TokenizerParts {
     /// Whether every prompt begins with BOS.
     adds_bos: bool,
     end_ids: Vec<u32>,
+    /// The control tokens that take white space beside them.
+    strips: HashMap<Box<str>, Strips>,
 }
 
 impl ModelTokenizer {
@@ -158,6 +168,7 @@ impl ModelTokenizer {
             adds_bos: parts.adds_bos,
             eos_id,
             end_ids,
+            strips: parts.strips,
             is_learned: true,
         })
     }
@@ -246,26 +257,36 @@ impl ModelTokenizer {
     /// The token ids of a prompt, without its embedded content.
     pub(crate) fn encode(&self, segments: &[Segment]) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
-        for (i, segment) in segments.iter().enumerate() {
-            self.encode_segment(segment, i == 0, &mut ids)?;
+        for at in 0..segments.len() {
+            self.encode_segment(segments, at, &mut ids)?;
         }
         Ok(ids)
     }
 
-    fn encode_segment(&self, segment: &Segment, is_first: bool, ids: &mut Vec<u32>) -> Result<()> {
-        match segment {
-            Segment::Text(text) => self.encode_text(text, is_first, ids)?,
+    fn encode_segment(&self, segments: &[Segment], at: usize, ids: &mut Vec<u32>) -> Result<()> {
+        match &segments[at] {
+            Segment::Text(text) => self.encode_text(self.stripped(text, segments, at), at == 0, ids)?,
             Segment::Control(spelling) => ids.extend(self.control_ids(spelling).first()),
             Segment::Embedded(_) => {}
         }
         Ok(())
     }
 
+    /// The text at this place without the white space that belongs to the control tokens beside it.
+    fn stripped<'a>(&self, text: &'a str, segments: &[Segment], at: usize) -> &'a str {
+        let strips = |beside: Option<&Segment>| match beside {
+            Some(Segment::Control(spelling)) => self.strips.get(spelling.as_str()).copied().unwrap_or_default(),
+            _ => Strips::default(),
+        };
+        let text = if strips(segments[..at].last()).after { text.trim_start() } else { text };
+        if strips(segments.get(at + 1)).before { text.trim_end() } else { text }
+    }
+
     /// The positions of a prompt, with BOS at the beginning if the model expects it.
     pub(crate) fn positions(&self, segments: &[Segment]) -> Result<Vec<Position>> {
         let (mut positions, mut ids) = (Vec::new(), Vec::new());
-        for (i, segment) in segments.iter().enumerate() {
-            self.encode_segment(segment, i == 0, &mut ids)?;
+        for (at, segment) in segments.iter().enumerate() {
+            self.encode_segment(segments, at, &mut ids)?;
             positions.extend(ids.drain(..).map(Position::Token));
             if let Segment::Embedded(content) = segment {
                 positions.extend(content.positions());

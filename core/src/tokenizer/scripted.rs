@@ -1,5 +1,7 @@
 //! The vocabulary of a scripted model: control tokens, single bytes, and the tokens of the script.
 
+use std::collections::HashMap;
+
 use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
@@ -48,6 +50,7 @@ impl ModelTokenizer {
             bos_id: id(BOS),
             adds_bos: true,
             end_ids: id(END).into_iter().collect(),
+            strips: HashMap::new(),
         })?;
         // Replies of a script use its own tokens, and never those of single bytes.
         tokenizer.is_learned = false;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::bytes::Spelling;
 use super::*;
 
 #[derive(Deserialize)]
@@ -159,7 +160,7 @@ fn vocabularies_that_contradict_themselves_are_refused() {
 
 #[test]
 fn a_token_that_is_too_long_is_refused_by_its_id() {
-    let texts = |n_bytes| [TokenText::added("a"), TokenText::Bytes(vec![0; n_bytes].into())];
+    let texts = |n_bytes| [TokenText::added("a", &Spelling::Pieces), TokenText::Bytes(vec![0; n_bytes].into())];
     check_lengths(&texts(LONGEST_TOKEN)).unwrap();
     let err = check_lengths(&texts(LONGEST_TOKEN + 1)).unwrap_err();
     assert_eq!(err.kind(), ErrorKind::ModelLoad);
@@ -176,6 +177,26 @@ fn a_file_with_a_token_that_is_too_long_is_refused() {
     let longer = (long.len() as u64).to_le_bytes();
     let bytes = [&bytes[..at], &longer, long.as_bytes(), &bytes[at + 8 + token.len()..]].concat();
     check_refused(bytes, "must have at most 4096 bytes, found 4097");
+}
+
+/// GGUF files do not say which control tokens take white space; llama.cpp knows one family of models by its name.
+#[test]
+fn control_tokens_of_phi_3_take_the_space_after_them() {
+    let mut bytes = gguf("llama-no-space");
+    let ids = |bytes: &[u8]| {
+        let tokenizer = ModelTokenizer::load(&Weights::from_bytes(bytes.to_vec().into()).unwrap()).unwrap();
+        let control = tokenizer.control_tokens().unwrap();
+        ["<|im_end|>\n a", "<|im_end|>a"].map(|text| tokenizer.encode(&control.split(text)).unwrap())
+    };
+    let [spaced, close] = ids(&bytes);
+    assert_ne!(spaced, close);
+    let n_entries = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
+    bytes[16..24].copy_from_slice(&(n_entries + 1).to_le_bytes());
+    let name = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let entry = [name("general.name"), 8u32.to_le_bytes().to_vec(), name("Phi-3 mini")].concat();
+    bytes.splice(24..24, entry);
+    let [spaced, close] = ids(&bytes);
+    assert_eq!(spaced, close);
 }
 
 /// Merges lead from `<`, `s` and `>` to the control token.

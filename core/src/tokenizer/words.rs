@@ -10,8 +10,11 @@ use tokenizers::{Error, PreTokenizerWrapper};
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+/// As [`QWEN2`], but letters include combining marks.
+const QWEN35: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 pub(super) const DIGIT: &str = r"\p{N}";
 
@@ -52,11 +55,14 @@ impl WordRule {
     pub(super) fn named(name: &str) -> Option<Self> {
         let llama3 = Self { ignores_merges: true, adds_bos: true, ..Self::new(&[LLAMA3]) };
         Some(match name {
-            "lfm2" | "llama3" | "llama-v3" | "llama-bpe" => llama3,
-            "smaug-bpe" => Self::new(&[LLAMA3]), // used by SmolLM3's files
+            "lfm2" | "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "pixtral" => llama3,
+            // Used by SmolLM3's files, and by those of Granite 4 and Phi 4.
+            "smaug-bpe" | "dbrx" => Self::new(&[LLAMA3]),
             "qwen2" | "deepseek-r1-qwen" => Self { composes: true, ..Self::new(&[QWEN2]) },
+            "qwen35" => Self { composes: true, ..Self::new(&[QWEN35]) },
             "gpt-2" => Self::new(&[GPT2]),
-            "smollm" => Self::new(&[DIGIT, GPT2]),
+            "smollm" | "refact" | "starcoder" => Self::new(&[DIGIT, GPT2]), // `refact`: Granite 3
+            "gpt-4o" | "llama4" => Self::new(&[GPT4O]),                        // Phi 4 mini
             "tekken" => Self { ignores_merges: true, adds_bos: true, ..Self::new(&[TEKKEN]) },
             "default" => Self::new(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
             _ => return None,
