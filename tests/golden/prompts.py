@@ -22,9 +22,20 @@ class FixedClock:
 # Templates that get functions bare; all others get them in the form of chat completions.
 BARE = {"demo", "features", "lfm2-a", "lfm2-b", "lfm2-c", "lfm2-d"}
 # Templates that do not print calls: the calls are written into the content, as the model writes them.
-WITHOUT_CALLS = {"lfm2-b", "llama-2", "smollm-2", "smollm-3"}
+WITHOUT_CALLS = {"gemma-2", "gemma-3", "lfm2-b", "llama-2", "phi-4-mini", "smollm-2", "smollm-3"}
 # Templates that do not support functions: the functions are listed in the system message.
-WITHOUT_TOOLS = {"llama-2", "smollm-2"}
+WITHOUT_TOOLS = {"gemma-2", "gemma-3", "llama-2", "smollm-2"}
+# Templates that get functions as JSON text in the system message.
+WITH_CARRIED_TOOLS = {"phi-4-mini"}
+# Templates that do not print system messages, or only the first one: the text comes before the next question.
+WITHOUT_SYSTEM = {"features", "gemma-2"}
+WITHOUT_LATER_SYSTEM = WITHOUT_SYSTEM | {
+    "functiongemma", "gemma-3", "lfm3", "llama-2", "ministral-3", "mistral", "qwen-3.5", "smollm-3",
+}
+# Templates that do not print results: these come before the next question, too.
+WITHOUT_RESULTS = {"gemma-2", "gemma-3", "llama-2"}
+# Templates that need the name of the called function with a result, and print a JSON object in a notation of their own.
+WITH_NAMED_RESULTS = {"functiongemma"}
 # Templates that put quotes around strings without escapes: strings that need escapes are passed as `Literal`.
 WITH_LITERALS = {"lfm2-c", "lfm2-d"}
 # Templates that need ids of calls and results.
@@ -68,7 +79,68 @@ def with_tool_list(messages, tools):
     return [{"role": "system", "content": (system + "\n" if system else "") + f"List of tools: [{entries}]"}, *rest]
 
 
-def conversation_view(name, conversation):
+def parts(content):
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def shown_content(message):
+    content = [part for part in parts(message["content"] or "") if part.get("text") != ""]
+    if message["role"] == "tool":
+        content = parts("<tool_response>\n") + content + parts("\n</tool_response>")
+    return content
+
+
+def without_lost_messages(name, messages):
+    """Puts the content of messages that the template does not print before the next question."""
+    kept, waiting = [], []
+
+    def add(content):
+        waiting.extend((parts("\n\n") if waiting and content else []) + content)
+
+    for at, message in enumerate(messages):
+        lost_system = message["role"] == "system" and name in (WITHOUT_LATER_SYSTEM if at else WITHOUT_SYSTEM)
+        if lost_system or message["role"] == "tool" and name in WITHOUT_RESULTS:
+            add(shown_content(message))
+            continue
+        if message["role"] == "user" and waiting:
+            add(parts(message["content"]))
+            message = {**message, "content": waiting}
+        elif waiting:
+            kept.append({"role": "user", "content": waiting})
+        waiting = []
+        kept.append(message)
+    return kept + ([{"role": "user", "content": waiting}] if waiting else [])
+
+
+def with_merged_questions(messages):
+    merged = []
+    for message in messages:
+        last = merged[-1] if merged else {}
+        if last.get("role") == message["role"] == "user" and last.get("name") == message.get("name"):
+            content = parts(last["content"]) + parts("\n\n") + parts(message["content"])
+            merged[-1] = {**last, "content": content}
+        else:
+            merged.append(message)
+    return merged
+
+
+def with_carried_tools(messages, tools):
+    """Puts the list of functions into the system message, with one added if there is none."""
+    entries = ", ".join(json.dumps(tool_view(tool, True), ensure_ascii=False) for tool in tools)
+    if not messages or messages[0]["role"] != "system":
+        messages = [{"role": "system", "content": ""}, *messages]
+    return [{**messages[0], "tools": f"[{entries}]"}, *messages[1:]]
+
+
+def result_view(content):
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return content
+    return value if isinstance(value, dict) else content
+
+
+def conversation_view(name, conversation, merges=False):
     """Converts chat-completions messages for the template: arguments become a mapping, empty keys are removed."""
     ids = iter(f"call{n:05}" for n in range(1000))
     unanswered = []
@@ -76,14 +148,19 @@ def conversation_view(name, conversation):
     messages, tools = conversation["messages"], conversation.get("tools")
     if tools and name in WITHOUT_TOOLS:
         messages = with_tool_list(messages, tools)
-    for message in messages:
+    if tools and name in WITH_CARRIED_TOOLS:
+        messages = with_carried_tools(messages, tools)
+    messages = without_lost_messages(name, messages)
+    called = []
+    for message in with_merged_questions(messages) if merges else messages:
         content = message["content"] or ""
         if isinstance(content, list) and all(part["type"] == "text" for part in content):
             content = "".join(part["text"] for part in content)
-        view = {"role": message["role"]}
+        view = {key: message[key] for key in ("role", "tools") if key in message}
         if message.get("name"):
             view["name"] = message["name"]
         if message.get("tool_calls"):
+            called = [call["function"]["name"] for call in message["tool_calls"]]
             calls = [call_view(name, call["function"]) for call in message["tool_calls"]]
             if name in WITH_IDS:
                 for call in calls:
@@ -95,6 +172,9 @@ def conversation_view(name, conversation):
                 view["tool_calls"] = calls
         if message["role"] == "tool" and name in WITH_IDS:
             view["tool_call_id"] = unanswered.pop(0) if unanswered else "call00000"
+        if message["role"] == "tool" and name in WITH_NAMED_RESULTS:
+            view.setdefault("name", called.pop(0) if called else "unknown")
+            content = result_view(content)
         if message.get("reasoning_content"):
             view["thinking"] = view["reasoning_content"] = message["reasoning_content"]
         view["content"] = content
@@ -115,11 +195,21 @@ def tool_view(tool, is_bare):
 
 
 def render(name, template, conversation, enable_thinking=False, has_other_form=False):
+    """Renders a conversation. If the template refuses it, consecutive questions are merged, as the engine does."""
+    first = render_once(name, template, conversation, enable_thinking, has_other_form, False)
+    if "text" in first:
+        return first
+    second = render_once(name, template, conversation, enable_thinking, has_other_form, True)
+    return second if "text" in second else first
+
+
+def render_once(name, template, conversation, enable_thinking, has_other_form, merges):
     is_bare = (name in BARE) != has_other_form
+    has_tools = name not in WITHOUT_TOOLS | WITH_CARRIED_TOOLS
     try:
         rendered, _ = chat_template_utils.render_jinja_template(
-            conversations=[conversation_view(name, conversation)],
-            tools=[tool_view(tool, is_bare) for tool in conversation.get("tools", []) if name not in WITHOUT_TOOLS] or None,
+            conversations=[conversation_view(name, conversation, merges)],
+            tools=[tool_view(tool, is_bare) for tool in conversation.get("tools", []) if has_tools] or None,
             chat_template=template, add_generation_prompt=True, bos_token=CONTROL[BOS], eos_token=CONTROL[EOS],
             enable_thinking=enable_thinking,
         )
@@ -147,7 +237,7 @@ def write_prompts(fixtures, golden, root):
         if "enable_thinking" in template:
             thinking = {stem: render(name, template, conversation, True) for stem, conversation in conversations.items()}
             record["thinking"] = thinking
-        if name not in WITHOUT_TOOLS:
+        if name not in WITHOUT_TOOLS | WITH_CARRIED_TOOLS:
             record["other_form"] = {"tools": render(name, template, conversations["tools"], has_other_form=True)}
         (golden / "prompts").mkdir(exist_ok=True)
         (golden / "prompts" / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")

@@ -9,7 +9,7 @@ use crate::function::FunctionNames;
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::position::{Position, tokens};
-use crate::prompt::{Frame, PromptRenderer, Segment, questions};
+use crate::prompt::{Frame, PromptRenderer, Segment};
 use crate::tokenizer::ModelTokenizer;
 
 /// A loaded model.
@@ -52,17 +52,13 @@ impl LoadedModel {
     /// Renders the prompt for messages.
     ///
     /// # Errors
-    /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template. A template that
-    /// refuses consecutive questions gets them joined into one.
+    /// As [`PromptRenderer::render`]; [`ErrorKind::InvalidMessage`] for a model without a chat template.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
         let missing = || SdkError::new(ErrorKind::InvalidMessage, "the model has no chat template");
         let mut functions = messages.iter().flat_map(|message| &message.functions);
         functions.try_for_each(|function| function.check_with(self.function_names))?;
         let renderer = self.renderer.as_ref().ok_or_else(missing)?;
-        renderer.render(messages, frame).or_else(|refusal| match questions::joined(messages) {
-            Some(joined) => renderer.render(&joined, frame).map_err(|_| refusal),
-            None => Err(refusal),
-        })
+        renderer.render(messages, frame)
     }
 
     /// Refuses a prompt that is far too long for the context, before time and memory are spent on its tokens: a text of so

@@ -4,6 +4,7 @@ use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParame
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::options::FunctionCallParser;
 use crate::prompt::calls;
+use crate::prompt::roles::RoleForms;
 use crate::prompt::{Segment, joined};
 
 /// What a template prints, and the form in which it takes its input.
@@ -15,6 +16,8 @@ pub(super) struct Capabilities {
     pub(super) calls: Option<CallForm>,
     /// The notation in which calls are printed; `None` if it is unknown.
     pub(super) printed: Option<FunctionCallParser>,
+    /// How system messages and results are passed to the template.
+    pub(super) roles: RoleForms,
     /// Whether the template prints a placeholder for images.
     pub(super) images: bool,
 }
@@ -24,6 +27,8 @@ pub(super) struct Capabilities {
 pub(super) enum ToolForm {
     /// In the template's variable `tools`.
     Given(ToolListForm),
+    /// In the key `tools` of the system message, as a JSON array of bare functions.
+    Carried,
     /// Appended to the system message as a list, because the template does not support functions.
     Inserted(ToolListForm),
 }
@@ -48,22 +53,16 @@ pub(super) struct CallForm {
 }
 
 impl Capabilities {
+    /// What is assumed of a template before it is probed.
+    pub(super) const NONE: Self = Self { tools: None, calls: None, printed: None, roles: RoleForms::USUAL, images: true };
+
     /// Probes a template. `render` renders a prompt under the assumption of some capabilities.
     pub(super) fn find(
         source: &str,
         has_call_tokens: bool,
         render: impl Fn(Self, &[ChatMessage]) -> Option<Vec<Segment>>,
     ) -> Self {
-        let none = Self { tools: None, calls: None, printed: None, images: true };
-        // LFM2's prompts have bare function objects, all others the wrapped form of chat completions.
-        use ToolListForm::{Bare, Wrapped};
-        let [first, second] = if source.contains("List of tools") { [Bare, Wrapped] } else { [Wrapped, Bare] };
-        let forms = [ToolForm::Given(first), ToolForm::Given(second), ToolForm::Inserted(Bare)];
-        let shows_tools = |form: &ToolForm| {
-            let rendered = render(Self { tools: Some(*form), ..none }, &offer());
-            rendered.is_some_and(|prompt| joined(&prompt).contains(TOOL))
-        };
-        let tools = forms[..if has_call_tokens { 3 } else { 2 }].iter().copied().find(shows_tools);
+        let none = Self::NONE;
         let rendered_call = |form: CallForm| render(Self { calls: Some(form), ..none }, &call());
         let shows_call =
             |form: &CallForm| rendered_call(*form).is_some_and(|prompt| joined(&prompt).contains("probe_call"));
@@ -73,8 +72,21 @@ impl Capabilities {
             let read_back = |form| Some((form, calls::printed(&rendered_call(form)?, AWKWARD)?));
             [plain, literals].into_iter().find_map(read_back)
         });
-        let (calls, printed) = (read_back.map(|(form, _)| form).or(plain), read_back.map(|(_, parser)| parser));
-        Self { tools, calls, printed, images: shows_images(|messages| render(none, messages)) }
+        let calls = read_back.map(|(form, _)| form).or(plain);
+        let printed = read_back.map(|(_, parser)| parser);
+        let roles = RoleForms::find(|roles, messages| {
+            render(Self { calls, roles, ..none }, messages).map(|prompt| joined(&prompt))
+        });
+        // LFM2's prompts have bare function objects, all others the wrapped form of chat completions.
+        use ToolListForm::{Bare, Wrapped};
+        let [first, second] = if source.contains("List of tools") { [Bare, Wrapped] } else { [Wrapped, Bare] };
+        let forms = [ToolForm::Given(first), ToolForm::Given(second), ToolForm::Carried, ToolForm::Inserted(Bare)];
+        let shows_tools = |form: &ToolForm| {
+            let rendered = render(Self { tools: Some(*form), roles, ..none }, &offer());
+            rendered.is_some_and(|prompt| joined(&prompt).contains(TOOL))
+        };
+        let tools = forms[..if has_call_tokens { 4 } else { 3 }].iter().copied().find(shows_tools);
+        Self { tools, calls, printed, roles, images: shows_images(|messages| render(none, messages)) }
     }
 }
 

@@ -11,17 +11,18 @@ mod control;
 mod guards;
 mod images;
 mod python;
-pub(crate) mod questions;
+mod questions;
 mod results;
+mod roles;
 mod source;
 mod sources;
 mod tag_tokens;
 mod template;
 #[cfg(test)]
 mod tests;
+mod unanswered;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 use indexmap::IndexMap;
 use jiff::Zoned;
@@ -31,7 +32,7 @@ use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{Arguments, FunctionNames, SdkFunction, SdkFunctionCall, Value};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::FunctionCallParser;
-use crate::parse::{Written, render};
+use crate::parse::{Written, read_json, render};
 use crate::position::Embedded;
 use crate::schema::{function_schema, tool_schema};
 use crate::tokenizer::{ControlTokens, ModelTokenizer};
@@ -46,7 +47,9 @@ pub(crate) use template::LONGEST_PROMPT;
 use capabilities::{CallForm, Capabilities, ToolForm, ToolListForm};
 use control::ControlMarker;
 use python::{LargeInteger, Literal};
+use roles::ResultForm;
 use template::ChatTemplate;
+use unanswered::UnansweredCalls;
 
 /// Renders conversations for one model.
 pub(crate) struct PromptRenderer {
@@ -91,7 +94,7 @@ impl PromptRenderer {
             control,
             bos_token: bos_token.to_owned(),
             eos_token: eos_token.to_owned(),
-            capabilities: Capabilities { tools: None, calls: None, printed: None, images: true },
+            capabilities: Capabilities::NONE,
             notation: FunctionCallParser::default(),
             takes_images: true,
             image_input: None,
@@ -99,7 +102,7 @@ impl PromptRenderer {
         renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
             let now = Zoned::default();
             let frame = Frame { add_generation_prompt: false, enable_thinking: None, variables: None, now: &now };
-            renderer.render_as(assumed, messages, &frame).ok()
+            renderer.render_as(assumed, messages, &frame, false).ok()
         });
         let has_control = |spelling: &str| renderer.control.contains(spelling);
         renderer.notation = calls::notation(source, has_control, renderer.capabilities.printed);
@@ -138,27 +141,41 @@ impl PromptRenderer {
         calls::has_markers(FunctionCallParser::DefaultFunctionCallParser, |spelling| self.control.contains(spelling))
     }
 
-    /// Renders the prompt for the next reply. The functions are those of the system message.
+    /// Renders the prompt for the next reply. The functions are those of the system message. A template that refuses
+    /// consecutive questions gets them merged into one.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for images or audio that the model does not support,
     /// [`ErrorKind::FunctionCallingUnsupported`] if the template cannot present functions, [`ErrorKind::InvalidFunction`] for
-    /// a function that is not valid, [`ErrorKind::InvalidMessage`] for a conversation that the template rejects.
+    /// a function that is not valid, [`ErrorKind::InvalidMessage`] for a message that the template refuses.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
         let messages = &*results::in_order(messages);
-        match &self.tool_use {
-            Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => {
-                tool_use.render_as(tool_use.capabilities, messages, frame)
-            }
-            _ => self.render_as(self.capabilities, messages, frame),
-        }
+        let renderer = match &self.tool_use {
+            Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => tool_use,
+            _ => self,
+        };
+        let render = |messages: &[ChatMessage]| {
+            let rendered = renderer.render_as(renderer.capabilities, messages, frame, false);
+            rendered.or_else(|refusal| match refusal.kind() {
+                ErrorKind::InvalidMessage => {
+                    renderer.render_as(renderer.capabilities, messages, frame, true).map_err(|_| refusal)
+                }
+                _ => Err(refusal),
+            })
+        };
+        render(messages).map_err(|refusal| match refusal.kind() {
+            ErrorKind::InvalidMessage => refused(refusal, messages, |first| render(first).is_ok()),
+            _ => refusal,
+        })
     }
 
+    /// Renders a prompt under the assumption of some capabilities. `merges` says whether consecutive questions are merged.
     fn render_as(
         &self,
         capabilities: Capabilities,
         messages: &[ChatMessage],
         frame: &Frame<'_>,
+        merges: bool,
     ) -> Result<Vec<Segment>> {
         let functions: Vec<&SdkFunction> = messages.iter().flat_map(|message| &message.functions).collect();
         if !functions.is_empty() && capabilities.tools.is_none() {
@@ -173,18 +190,25 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
-        let mut view =
-            View { renderer: self, capabilities, marker: &marker, ids: PromptCallIds::default(), images: Vec::new() };
-        let (tools, listing) = match capabilities.tools {
-            Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
-            form => (functions.iter().map(|function| view.tool(function, form)).collect(), None),
+        let mut view = View {
+            renderer: self,
+            capabilities,
+            marker: &marker,
+            calls: UnansweredCalls::default(),
+            images: Vec::new(),
         };
-        let messages = messages.iter().enumerate().map(|(at, message)| match &listing {
-            Some((carrier, listing)) if *carrier == at => listing,
-            _ => message,
-        });
-        let messages = messages.filter(|message| !only_carries_functions(message));
-        let messages = messages.map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
+        let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
+            Some(ToolForm::Inserted(form)) => (Vec::new(), with_tool_list(messages, &functions, form)),
+            Some(ToolForm::Carried) => (Vec::new(), Cow::Borrowed(messages)),
+            form => (functions.iter().map(|function| view.tool(function, form)).collect(), Cow::Borrowed(messages)),
+        };
+        let mut messages = capabilities.roles.adapted(&messages);
+        if merges && let Some(merged) = questions::joined(&messages) {
+            messages = Cow::Owned(merged);
+        }
+        let is_shown = |message: &&ChatMessage| !only_carries_functions(message) || view.carries_functions(message);
+        let messages: Vec<&ChatMessage> = messages.iter().filter(is_shown).collect();
+        let messages = messages.into_iter().map(|message| view.message(message)).collect::<Result<Vec<_>>>()?;
         let variables = minijinja::context! {
             messages,
             tools => (!tools.is_empty()).then_some(tools),
@@ -211,7 +235,7 @@ struct View<'a> {
     renderer: &'a PromptRenderer,
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
-    ids: PromptCallIds,
+    calls: UnansweredCalls,
     /// The images of the messages so far.
     images: Vec<Embedded>,
 }
@@ -233,16 +257,34 @@ impl View<'_> {
             entries.insert("name", self.marker.mark(name).as_ref().into());
         }
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
+            let ids = self.calls.replace(calls);
             match self.capabilities.calls {
                 Some(form) => {
-                    self.ids.unanswered.clear();
-                    drop(entries.insert("tool_calls", calls.iter().map(|call| self.call(call, form)).collect()))
+                    let calls = calls.iter().zip(ids).map(|(call, id)| self.call(call, id, form));
+                    drop(entries.insert("tool_calls", calls.collect()))
                 }
                 None => content = format!("{}{content}", self.written_calls(calls)?).into(),
             }
         }
-        if message.role == Role::Tool && self.capabilities.calls.is_some_and(|form| form.ids) {
-            entries.insert("tool_call_id", self.ids.take_answered(message.tool_call_id.as_deref()).into());
+        if message.role == Role::Tool {
+            let answered = self.calls.take_answered(message.tool_call_id.as_deref());
+            if self.capabilities.calls.is_some_and(|form| form.ids) {
+                entries.insert("tool_call_id", answered.id.into());
+            }
+            if let ResultForm::Message(form) = self.capabilities.roles.results {
+                if form.named && !entries.contains_key("name") {
+                    entries.insert("name", self.marker.mark(&answered.name).as_ref().into());
+                }
+                if form.mapped
+                    && let Some(object @ Value::Object(_)) = read_json(&message.text())
+                {
+                    content = self.value(&object, false);
+                }
+            }
+        }
+        if self.carries_functions(message) {
+            entries
+                .insert("tools", self.marker.mark(&tool_list(&message.functions, ToolListForm::Bare)).as_ref().into());
         }
         if let Some(reasoning) = message.reasoning_content.as_deref().filter(|reasoning| !reasoning.is_empty()) {
             let reasoning = TemplateValue::from(self.marker.mark(reasoning).as_ref());
@@ -279,14 +321,19 @@ impl View<'_> {
         message.content.iter().map(&mut part).collect()
     }
 
-    fn call(&mut self, call: &SdkFunctionCall, form: CallForm) -> TemplateValue {
+    /// Whether the functions of a message are passed to the template as a key of the message.
+    fn carries_functions(&self, message: &ChatMessage) -> bool {
+        self.capabilities.tools == Some(ToolForm::Carried) && !message.functions.is_empty()
+    }
+
+    fn call(&self, call: &SdkFunctionCall, id: String, form: CallForm) -> TemplateValue {
         let arguments = call.arguments.iter();
         let arguments = arguments.map(|(name, value)| (self.marker.mark(name), self.value(value, form.literals)));
         let arguments = TemplateValue::from_pairs(arguments);
         let name = self.marker.mark(&call.name);
         let function = minijinja::context! { name, arguments };
         if form.ids {
-            minijinja::context! { type => "function", id => self.ids.create(call), function }
+            minijinja::context! { type => "function", id, function }
         } else {
             minijinja::context! { type => "function", function }
         }
@@ -335,29 +382,6 @@ impl View<'_> {
     }
 }
 
-/// Call ids for templates that require them. Results name their call, or follow in the order of the calls.
-#[derive(Default)]
-struct PromptCallIds {
-    n_created: usize,
-    /// The latest calls without a result: the id of each call, and the id created for the template.
-    unanswered: VecDeque<(String, String)>,
-}
-
-impl PromptCallIds {
-    fn create(&mut self, call: &SdkFunctionCall) -> String {
-        let id = format!("call{:05}", self.n_created);
-        self.n_created += 1;
-        self.unanswered.push_back((call.call_id.clone(), id.clone()));
-        id
-    }
-
-    fn take_answered(&mut self, call_id: Option<&str>) -> String {
-        let named = self.unanswered.iter().position(|(own, _)| Some(own.as_str()) == call_id);
-        let answered = self.unanswered.remove(named.unwrap_or(0));
-        answered.map_or_else(|| "call00000".to_owned(), |(_, created)| created)
-    }
-}
-
 /// The prompt as one string.
 pub(crate) fn joined(segments: &[Segment]) -> String {
     let mut text = String::new();
@@ -367,21 +391,47 @@ pub(crate) fn joined(segments: &[Segment]) -> String {
     text
 }
 
-/// The message that carries functions, with the list of functions appended as in LFM2's training data, and its index.
-fn with_tool_list(
-    messages: &[ChatMessage],
+/// The messages, with the list of functions appended to the message that carries them, as in LFM2's training data.
+fn with_tool_list<'a>(
+    messages: &'a [ChatMessage],
     functions: &[&SdkFunction],
     form: ToolListForm,
-) -> Option<(usize, ChatMessage)> {
-    let carrier = messages.iter().position(|message| !message.functions.is_empty())?;
+) -> Cow<'a, [ChatMessage]> {
+    let Some(carrier) = messages.iter().position(|message| !message.functions.is_empty()) else {
+        return Cow::Borrowed(messages);
+    };
     let text = messages[carrier].text();
-    let entries = functions.iter().map(|function| match form {
+    let joint = if text.is_empty() { "" } else { "\n" };
+    let list = tool_list(functions.iter().copied(), form);
+    let mut messages = messages.to_vec();
+    messages[carrier] = ChatMessage::system(format!("{text}{joint}List of tools: {list}"));
+    Cow::Owned(messages)
+}
+
+/// A JSON array of functions.
+fn tool_list<'a>(functions: impl IntoIterator<Item = &'a SdkFunction>, form: ToolListForm) -> String {
+    let entries = functions.into_iter().map(|function| match form {
         ToolListForm::Bare => function_schema(function).to_string(),
         ToolListForm::Wrapped => tool_schema(function).to_string(),
     });
-    let joint = if text.is_empty() { "" } else { "\n" };
-    let list = entries.collect::<Vec<_>>().join(", ");
-    Some((carrier, ChatMessage::system(format!("{text}{joint}List of tools: [{list}]"))))
+    format!("[{}]", entries.collect::<Vec<_>>().join(", "))
+}
+
+/// An error that names the message that the template refuses: one with which the first messages cannot be rendered any more.
+fn refused(refusal: SdkError, messages: &[ChatMessage], renders: impl Fn(&[ChatMessage]) -> bool) -> SdkError {
+    let (mut accepted, mut end) = (0, messages.len());
+    while accepted + 1 < end {
+        let middle = accepted.midpoint(end);
+        if renders(&messages[..middle]) {
+            accepted = middle;
+        } else {
+            end = middle;
+        }
+    }
+    let Some(message) = messages.get(accepted) else { return refusal };
+    let role = message.role.as_str();
+    let place = format!("messages[{accepted}], of role {role}, cannot be shown to the model");
+    SdkError::new(ErrorKind::InvalidMessage, place).caused_by(refusal)
 }
 
 /// Whether a system message only carries functions. Templates read functions from the variable `tools`.

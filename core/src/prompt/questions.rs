@@ -4,7 +4,7 @@ use crate::message::{ChatMessage, ChatMessageContent, Role};
 
 /// The messages, with consecutive user messages merged; `None` if there are none. A cancelled or failed reply leaves a user
 /// message without an answer.
-pub(crate) fn joined(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+pub(super) fn joined(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
     let mut joined: Vec<ChatMessage> = Vec::with_capacity(messages.len());
     for message in messages {
         match joined.last_mut() {

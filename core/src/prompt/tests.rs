@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::roles::{RoleForms, ToolMessageForm};
 use super::*;
 use crate::function::{Arguments, Repair};
 use crate::history::messages_from_json;
@@ -107,7 +108,7 @@ fn check(golden: &str) {
     renderer.capabilities.tools = renderer.capabilities.tools.map(|found| match found {
         ToolForm::Given(ToolListForm::Bare) => ToolForm::Given(ToolListForm::Wrapped),
         ToolForm::Given(ToolListForm::Wrapped) => ToolForm::Given(ToolListForm::Bare),
-        ToolForm::Inserted(_) => ToolForm::Inserted(ToolListForm::Bare),
+        other => other,
     });
     golden.other_form.iter().for_each(|expected| check_prompts(&golden.template, &renderer, &frame(&now), expected));
 }
@@ -154,37 +155,88 @@ fn templates_of_other_models_render_as_in_jinja2() {
 }
 
 #[test]
+fn templates_of_models_of_2026_render_as_in_jinja2() {
+    check("gemma-2.json");
+    check("gemma-3.json");
+    check("functiongemma.json");
+    check("qwen-3.5.json");
+    check("lfm3.json");
+    check("ministral-3.json");
+    check("granite-4.json");
+    check("phi-4-mini.json");
+}
+
+#[test]
 fn a_template_of_many_features_renders_as_in_jinja2() {
     check("features.json");
 }
 
 #[test]
 fn a_probe_finds_what_a_template_prints() {
+    use ToolListForm::{Bare, Wrapped};
+    let (given, inserted) = (ToolForm::Given, ToolForm::Inserted(Bare));
     let plain_calls = Some(CallForm::default());
     let literal_calls = Some(CallForm { literals: true, ids: false });
-    for (template, tools, calls, images) in [
-        ("models/template.jinja", ToolForm::Given(ToolListForm::Bare), plain_calls, false),
-        ("lfm2-a", ToolForm::Given(ToolListForm::Bare), plain_calls, false),
-        ("lfm2-b", ToolForm::Given(ToolListForm::Bare), None, true),
-        ("lfm2-c", ToolForm::Given(ToolListForm::Bare), literal_calls, true),
-        ("lfm2-d", ToolForm::Given(ToolListForm::Bare), literal_calls, true),
-        ("llama-3", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
-        ("qwen-2", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
-        ("qwen-3", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
-        ("hermes", ToolForm::Given(ToolListForm::Wrapped), plain_calls, false),
-        ("smollm-2", ToolForm::Inserted(ToolListForm::Bare), None, false),
-        ("llama-2", ToolForm::Inserted(ToolListForm::Bare), None, false),
-        ("smollm-3", ToolForm::Given(ToolListForm::Wrapped), None, false),
-        ("mistral", ToolForm::Given(ToolListForm::Wrapped), Some(CallForm { ids: true, literals: false }), false),
-        ("features", ToolForm::Given(ToolListForm::Bare), plain_calls, false),
+    let usual = RoleForms::USUAL;
+    let one_system = RoleForms { later_system: false, ..usual };
+    let two_roles = RoleForms { results: ResultForm::Question, ..one_system };
+    let named = RoleForms { results: ResultForm::Message(ToolMessageForm { named: true, mapped: true }), ..one_system };
+    for (template, tools, calls, roles, images) in [
+        ("models/template.jinja", given(Bare), plain_calls, usual, false),
+        ("lfm2-a", given(Bare), plain_calls, usual, false),
+        ("lfm2-b", given(Bare), None, usual, true),
+        ("lfm2-c", given(Bare), literal_calls, usual, true),
+        ("lfm2-d", given(Bare), literal_calls, usual, true),
+        ("llama-3", given(Wrapped), plain_calls, usual, false),
+        ("qwen-2", given(Wrapped), plain_calls, usual, false),
+        ("qwen-3", given(Wrapped), plain_calls, usual, false),
+        ("hermes", given(Wrapped), plain_calls, usual, false),
+        ("smollm-2", inserted, None, usual, false),
+        ("llama-2", inserted, None, two_roles, false),
+        ("smollm-3", given(Wrapped), None, one_system, false),
+        ("mistral", given(Wrapped), Some(CallForm { ids: true, literals: false }), one_system, false),
+        ("gemma-2", inserted, None, RoleForms { first_system: false, ..two_roles }, false),
+        ("gemma-3", inserted, None, two_roles, true),
+        ("functiongemma", given(Wrapped), plain_calls, named, false),
+        ("qwen-3.5", given(Wrapped), plain_calls, one_system, true),
+        ("lfm3", given(Wrapped), plain_calls, one_system, false),
+        ("ministral-3", given(Wrapped), plain_calls, one_system, true),
+        ("granite-4", given(Wrapped), plain_calls, usual, false),
+        ("phi-4-mini", ToolForm::Carried, None, usual, false),
+        ("features", given(Bare), plain_calls, RoleForms { first_system: false, ..one_system }, false),
     ] {
         let path = match template.contains('/') {
             true => template.to_owned(),
             false => format!("tests/fixtures/templates/{template}.jinja"),
         };
         let found = renderer(Path::new(&path)).capabilities;
-        assert_eq!(found, Capabilities { tools: Some(tools), calls, images, ..found }, "{template}");
+        assert_eq!(found, Capabilities { tools: Some(tools), calls, roles, images, ..found }, "{template}");
     }
+}
+
+#[test]
+fn an_error_names_the_message_that_a_template_refuses() {
+    let gemma = renderer(Path::new("tests/fixtures/templates/gemma-3.jinja"));
+    let refusal = |messages: &[ChatMessage]| gemma.render(messages, &frame(&Zoned::default())).unwrap_err();
+    let (user, reply) = (ChatMessage::user("Hi"), ChatMessage::assistant("Hello."));
+    let err = refusal(&[user.clone(), reply.clone(), user.clone(), user, reply.clone(), reply.clone(), reply.clone()]);
+    assert_eq!(err.kind(), ErrorKind::InvalidMessage);
+    assert_eq!(err.message(), "messages[5], of role assistant, cannot be shown to the model");
+    assert!(err.to_string().contains("user and assistant must take turns"), "{err}");
+    assert!(refusal(&[reply]).message().starts_with("messages[0], of role assistant, "));
+}
+
+#[test]
+fn a_result_has_the_name_of_its_call_where_the_template_needs_one() {
+    let gemma = renderer(Path::new("tests/fixtures/templates/functiongemma.jinja"));
+    let mut reply = ChatMessage::assistant("");
+    let call = |id: &str| SdkFunctionCall { call_id: id.into(), name: id.into(), ..Default::default() };
+    reply.function_calls = Some(vec![call("a"), call("b")]);
+    let result = |id: &str| ChatMessage { tool_call_id: Some(id.into()), ..ChatMessage::tool(r#"{"is": ["ok", 1]}"#) };
+    let messages = [ChatMessage::user("Hi"), reply, result("b"), result("a")];
+    let text = joined(&gemma.render(&messages, &frame(&Zoned::default())).unwrap());
+    assert!(text.contains("response:a{is:[<escape>ok<escape>,1]}<end_function_response>"), "{text}");
+    assert!(text.ends_with("<start_function_response>response:b{is:[<escape>ok<escape>,1]}<end_function_response>"));
 }
 
 #[test]
