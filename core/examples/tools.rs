@@ -1,6 +1,6 @@
 //! Handles calls by hand: a call, its validation, its result, and the answer.
 //!
-//! `cargo run --release -p causerie --example tools`
+//! `cargo run --release -p causerie --example tools [MODEL]`
 
 use causerie::{
     ChatMessage, GenerationOptions, MessageResponse, ModelRunner, SdkError, SdkFunction, SdkFunctionParameter,
@@ -10,7 +10,8 @@ use causerie::{
 fn main() -> Result<(), SdkError> {
     let text = SdkFunctionParameter::new("text", SdkFunctionParameterType::string(), "Text of the note.");
     let add_note = SdkFunction::new("add_note", "Write down a note.", vec![text]);
-    let conversation = ModelRunner::load("models/demo.gguf")?.create_conversation("");
+    let model = std::env::args().nth(1).unwrap_or_else(|| "models/demo.gguf".to_owned());
+    let conversation = ModelRunner::load(&model)?.create_conversation("");
     conversation.register_function(add_note.clone())?;
 
     let options = GenerationOptions { temperature: Some(0.0), ..Default::default() };

@@ -1,14 +1,15 @@
 """The tool flow: the model calls a function, the app runs it, and the model answers with its result.
 
     pip install causerie-*.whl
-    python weather.py
+    python weather.py [MODEL]
 
-It uses the demo model, which is part of the package.
+Without a model, it uses the demo model, which is part of the package.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 
 from causerie import (
     ChatMessage,
@@ -42,7 +43,7 @@ def run(call: SdkFunctionCall) -> str:
 
 
 def main() -> None:
-    runner = ModelRunner.load("causerie/demo")
+    runner = ModelRunner.load(sys.argv[1] if len(sys.argv) > 1 else "causerie/demo")
 
     # 1. Create a conversation and register functions.
     conversation = runner.create_conversation("You are a small assistant on this device.")

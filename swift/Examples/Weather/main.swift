@@ -1,4 +1,4 @@
-// The specification's flow of a function call: `swift run weather "Check the weather in Oslo"`
+// The specification's flow of a function call: `swift run weather "Check the weather in Oslo" [MODEL]`
 // The demo model chooses the function and its arguments, and writes the answer; the weather itself is invented here.
 import Causerie
 import Foundation
@@ -42,7 +42,8 @@ func show(_ reply: ResponseStream) async throws -> [SdkFunctionCall] {
     return calls
 }
 
-let model = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../models/demo.gguf").standardized
+let demo = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../models/demo.gguf").standardized
+let model = CommandLine.arguments.dropFirst(2).first.map(URL.init(fileURLWithPath:)) ?? demo
 let runner = try await loadModel(url: model)
 let options = GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 100)
 
