@@ -95,7 +95,7 @@ def uncopyable(advice: str) -> Callable[[Class], Class]:
         raise TypeError(f"{type(self).__name__} must not be copied or pickled: it belongs to this process; {advice}")
 
     def replace(cls: Class) -> Class:
-        cls.__reduce_ex__ = refuse  # what `copy` and `pickle` call
+        setattr(cls, "__reduce_ex__", refuse)  # what `copy` and `pickle` call
         return cls
 
     return replace

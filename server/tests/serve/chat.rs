@@ -39,7 +39,7 @@ fn a_reply_is_a_chat_completion() {
         "system_fingerprint": "causerie-0.1.0",
         "choices": [{
             "index": 0,
-            "message": { "role": "assistant", "content": "Hello." },
+            "message": { "role": "assistant", "content": "Hello.", "refusal": null },
             "logprobs": null,
             "finish_reason": "stop",
             "seed": 7,
