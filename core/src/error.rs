@@ -70,6 +70,8 @@ pub enum ErrorKind {
     Serialization,
     /// A saved session cannot be restored.
     Session(SessionFault),
+    /// A model cannot be downloaded.
+    Download(DownloadFault),
     /// A bug in causerie, caught before it reached the app.
     Internal,
 }
@@ -94,6 +96,88 @@ pub enum SessionFault {
     Model,
     /// The file is damaged, or is not a session.
     Corrupt,
+}
+
+/// Why a model cannot be downloaded. What has been received is kept, except for damaged files.
+///
+/// ```
+/// use causerie::{DownloadFault, ErrorKind, SdkError};
+///
+/// let err = SdkError::new(ErrorKind::Download(DownloadFault::Network { is_retryable: true }), "the connection broke");
+/// assert!(err.is_retryable());
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownloadFault {
+    /// The download was cancelled.
+    Cancelled,
+    /// Requests are switched off, and the cache does not have the model.
+    Offline,
+    /// The server cannot be reached, or gives an answer that makes no sense.
+    Network {
+        /// Whether the same download can succeed later.
+        is_retryable: bool,
+    },
+    /// The server refuses access.
+    AccessDenied(AccessFault),
+    /// The server refuses more requests for now.
+    RateLimited {
+        /// Seconds until it accepts requests again.
+        seconds: u64,
+    },
+    /// The disk has too little space.
+    NoSpace {
+        /// Bytes that are needed.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// A file has another content than its name says, twice.
+    Corrupt,
+    /// The cache cannot be read or written.
+    Storage,
+}
+
+impl DownloadFault {
+    /// The fault as a word, the same in every language.
+    ///
+    /// ```
+    /// assert_eq!(causerie::DownloadFault::Corrupt.code(), "corrupt");
+    /// ```
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Offline => "offline",
+            Self::Network { .. } => "network",
+            Self::AccessDenied(AccessFault::SignIn) => "sign_in",
+            Self::AccessDenied(AccessFault::Conditions) => "conditions",
+            Self::AccessDenied(AccessFault::Token) => "token",
+            Self::AccessDenied(AccessFault::Forbidden) => "forbidden",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::NoSpace { .. } => "no_space",
+            Self::Corrupt => "corrupt",
+            Self::Storage => "storage",
+        }
+    }
+}
+
+/// Why a server refuses access to a model.
+///
+/// ```
+/// use causerie::{AccessFault, DownloadFault, ErrorKind};
+/// assert_ne!(ErrorKind::Download(DownloadFault::AccessDenied(AccessFault::SignIn)), ErrorKind::ModelNotFound);
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessFault {
+    /// There is no such repository, or it is private, and no token was sent.
+    SignIn,
+    /// The account must accept the conditions of the repository on its page.
+    Conditions,
+    /// The token is not valid.
+    Token,
+    /// The account may not read the repository.
+    Forbidden,
 }
 
 /// The error type of every operation: a [kind](ErrorKind) to act on, and one line to read.
@@ -151,7 +235,13 @@ impl SdkError {
     /// assert!(causerie::SdkError::new(causerie::ErrorKind::Busy, "the conversation is generating").is_retryable());
     /// ```
     pub fn is_retryable(&self) -> bool {
-        self.kind == ErrorKind::Busy
+        matches!(
+            self.kind,
+            ErrorKind::Busy
+                | ErrorKind::Download(
+                    DownloadFault::Network { is_retryable: true } | DownloadFault::RateLimited { .. }
+                )
+        )
     }
 
     /// One readable line, without the text of the cause.

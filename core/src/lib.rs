@@ -38,6 +38,7 @@ mod validate;
 pub mod typed;
 mod history;
 // Model files and their tokens.
+pub mod names;
 mod weights;
 mod tokenizer;
 // Prompts, tokens and grammars: one stage each.
@@ -84,7 +85,7 @@ pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{ContextPlan, Conversation, FunctionHandlers, RoundOptions};
 pub use engine::{CancelHandle, ResponseStream};
-pub use error::{ErrorKind, Result, SdkError, SessionFault};
+pub use error::{AccessFault, DownloadFault, ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
     Arguments, BigInteger, Diagnostic, DiagnosticCode, FunctionNames, RejectedCall, RejectionReason, Repair,
     SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,

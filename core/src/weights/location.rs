@@ -1,14 +1,10 @@
-//! Finds a model: a file, a folder, or `<namespace>/<name>` in the local cache.
-//!
-//! The cache is Hugging Face's, so that models fetched by other tools are found:
-//! `$HF_HUB_CACHE`, else `$HF_HOME/hub`, else `~/.cache/huggingface/hub`, with
-//! `models--<namespace>--<name>/snapshots/<revision>/` inside.
+//! Finds a model: a file, a folder, or a name in the local cache.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache};
 
 /// The GGUF file or the folder that `model` names.
 pub(crate) fn locate(model: &str) -> Result<PathBuf> {
@@ -26,16 +22,9 @@ fn locate_in(model: &str, cache: Option<&Path>) -> Result<PathBuf> {
     if path.exists() {
         return if path.is_dir() { in_folder(path) } else { Ok(path.to_owned()) };
     }
-    let Some((namespace, name)) = model_id(model) else {
-        return Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model at {model}")));
-    };
-    let repository = cache.map(|cache| cache.join(format!("models--{namespace}--{name}")));
-    match repository.filter(|repository| repository.is_dir()) {
-        Some(repository) => in_folder(&snapshot(&repository)?),
-        None => Err(SdkError::new(
-            ErrorKind::ModelNotFound,
-            format!("model {model} is neither a path nor in the local cache; nothing is downloaded"),
-        )),
+    match (ModelName::parse(model), cache) {
+        (Some(name), Some(cache)) => find_in_cache(&name, cache),
+        _ => Err(SdkError::new(ErrorKind::ModelNotFound, format!("no model at {model}"))),
     }
 }
 
@@ -68,66 +57,25 @@ fn path_of_url(url: &str) -> Option<String> {
     Some(drive.unwrap_or(&path).to_owned())
 }
 
-/// Splits `<namespace>/<name>`; `None` for anything that could lead out of the cache.
-fn model_id(text: &str) -> Option<(&str, &str)> {
-    let (namespace, name) = text.split_once('/')?;
-    let is_plain = |part: &str| {
-        let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        (1..=96).contains(&part.len()) && part.bytes().all(is_fine) && !part.starts_with('.') && !part.ends_with('.')
-    };
-    // The path of a file that does not exist is reported as such, and not looked up in the cache.
-    (is_plain(namespace) && is_plain(name) && !name.ends_with(".gguf")).then_some((namespace, name))
-}
-
-fn cache_folder() -> Option<PathBuf> {
-    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("HF_HUB_CACHE")
-        .or_else(|| Some(variable("HF_HOME")?.join("hub")))
-        .or_else(|| Some(env::home_dir()?.join(".cache/huggingface/hub")))
-}
-
-/// The revision that `main` names, otherwise the only one.
-fn snapshot(repository: &Path) -> Result<PathBuf> {
-    let snapshots = repository.join("snapshots");
-    if let Ok(revision) = fs::read_to_string(repository.join("refs/main")) {
-        let folder = snapshots.join(revision.trim());
-        if revision.trim().bytes().all(|byte| byte.is_ascii_hexdigit()) && folder.is_dir() {
-            return Ok(folder);
-        }
-    }
-    let folders: Vec<PathBuf> =
-        fs::read_dir(&snapshots).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    match &folders[..] {
-        [folder] => Ok(folder.clone()),
-        _ => Err(SdkError::new(ErrorKind::ModelNotFound, format!("no complete model in {}", repository.display()))),
-    }
-}
-
-/// A folder of safetensors is a model; otherwise its only GGUF file is, even beside a config.json.
+/// A folder of safetensors is a model; otherwise its GGUF file is, even beside a config.json, or the preferred one of several.
 fn in_folder(folder: &Path) -> Result<PathBuf> {
     let holds = |name: &str| folder.join(name).exists();
     if holds("model.safetensors") || holds("model.safetensors.index.json") {
         return Ok(folder.to_owned());
     }
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries
-        .filter(|path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")))
-        .collect();
-    match (files.pop(), files.is_empty()) {
-        (Some(file), true) => Ok(file),
-        (Some(_), false) => Err(SdkError::new(
-            ErrorKind::ModelNotFound,
-            format!("a folder must have one GGUF file, found several in {}: give the path of one", folder.display()),
-        )),
-        (None, _) => Err(SdkError::new(
-            ErrorKind::ModelNotFound,
-            format!("neither model.safetensors nor a GGUF file in {}", folder.display()),
-        )),
-    }
+    let listed = |entry: fs::DirEntry| {
+        let metadata = fs::metadata(entry.path()).ok().filter(fs::Metadata::is_file)?;
+        Some(ListedFile { path: entry.file_name().into_string().ok()?, size: metadata.len() })
+    };
+    let files: Vec<ListedFile> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(listed).collect();
+    let chosen = choose_gguf(&format!("the folder {}", folder.display()), &files, None)?;
+    Ok(chosen.first().map_or_else(|| folder.to_owned(), |file| folder.join(file)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::env;
+
     use super::*;
 
     fn cache_with(files: &[&str], test: &str) -> PathBuf {
@@ -164,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_revision_of_main_is_taken_from_the_cache() {
+    fn a_name_is_looked_up_in_the_cache() {
         let repository = "models--ns--name";
         let files = ["snapshots/abc/m.gguf", "snapshots/def/m.gguf", "refs/main"].map(|f| format!("{repository}/{f}"));
         let cache = cache_with(&files.each_ref().map(String::as_str), "main");
@@ -173,19 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_several_gguf_files_is_refused() {
-        let cache = cache_with(&["a.gguf", "b.gguf"], "several");
-        let err = locate_in(cache.to_str().unwrap(), None).unwrap_err();
-        assert!(err.message().starts_with("a folder must have one GGUF file"), "{err}");
+    fn the_preferred_gguf_file_of_a_folder_is_found() {
+        let cache = cache_with(&["a-Q4_0.gguf", "a-Q8_0.gguf", "mmproj-a-F16.gguf"], "preferred");
+        assert_eq!(locate_in(cache.to_str().unwrap(), None).unwrap(), cache.join("a-Q8_0.gguf"));
         fs::remove_dir_all(cache).unwrap();
     }
 
     #[test]
-    fn only_plain_names_are_model_ids() {
-        assert_eq!(model_id("LiquidAI/LFM2-350M"), Some(("LiquidAI", "LFM2-350M")));
-        let long = format!("a/{}", "b".repeat(97));
-        for text in ["../etc", "a/b/c", "a/..", "%2e/b", "C:\\x", "a/b.", "a", "/a", "a/", "a/b\0", "x/y.gguf", &long] {
-            assert_eq!(model_id(text), None, "{text}");
-        }
+    fn a_folder_with_several_equal_gguf_files_is_refused() {
+        let cache = cache_with(&["a.gguf", "b.gguf"], "several");
+        let err = locate_in(cache.to_str().unwrap(), None).unwrap_err();
+        assert!(err.message().ends_with("must mean one model, found a.gguf, b.gguf: name one of them"), "{err}");
+        fs::remove_dir_all(cache).unwrap();
     }
 }

@@ -1,0 +1,22 @@
+//! Names of models on a hub, the files that they mean, and where the local cache has them. Nothing here uses a network.
+//!
+//! ```
+//! use causerie::names::ModelName;
+//!
+//! let name = ModelName::parse("hf.co/LiquidAI/LFM2-350M-GGUF:Q4_K_M").unwrap();
+//! assert_eq!(name.repository(), "LiquidAI/LFM2-350M-GGUF");
+//! assert_eq!(name.tag.as_deref(), Some("Q4_K_M"));
+//! ```
+
+mod model_name;
+mod quantisation;
+
+mod choice;
+
+mod cache;
+
+pub use cache::{RepositoryFolder, cache_folder, find_in_cache, weights_of_index};
+pub use choice::{ListedFile, ModelFiles, choose_files, list_models};
+pub use model_name::{ModelName, is_plain_path};
+
+pub(crate) use choice::choose_gguf;
