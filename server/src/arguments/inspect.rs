@@ -27,6 +27,18 @@ pub(crate) enum InspectCommand {
     Tokens(InspectTokens),
 }
 
+impl InspectCommand {
+    /// The model whose files the command reads.
+    pub(crate) fn model_to_load(&self) -> Option<&str> {
+        match self {
+            Self::Model(model) => model.model.as_deref(),
+            Self::Prompt(prompt) => prompt.model.name.as_deref(),
+            Self::Tokens(tokens) => tokens.model.name.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct InspectCalls {
     /// Call format of the model family.
@@ -69,7 +81,7 @@ impl CallFormat {
 
 #[derive(Args)]
 pub(crate) struct InspectModel {
-    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME[:TAG], which is downloaded if needed [default: the embedded demo model].
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) context: ContextOption,

@@ -42,7 +42,7 @@ Ctrl-C cancels a reply and keeps the conversation.";
 #[derive(Args)]
 #[command(after_help = GENERATE_EXAMPLES)]
 pub(crate) struct GenerateArguments {
-    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache.
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME[:TAG], which is downloaded if needed.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
     #[command(flatten)]

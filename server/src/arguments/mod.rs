@@ -5,6 +5,7 @@ mod options;
 mod deploy;
 mod inspect;
 mod local;
+mod models;
 mod serving;
 
 mod hosting;
@@ -17,6 +18,7 @@ pub(crate) use inspect::{
     CallFormat, InspectCalls, InspectCommand, InspectGrammar, InspectModel, InspectPrompt, InspectSchema, InspectTokens,
 };
 pub(crate) use local::{BenchArguments, ChatArguments, GenerateArguments, QuantizeArguments};
+pub(crate) use models::{ModelsAction, ModelsArguments, PullArguments};
 pub(crate) use serving::{ServeArguments, ServerLimits};
 
 /// Conversations with language models, on this device.
@@ -25,6 +27,9 @@ pub(crate) use serving::{ServeArguments, ServerLimits};
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: CauserieCommand,
+    /// Send no request to a hub of models: a model must be in the local cache, or be a file.
+    #[arg(long, global = true)]
+    pub(crate) offline: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -32,6 +37,7 @@ Examples:
   causerie chat
   causerie chat \"Set a timer for 12 minutes for the pasta\"
   causerie chat --functions tools.json --model LFM2-1.2B-Q4_K_M.gguf
+  causerie chat --model LiquidAI/LFM2-1.2B-GGUF
   causerie generate --model LFM2-350M-Q8_0.gguf --prompt \"Name three rivers.\" --max-tokens 64
   causerie serve --model LFM2-1.2B-Q4_K_M.gguf --port 8080";
 
@@ -55,11 +61,28 @@ pub(crate) enum CauserieCommand {
     Apps(AppsArguments),
     /// Create, list and revoke the keys of hosted servers.
     Keys(KeysArguments),
+    /// Download models into the local cache.
+    Pull(PullArguments),
+    /// List, verify and remove the models of the local cache.
+    Models(ModelsArguments),
     /// Show what the engine sees.
     Inspect {
         #[command(subcommand)]
         command: InspectCommand,
     },
+}
+
+impl CauserieCommand {
+    /// The model that the command loads at once. Servers load theirs while they already answer.
+    pub(crate) fn model_to_load(&self) -> Option<&str> {
+        match self {
+            Self::Chat(chat) => chat.model.name.as_deref(),
+            Self::Generate(generate) => Some(&generate.model),
+            Self::Bench(bench) => bench.model.name.as_deref(),
+            Self::Inspect { command } => command.model_to_load(),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

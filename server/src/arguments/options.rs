@@ -8,7 +8,7 @@ use causerie_server::serve::check_origin;
 
 #[derive(Args)]
 pub(crate) struct ModelOption {
-    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache [default: the embedded demo model].
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME[:TAG], which is downloaded if needed [default: the embedded demo model].
     #[arg(long = "model", value_name = "MODEL")]
     pub(crate) name: Option<String>,
 }

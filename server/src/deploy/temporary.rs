@@ -13,7 +13,7 @@ use crate::deploy::announcement;
 use crate::failure::Failure;
 use crate::{model, service};
 
-pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &RunArguments, is_offline: bool) -> Result<(), Failure> {
     let options = &arguments.image;
     if options.image.is_some() || options.builder.is_some() || options.binary.is_some() {
         return Err(Failure("--image, --builder and --binary require --container".to_owned()));
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(), Failure> {
         eprintln!("causerie: loading {model_id}"); // on a terminal, a progress bar shows this
     }
     let (key, announced) = ((auth != Auth::Public).then_some(shown), model_id.clone());
-    let model = (name, model::load_options(arguments.context.size));
+    let model = (name, model::load_options(arguments.context.size), is_offline);
     service::start((&arguments.host, arguments.port), model, &model_id, settings, move |address| {
         announcement::print(&format!("http://{address}{path}/v1"), key.as_deref(), &announced)
     })

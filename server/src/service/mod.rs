@@ -20,12 +20,12 @@ use tokio::task::spawn_blocking;
 use crate::arguments::{ServeArguments, ServerLimits};
 use crate::failure::Failure;
 use crate::folder::key_file;
-use crate::model;
+use crate::{model, models};
 
 /// Few threads suffice: they only wait for requests, and the engine computes on a thread of its own.
 const THREADS: usize = 2;
 
-pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ServeArguments, is_offline: bool) -> Result<(), Failure> {
     let hosted = hosted(arguments)?;
     let host = arguments.host.as_deref().unwrap_or(if hosted.is_some() { "0.0.0.0" } else { "127.0.0.1" });
     let port = match arguments.port {
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let local_keys = if hosted.is_none() { local_keys(arguments)? } else { None };
     let settings = Settings { hosted, local_keys, ..settings(&arguments.limits) };
     let announced = model_id.clone();
-    start((host, port), (name, arguments.load_options()), &model_id, settings, move |address| {
+    start((host, port), (name, arguments.load_options(), is_offline), &model_id, settings, move |address| {
         let mut out = io::stdout();
         writeln!(out, "causerie serves {announced} at http://{address}{base_path}/v1")?;
         out.flush()
@@ -62,7 +62,7 @@ pub(crate) fn settings(limits: &ServerLimits) -> Settings {
 /// Serves until a signal stops the server. `announce` gets the address once the model is loaded.
 pub(crate) fn start(
     listen: (&str, u16),
-    (model, options): (Option<&str>, LoadOptions),
+    (model, options, is_offline): (Option<&str>, LoadOptions, bool),
     model_id: &str,
     settings: Settings,
     announce: impl FnOnce(SocketAddr) -> io::Result<()>,
@@ -78,7 +78,7 @@ pub(crate) fn start(
         let server = Server::new(listener, model_id, settings)?;
         let address = server.address();
         let model = async {
-            let runner = load(model.map(str::to_owned), options, is_hosted).await?;
+            let runner = load((model.map(str::to_owned), is_offline), options, is_hosted).await?;
             announce(address)?;
             Ok(runner)
         };
@@ -91,8 +91,13 @@ pub(crate) fn start(
 
 /// Loads the model on another thread, while the server already answers liveness probes. The hosted form is ready only
 /// after it has generated one token, because the weights are in memory then.
-async fn load(name: Option<String>, options: LoadOptions, is_hosted: bool) -> Result<ModelRunner, Failure> {
+async fn load(
+    (name, is_offline): (Option<String>, bool),
+    options: LoadOptions,
+    is_hosted: bool,
+) -> Result<ModelRunner, Failure> {
     let loaded = spawn_blocking(move || {
+        models::pull::ensure(name.as_deref(), is_offline)?;
         let runner = model::load_with(name.as_deref(), options)?;
         if is_hosted {
             let options = GenerationOptions { max_tokens: Some(1), ..GenerationOptions::default() };

@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod deploy;
+#[path = "../../../hub/tests/fake/mod.rs"]
+#[allow(dead_code, unreachable_pub, reason = "tests of several crates use it")]
+mod fake;
+mod pull;
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -13,7 +17,7 @@ fn causerie(test: &str) -> Command {
     let folder = std::env::temp_dir().join(format!("causerie-command-{test}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
-    command.env("CAUSERIE_HOME", folder).env("HF_HOME", "/nowhere").stdin(Stdio::null());
+    command.env("CAUSERIE_HOME", folder).env("HF_HOME", "/nowhere").env("HF_HUB_OFFLINE", "1").stdin(Stdio::null());
     command
 }
 
@@ -318,7 +322,7 @@ fn errors_are_reported_in_one_line() {
         command
     };
     check_failure(&mut generate("none.gguf"), 1, "causerie: no model at none.gguf\n");
-    check_failure(&mut generate("org/model"), 1, "is neither a path nor in the local cache; nothing is downloaded");
+    check_failure(&mut generate("org/model"), 1, "org/model is not in the local cache, and requests are switched off");
     let readme = fixture("calls/README.md");
     check_failure(&mut generate(readme.to_str().unwrap()), 1, "not a GGUF file");
     check_failure(generate("none.gguf").args(["--temperature", "-1"]), 1, "temperature must be 0 or more, found -1");

@@ -8,7 +8,13 @@ use crate::client::Client;
 
 fn causerie() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_causerie"));
-    command.arg("serve").env("HF_HOME", "/nowhere").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg("serve")
+        .env("HF_HOME", "/nowhere")
+        .env("HF_HUB_OFFLINE", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 

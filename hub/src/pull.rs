@@ -1,0 +1,258 @@
+//! Runs downloads: resolves names to plans, fetches the files of plans, reports the progress.
+
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use causerie::names::{ModelFiles, ModelName, choose_files, weights_of_index};
+use causerie::{ErrorKind, Result, SdkError};
+
+use crate::address::WebAddress;
+use crate::fault::{Trouble, cancelled, corrupt, network, no_space};
+use crate::listing::{self, RepositoryFile, RepositoryInfo};
+use crate::options::HubOptions;
+use crate::plan::{DownloadPlan, PlannedFile};
+use crate::progress::{PullProgress, PullState, Watch};
+use crate::requests::{Requests, ServerAnswer, read_all};
+use crate::space::free_bytes;
+use crate::store::RepositoryStore;
+use crate::transfer::{Failures, Transfer};
+use crate::transport::Transport;
+
+/// The time between two reports of the progress.
+const REPORT_PAUSE: Duration = Duration::from_millis(100);
+/// Files that are fetched at the same time.
+const AT_ONCE: usize = 2;
+/// Requests to the API in a row that may fail.
+const API_TRIES: usize = 3;
+/// Bytes that stay free on the disk.
+const SPARE_SPACE: u64 = 64 << 20;
+/// The largest index of weights in bytes.
+const LARGEST_INDEX: u64 = 64 << 20;
+
+/// One download.
+pub(crate) struct Pull<'a> {
+    pub(crate) options: &'a HubOptions,
+    pub(crate) transport: &'a dyn Transport,
+    pub(crate) watch: &'a Watch,
+}
+
+impl Pull<'_> {
+    fn requests(&self, repository: &str) -> Result<Requests<'_>> {
+        let endpoint = &self.options.endpoint;
+        let invalid = || network(false, format!("the endpoint must be an http or https address, found {endpoint}"));
+        Ok(Requests {
+            transport: self.transport,
+            endpoint: WebAddress::parse(endpoint).ok_or_else(invalid)?,
+            token: self.options.token.as_ref(),
+            page: format!("{endpoint}/{repository}"),
+        })
+    }
+
+    /// Asks the hub which files a name means now. `tries` limits the requests for the first answer.
+    pub(crate) fn resolve(&self, name: &ModelName, is_cached: bool) -> Result<DownloadPlan> {
+        let requests = self.requests(&name.repository())?;
+        let tries = if is_cached { 1 } else { API_TRIES };
+        let mut info = self.retry(tries, || listing::info(&requests, name))?;
+        let mut files = self.retry(API_TRIES, || listing::files(&requests, &info.id, &info.commit));
+        if files.as_ref().is_err_and(|err| err.kind() == ErrorKind::ModelNotFound) {
+            // The branch was moved by force, and its former commit is gone.
+            info = self.retry(API_TRIES, || listing::info(&requests, name))?;
+            files = self.retry(API_TRIES, || listing::files(&requests, &info.id, &info.commit));
+        }
+        let files = files?;
+        let chosen = choose_files(&name.to_string(), &listing::listed(&files), name.tag.as_deref())?;
+        let planned = |path: String| match files.get(&path) {
+            Some(RepositoryFile { size, digest }) => Ok(PlannedFile { path, size: *size, digest: digest.clone() }),
+            None => {
+                Err(SdkError::new(ErrorKind::ModelNotFound, format!("{name} must have {path}, which its index names")))
+            }
+        };
+        let (paths, index) = match chosen {
+            ModelFiles::Gguf(files) => (files, None),
+            ModelFiles::Folder { files, index } => (files, index),
+        };
+        let mut plan = empty_plan(name, info);
+        plan.files = paths.into_iter().map(planned).collect::<Result<_>>()?;
+        if let Some(index) = index {
+            let shards = self.retry(API_TRIES, || shards(&requests, &plan, &index))?;
+            plan.files.extend(shards.into_iter().map(planned).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(plan)
+    }
+
+    fn retry<T>(&self, tries: usize, mut attempt: impl FnMut() -> Result<T, Trouble>) -> Result<T> {
+        let mut failures = Failures::default();
+        for n_tried in 1.. {
+            let result = attempt();
+            // The end of an interrupted request is not a failure.
+            self.watch.check()?;
+            match result {
+                Ok(value) => return Ok(value),
+                Err(Trouble::Passing(err, wait)) if n_tried < tries => {
+                    failures.count(false, err)?;
+                    self.watch.pause(wait.unwrap_or_else(|| failures.pause(self.options.first_pause)))?;
+                }
+                Err(trouble) => return Err(trouble.into_error()),
+            }
+        }
+        Err(cancelled())
+    }
+
+    /// Fetches what is missing and makes the model visible. Returns the file or folder to load.
+    pub(crate) fn run(&self, plan: &DownloadPlan) -> Result<PathBuf> {
+        let store = RepositoryStore::new(&self.options.cache, &plan.repository);
+        let there: Vec<u64> = plan.files.iter().map(|file| bytes_there(&store, plan, file)).collect();
+        let n_there = there.iter().sum();
+        self.watch.begin(plan.size(), n_there);
+        self.check_space(plan.size() - n_there)?;
+        self.fetch_all(plan, &store, &there)?;
+        store.finish(plan)?;
+        Ok(model_path(plan, &store))
+    }
+
+    fn check_space(&self, missing: u64) -> Result<()> {
+        let needed = missing.saturating_add(SPARE_SPACE);
+        match free_bytes(&self.options.cache) {
+            Some(free) if self.options.checks_space && 0 < missing && free < needed => Err(no_space(needed, free)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fetches files on several threads. The first error ends them all.
+    fn fetch_all(&self, plan: &DownloadPlan, store: &RepositoryStore, there: &[u64]) -> Result<()> {
+        let requests = self.requests(&plan.repository)?;
+        let transfer =
+            Transfer { requests: &requests, store, plan, watch: self.watch, first_pause: self.options.first_pause };
+        let missing: Vec<_> = plan.files.iter().zip(there).filter(|(file, _)| !store.has(plan, file)).collect();
+        let (next, first_error) = (AtomicUsize::new(0), Mutex::new(None));
+        let work = || {
+            while let Some((file, counted)) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(err) = transfer.fetch(file, **counted) {
+                    first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(err);
+                    self.watch.stop();
+                    self.transport.interrupt();
+                    return;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..AT_ONCE.min(missing.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        first_error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+/// A plan without files.
+fn empty_plan(name: &ModelName, info: RepositoryInfo) -> DownloadPlan {
+    DownloadPlan {
+        name: name.to_string(),
+        repository: info.id,
+        commit: info.commit,
+        license: info.license,
+        is_gated: info.is_gated,
+        files: Vec::new(),
+    }
+}
+
+/// The files of weights that the index of a plan names.
+fn shards(requests: &Requests<'_>, plan: &DownloadPlan, index: &str) -> Result<Vec<String>, Trouble> {
+    let invalid = || corrupt(format!("{index} of {} must be an index of weights with its digest", plan.repository));
+    let file = plan.files.iter().find(|file| file.path == index).ok_or_else(invalid)?;
+    let ServerAnswer { response, from } = requests.get(&plan.url(&requests.endpoint.url(), file), 0, index)?;
+    let content = read_all(response, LARGEST_INDEX, &from, index)?;
+    let mut hasher = file.digest.hasher(file.size);
+    hasher.update(&content);
+    if hasher.finish() != file.digest {
+        return Err(Trouble::Passing(invalid(), None));
+    }
+    let shards = weights_of_index(&content).ok_or_else(invalid)?;
+    Ok(shards.into_iter().collect())
+}
+
+fn bytes_there(store: &RepositoryStore, plan: &DownloadPlan, file: &PlannedFile) -> u64 {
+    if store.has(plan, file) { file.size } else { store.part_length(file) }
+}
+
+/// What loading takes: the first GGUF file, or else the folder.
+pub(crate) fn model_path(plan: &DownloadPlan, store: &RepositoryStore) -> PathBuf {
+    let snapshot = store.folder().snapshot(&plan.commit);
+    match plan.files.first() {
+        Some(file) if file.path.to_ascii_lowercase().ends_with(".gguf") => snapshot.join(&file.path),
+        _ => snapshot,
+    }
+}
+
+/// Runs work on another thread, and reports its progress on this one, at most ten times a second and once at the end. `Break`
+/// ends the work, also one that waits for a server.
+pub(crate) fn watched<T: Send>(
+    transport: &dyn Transport,
+    mut progress: impl FnMut(&PullProgress) -> ControlFlow<()>,
+    work: impl FnOnce(&Watch) -> Result<T> + Send,
+) -> Result<T> {
+    let watch = Watch::default();
+    let (finished, is_finished) = channel();
+    thread::scope(|scope| {
+        let (watch, mut meter) = (&watch, SpeedMeter::new());
+        let worker = scope.spawn(move || {
+            let result = work(watch);
+            drop(finished); // wakes the other side, also after a panic
+            result
+        });
+        let mut is_ended = false;
+        let mut last = None;
+        while is_finished.recv_timeout(REPORT_PAUSE) == Err::<(), _>(RecvTimeoutError::Timeout) {
+            let report = meter.measured(watch);
+            if !is_ended && last.as_ref() != Some(&report) {
+                is_ended = progress(&report).is_break();
+                last = Some(report);
+            }
+            if is_ended {
+                watch.stop();
+                // Again and again: a request may just have begun.
+                transport.interrupt();
+            }
+        }
+        let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        if result.is_ok() {
+            watch.enter(PullState::Ready, "");
+            let _ = progress(&meter.measured(watch));
+        }
+        result
+    })
+}
+
+/// Measures the speed as an average that forgets.
+struct SpeedMeter {
+    at: Instant,
+    received: u64,
+    bytes_per_second: f64,
+}
+
+impl SpeedMeter {
+    fn new() -> Self {
+        Self { at: Instant::now(), received: 0, bytes_per_second: 0.0 }
+    }
+
+    fn measured(&mut self, watch: &Watch) -> PullProgress {
+        let (mut progress, received) = watch.progress();
+        let passed = self.at.elapsed().as_secs_f64();
+        if 0.0 < passed {
+            let speed = (received - self.received) as f64 / passed;
+            let weight = (passed / 2.0).min(1.0); // a new speed counts fully after two seconds
+            self.bytes_per_second +=
+                (speed - self.bytes_per_second) * weight.max(f64::from(u8::from(self.received == 0)));
+        }
+        (self.at, self.received) = (Instant::now(), received);
+        progress.bytes_per_second = self.bytes_per_second as u64; // never negative
+        progress
+    }
+}

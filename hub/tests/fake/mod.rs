@@ -1,0 +1,189 @@
+//! A hub on this machine, for tests: the routes that clients of Hugging Face use, a second address that plays the store
+//! behind it, a journal of every request, and faults on demand.
+
+mod http;
+mod repository;
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+pub use http::Request;
+pub use repository::Repository;
+
+/// The token that gated repositories accept.
+pub const TOKEN: &str = "hf_accepted";
+/// A token that is refused everywhere.
+pub const EXPIRED: &str = "hf_expired";
+
+/// What goes wrong.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Another answer.
+    Answer(u16, Vec<(&'static str, String)>, &'static str),
+    /// The connection ends after these bytes of the body.
+    Cut(usize),
+    /// Nothing follows these bytes of the body, until the client leaves.
+    Stall(usize),
+    /// A byte of the body is another one.
+    Flip(usize),
+    /// The body and its length have these bytes more.
+    Longer(usize),
+    /// The body and its length have these bytes fewer.
+    Shorter(usize),
+    /// These headers replace others.
+    Headers(Vec<(&'static str, String)>),
+    /// The range is ignored.
+    Whole,
+    /// The range begins one byte later than asked for.
+    Shifted,
+    /// The branch has moved: from now on, the repository has the files of another one.
+    Moved(&'static str),
+    /// Nothing goes wrong, but the test gets a chance to act while the request waits.
+    Call(fn()),
+}
+
+/// A fault of the requests whose line, `hub GET /path` or `store GET /path`, contains a text.
+struct Fault {
+    matches: String,
+    /// Requests that still go well.
+    skip: usize,
+    times: usize,
+    act: Act,
+}
+
+struct State {
+    repositories: BTreeMap<String, Repository>,
+    faults: Vec<Fault>,
+    journal: Vec<Request>,
+    /// Entries in a page of a listing.
+    page: usize,
+}
+
+/// The bytes of a file of weights: it begins with `GGUF`.
+pub fn content(seed: u8, length: usize) -> Vec<u8> {
+    let mut state = u32::from(seed) + 1;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    b"GGUF".iter().copied().chain(std::iter::repeat_with(&mut next)).take(length).collect()
+}
+
+/// A repository with a model in two parts, another quantisation, helpers and small files.
+pub fn demo() -> Repository {
+    Repository::new(&[
+        (".gitattributes", b"*.gguf filter=lfs\n".to_vec()),
+        ("README.md", b"# Demo\n".to_vec()),
+        ("demo-Q8_0-00001-of-00002.gguf", content(8, 300_000)),
+        ("demo-Q8_0-00002-of-00002.gguf", content(9, 200_000)),
+        ("demo-Q4_0.gguf", content(4, 150_000)),
+        ("mmproj-demo-F16.gguf", content(5, 1000)),
+        ("sub/notes #1.txt", b"notes".to_vec()),
+    ])
+}
+
+/// The hub and its store, each on a port of loopback.
+pub struct FakeHub {
+    hub: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+impl FakeHub {
+    /// Starts both with these repositories, by name.
+    pub fn start(repositories: impl IntoIterator<Item = (&'static str, Repository)>) -> Self {
+        let repositories = repositories.into_iter().map(|(name, repository)| (name.to_owned(), repository)).collect();
+        let state = Arc::new(Mutex::new(State { repositories, faults: Vec::new(), journal: Vec::new(), page: 3 }));
+        let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (hub, store) = (listen(), listen());
+        let addresses = (hub.local_addr().unwrap(), store.local_addr().unwrap());
+        for (listener, is_hub) in [(hub, true), (store, false)] {
+            let state = state.clone();
+            thread::spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    let state = state.clone();
+                    thread::spawn(move || serve(stream, is_hub, addresses, &state));
+                }
+            });
+        }
+        Self { hub: addresses.0, state }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.hub)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next `times` matching requests go wrong.
+    pub fn fault(&self, matches: &str, times: usize, act: Act) {
+        self.fault_after(0, matches, times, act);
+    }
+
+    /// The same, after a number of matching requests that go well.
+    pub fn fault_after(&self, skip: usize, matches: &str, times: usize, act: Act) {
+        self.lock().faults.push(Fault { matches: matches.to_owned(), skip, times, act });
+    }
+
+    /// Everything goes well again.
+    pub fn heal(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// The requests since the last call.
+    pub fn journal(&self) -> Vec<Request> {
+        std::mem::take(&mut self.lock().journal)
+    }
+
+    /// Sets the number of entries in a page of a listing.
+    pub fn set_page(&self, page: usize) {
+        self.lock().page = page;
+    }
+
+    /// Changes a repository.
+    pub fn change(&self, name: &str, change: impl FnOnce(&mut Repository)) {
+        change(self.lock().repositories.get_mut(name).unwrap());
+    }
+}
+
+/// Answers one request; the connection is closed after it.
+fn serve(mut stream: TcpStream, is_hub: bool, addresses: (SocketAddr, SocketAddr), state: &Mutex<State>) {
+    let Some(request) = Request::read(&mut stream, is_hub) else { return };
+    let (act, answer) = {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.journal.push(request.clone());
+        let line = request.line();
+        let fault = state.faults.iter_mut().find(|fault| 0 < fault.times && line.contains(&fault.matches));
+        let act = fault.and_then(|fault| match fault.skip {
+            0 => {
+                fault.times -= 1;
+                Some(fault.act.clone())
+            }
+            _ => {
+                fault.skip -= 1;
+                None
+            }
+        });
+        if let Some(Act::Moved(commit)) = act {
+            state.repositories.values_mut().for_each(|repository| repository.move_to(commit));
+        }
+        let asked = match act {
+            Some(Act::Whole) => request.without("range"),
+            Some(Act::Shifted) => request.shifted(),
+            _ => request.clone(),
+        };
+        let answer = if is_hub {
+            repository::answer_hub(&asked, addresses, &state.repositories, state.page)
+        } else {
+            repository::answer_store(&asked, &state.repositories)
+        };
+        (act, answer)
+    };
+    if let Some(Act::Call(act)) = act {
+        act();
+    }
+    answer.changed(act.as_ref()).send(&mut stream, request.method == "HEAD", act.as_ref());
+}

@@ -1,0 +1,67 @@
+//! `causerie models`: what the local cache has.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use causerie_hub::{FileState, Hub};
+
+use crate::arguments::{ModelsAction, ModelsArguments};
+use crate::byte_size;
+use crate::failure::Failure;
+use crate::models::pull::options;
+
+pub(crate) fn run(arguments: &ModelsArguments) -> Result<(), Failure> {
+    let hub = Hub::new(options(true)?);
+    match &arguments.action {
+        ModelsAction::List { json } => list(&hub, *json),
+        ModelsAction::Verify { name } => verify(&hub, name),
+        ModelsAction::Remove { name } => {
+            anstream::println!("{} freed", byte_size::format(hub.remove(name)?));
+            Ok(())
+        }
+        ModelsAction::Sweep { days } => {
+            let removed = hub.sweep(Duration::from_secs(u64::from(*days) * 24 * 3600))?;
+            let size = removed.iter().map(|part| part.size).sum();
+            anstream::println!("{} incomplete files removed, {}", removed.len(), byte_size::format(size));
+            Ok(())
+        }
+    }
+}
+
+fn list(hub: &Hub, is_json: bool) -> Result<(), Failure> {
+    let (models, parts) = (hub.models(), hub.parts());
+    if is_json {
+        let lines = models.iter().map(serde_json::to_string).chain(parts.iter().map(serde_json::to_string));
+        for line in lines {
+            anstream::println!("{}", line.map_err(|err| Failure(err.to_string()))?);
+        }
+        return Ok(());
+    }
+    let width = models.iter().map(|model| model.name.len()).max().unwrap_or_default();
+    for model in &models {
+        let commit = model.commit.get(..12).unwrap_or(&model.commit);
+        anstream::println!("{:width$}  {:>10}  {commit}", model.name, byte_size::format(model.size));
+    }
+    for part in &parts {
+        anstream::println!("{}: {} of an interrupted download", part.repository, byte_size::format(part.size));
+    }
+    Ok(())
+}
+
+fn verify(hub: &Hub, name: &str) -> Result<(), Failure> {
+    let files = hub.verify(name, |_| ControlFlow::Continue(()))?;
+    for file in &files {
+        let found = match file.state {
+            FileState::Right => "right",
+            FileState::Damaged => "DAMAGED",
+            FileState::Unknown => "no digest is known",
+        };
+        anstream::println!("{}: {found}", file.path);
+    }
+    match files.iter().any(|file| file.state == FileState::Damaged) {
+        true => Err(Failure(format!(
+            "{name} is damaged: `causerie models remove {name}` and `causerie pull {name}` repair it"
+        ))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,93 @@
+//! `causerie pull`, and the download of a model that another command names.
+
+use std::fs;
+use std::path::Path;
+
+use causerie::names::{ModelName, find_in_cache};
+use causerie_hub::{DownloadPlan, Hub, HubOptions, ModelLock};
+
+use crate::arguments::PullArguments;
+use crate::failure::Failure;
+use crate::models::report::DownloadReport;
+
+/// The options of the environment and of the command line.
+pub(crate) fn options(is_offline: bool) -> Result<HubOptions, Failure> {
+    let mut options = HubOptions::from_environment()?;
+    options.is_offline |= is_offline;
+    Ok(options)
+}
+
+pub(crate) fn run(arguments: &PullArguments, is_offline: bool) -> Result<(), Failure> {
+    let report = if arguments.json { DownloadReport::JsonLines } else { DownloadReport::Terminal };
+    let options = options(is_offline)?;
+    let download = Download { hub: Hub::new(options.clone()), options, report };
+    let plans = match &arguments.lock {
+        Some(lock) if arguments.names.is_empty() => ModelLock::read(lock).map_err(|err| report.failed(err))?.models,
+        _ => arguments
+            .names
+            .iter()
+            .map(|name| download.hub.plan(name))
+            .collect::<Result<_, _>>()
+            .map_err(|err| report.failed(err))?,
+    };
+    for plan in &plans {
+        download.fetch(plan)?;
+        if let Some(folder) = &arguments.to {
+            download.copy(plan, folder)?;
+        }
+    }
+    match &arguments.lock {
+        Some(lock) if !arguments.names.is_empty() => Ok(fs::write(lock, ModelLock::new(plans).to_json())?),
+        _ => Ok(()),
+    }
+}
+
+/// Downloads the model that a command names, unless the cache has it, after a line with its size.
+pub(crate) fn ensure(name: Option<&str>, is_offline: bool) -> Result<(), Failure> {
+    // What is not a name, loading reports.
+    let Some(model) = name.filter(|name| !Path::new(name).exists()).and_then(ModelName::parse) else { return Ok(()) };
+    let options = options(is_offline)?;
+    if find_in_cache(&model, &options.cache).is_ok() {
+        return Ok(());
+    }
+    let (hub, report) = (Hub::new(options.clone()), DownloadReport::Terminal);
+    let plan = hub.plan(&model.to_string())?;
+    Download { hub, options, report }.begin(&plan)
+}
+
+struct Download {
+    hub: Hub,
+    options: HubOptions,
+    report: DownloadReport,
+}
+
+impl Download {
+    fn fetch(&self, plan: &DownloadPlan) -> Result<(), Failure> {
+        self.begin(plan)?;
+        self.report.ready(&plan.name, &self.hub.finish(plan)?);
+        Ok(())
+    }
+
+    fn begin(&self, plan: &DownloadPlan) -> Result<(), Failure> {
+        let missing = self.hub.missing_bytes(plan);
+        let page = format!("{}/{}", self.options.endpoint, plan.repository);
+        self.report.plan(plan, missing, &page);
+        self.hub.fetch(plan, self.report.progress()).map_err(|err| self.report.failed(err))?;
+        Ok(())
+    }
+
+    /// Copies the files of a model as plain files, each under a name that is complete only when its content is.
+    fn copy(&self, plan: &DownloadPlan, folder: &Path) -> Result<(), Failure> {
+        let snapshot = self.hub.snapshot(plan);
+        for file in &plan.files {
+            let target = folder.join(&file.path);
+            let failed = |err: std::io::Error| Failure(format!("cannot write {}: {err}", target.display()));
+            let parent = target.parent().unwrap_or(folder);
+            fs::create_dir_all(parent).map_err(failed)?;
+            let temporary = tempfile::NamedTempFile::new_in(parent).map_err(failed)?;
+            fs::copy(snapshot.join(&file.path), temporary.path()).map_err(failed)?;
+            temporary.persist(&target).map_err(|err| failed(err.error))?;
+        }
+        Ok(())
+    }
+}
