@@ -108,7 +108,7 @@ measures. Results on a busy machine are not reliable.";
 #[derive(Args)]
 #[command(after_help = QUANTIZE_EXAMPLES)]
 pub(crate) struct QuantizeArguments {
-    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME in the local cache; weights in F32, F16, BF16 or Q8_0.
+    /// GGUF file, Hugging Face folder, or NAMESPACE/NAME[:TAG], which is downloaded if needed; weights in F32, F16, BF16 or Q8_0.
     pub(crate) model: String,
     /// Type of the weights: q8_0, q6_k, q5_k_m, q4_k_m or q4_0.
     #[arg(long = "type", value_name = "TYPE", value_parser = str::parse::<GgufType>)]

@@ -79,6 +79,7 @@ impl CauserieCommand {
             Self::Chat(chat) => chat.model.name.as_deref(),
             Self::Generate(generate) => Some(&generate.model),
             Self::Bench(bench) => bench.model.name.as_deref(),
+            Self::Quantize(quantize) => Some(&quantize.model),
             Self::Inspect { command } => command.model_to_load(),
             _ => None,
         }

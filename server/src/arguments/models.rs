@@ -29,7 +29,7 @@ Examples:
   causerie pull --lock models.lock
 
 Ctrl-C keeps what has arrived; the same command continues. Models go to the cache that Hugging Face's tools share:
-HF_HUB_CACHE, HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE count. See docs/models.md.";
+HF_HUB_CACHE, HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE count. See docs/downloads.md.";
 
 #[derive(Args)]
 #[command(after_help = MODELS_EXAMPLES)]
