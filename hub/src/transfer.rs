@@ -83,7 +83,7 @@ impl Transfer<'_> {
         let what = format!("{} of {}", file.path, self.plan.repository);
         let answer = self.requests.get(&url, part.length(), &what);
         let ServerAnswer { response, from } = match answer {
-            Err(Trouble::OutOfRange(err)) if 0 < part.length() => {
+            Err(Trouble::OutOfRange(err)) => {
                 part.discard(self.watch)?;
                 return Err(Trouble::Passing(err, None));
             }

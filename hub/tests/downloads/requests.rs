@@ -171,6 +171,6 @@ fn a_stalled_server_is_left_and_asked_again() {
     setting.fake.fault("store", 1, Act::Stall(1000));
     setting.fake.fault("/revision/", 1, Act::Stall(0));
     let mut options = setting.options();
-    options.idle_timeout = std::time::Duration::from_millis(200);
+    options.idle_timeout = std::time::Duration::from_secs(1);
     pull(&Hub::new(options), "ns/demo:Q4_0").unwrap();
 }

@@ -138,6 +138,11 @@ impl FakeHub {
         std::mem::take(&mut self.lock().journal)
     }
 
+    /// The same, without forgetting them.
+    pub fn seen(&self) -> Vec<Request> {
+        self.lock().journal.clone()
+    }
+
     /// Sets the number of entries in a page of a listing.
     pub fn set_page(&self, page: usize) {
         self.lock().page = page;

@@ -136,8 +136,8 @@ fn models_are_listed_verified_and_removed() {
         "ns/tiny is damaged: `causerie models remove",
     );
     setting.run(&["models", "remove", "ns/tiny:Q4_K_M"]);
-    setting.fake.fault("store GET", 1000, Act::Answer(404, Vec::new(), ""));
     setting.fake.fault("store GET", 1, Act::Cut(50));
+    setting.fake.fault("store GET", 1000, Act::Answer(404, Vec::new(), ""));
     check_failure(&mut setting.causerie(&["pull", "ns/tiny"]), 1, "");
     assert!(text(&setting.run(&["models", "list"]).stdout).starts_with("ns/tiny: 0.0 KiB of an interrupted download"));
     let swept = text(&setting.run(&["models", "sweep", "--days", "0"]).stdout);
