@@ -6,6 +6,7 @@ use super::*;
 use crate::model::architecture::Architecture;
 use crate::model::config;
 use crate::model::rope::{Rope, RopePairing, RopeSettings};
+use crate::weights::TensorDescription;
 
 fn read(config: &Json) -> Architecture {
     let architecture = config::read(config).unwrap();
@@ -186,4 +187,24 @@ fn queries_of_ministral_grow_with_their_position() {
     for (position, expect) in [(0, 1.0), (16383, 1.0), (16384, 1.0693147), (65535, 1.1386294)] {
         assert!((growth.factor(position) - expect).abs() < 1e-6, "{position}");
     }
+}
+
+/// The table stays in the file, and layers that read the keys and values of others store none.
+#[test]
+fn what_gemma4_does_not_load_is_not_counted_as_memory() {
+    let weights = Weights::open(fixture("gemma4-f32.gguf").to_str().unwrap()).unwrap();
+    let n_bytes = |tensor: &TensorDescription<'_>| tensor.n_bytes as u64;
+    let table: u64 =
+        weights.tensors().filter(|tensor| tensor.name.contains("per_layer_token")).map(|it| n_bytes(&it)).sum();
+    let all: u64 = weights.tensors().map(|tensor| n_bytes(&tensor)).sum();
+    let sizes = Sizes::read(&weights).unwrap();
+    // Matrices are stored in whole tiles.
+    assert!(
+        all / 3 < table && sizes.n_weight_bytes < all - table + all / 10,
+        "{}, {table}, {all}",
+        sizes.n_weight_bytes
+    );
+    let all_heads = Sizes { n_sharing: 0, ..sizes.clone() };
+    // One key head of 16 or 32 elements in each of five layers; the last two have one of each size.
+    assert_eq!(sizes.key_value_bytes(512) * 112, all_heads.key_value_bytes(512) * 64);
 }
