@@ -2,18 +2,35 @@
 //!
 //! This is the inverse of `metadata` and of the names in `family`.
 
-use crate::error::Result;
+use std::ops::Range;
+
+use crate::error::{Result, SdkError};
 use crate::model::architecture::Architecture;
 use crate::model::decoder::embedding_shape;
-use crate::model::heads::Heads;
+use crate::model::dense;
+use crate::model::heads::{Heads, STACKED};
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
+use crate::model::metadata::{LONG_FACTORS, SHORT_FACTORS};
 use crate::model::names;
-use crate::model::rope::{self, RopePairing};
+use crate::model::rope::{self, RopePairing, RopeScaling};
 use crate::weights::Weights;
 
 /// Families whose folders can be written, by their names in GGUF files.
-const FAMILIES: [&str; 8] = ["lfm2", "lfm2moe", "lfm3", "gemma3", "llama", "qwen2", "qwen3", "smollm3"];
+const FAMILIES: [&str; 12] = [
+    "lfm2",
+    "lfm2moe",
+    "lfm3",
+    "gemma3",
+    "llama",
+    "mistral3",
+    "granite",
+    "granitehybrid",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "smollm3",
+];
 
 /// A tensor of a GGUF file.
 pub(crate) struct ExportedTensor {
@@ -58,8 +75,12 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
     let mut add = |name: String, folder: String, order: Option<Vec<usize>>| {
         if let Some(shape) = weights.shape(&folder) {
             let adds_one = family.folder_norms_lack_one && name.ends_with("_norm.weight");
+            let mut shape = squeezed(shape);
+            if let (Some(order), Some(n_rows)) = (&order, shape.first_mut()) {
+                *n_rows = order.len();
+            }
             let rows = FolderRows { names: vec![folder], order, adds_one };
-            tensors.push(ExportedTensor { name, shape: squeezed(shape), source: ExportSource::Folder(rows) });
+            tensors.push(ExportedTensor { name, shape, source: ExportSource::Folder(rows) });
         }
     };
     add("token_embd.weight".to_owned(), names::embedding(weights), None);
@@ -70,15 +91,11 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
     let mut stacks = Vec::new();
     for layer in 0..architecture.layers.len() {
         let layer_weights = LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden };
-        if let Some(stacked) = ["attn_qkv", "ffn_gate_up"].into_iter().find(|part| layer_weights.shape(part).is_some())
-        {
-            let name = layer_weights.name(stacked);
-            return Err(invalid(format!("tensor {name} stacks several parts, which cannot be written as a GGUF file")));
-        }
         for part in family.parts() {
-            let order = row_order(&layer_weights, part)?;
-            for kind in ["weight", "bias"] {
-                add(format!("blk.{layer}.{part}.{kind}"), layer_weights.tensor(part, kind), order.clone());
+            for (exported, order) in pieces(&layer_weights, part)? {
+                for kind in ["weight", "bias"] {
+                    add(format!("blk.{layer}.{exported}.{kind}"), layer_weights.tensor(part, kind), order.clone());
+                }
             }
             stacks.extend(stack(&layer_weights, part));
         }
@@ -86,6 +103,7 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
     }
     tensors.extend(stacks);
     tensors.extend(divisors(weights, architecture)?);
+    tensors.extend(long_factors(architecture));
     Ok(tensors)
 }
 
@@ -97,10 +115,33 @@ fn squeezed(shape: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The order of the rows of queries and keys whose pairs are neighbours in GGUF files and halves in folders.
-fn row_order(weights: &LayerWeights<'_, ()>, part: &str) -> Result<Option<Vec<usize>>> {
-    let is_rotated = ["attn_q", "attn_k"].contains(&part) && weights.shape(part).is_some();
-    if !is_rotated || weights.architecture.family.gguf_pairing == RopePairing::Halves {
+/// The parts of a GGUF file that a part of a folder becomes, each with the places of its rows, if they are not the same.
+fn pieces(weights: &LayerWeights<'_, ()>, part: &'static str) -> Result<Vec<(&'static str, Option<Vec<usize>>)>> {
+    let keeps_stacks = weights.architecture.family.gguf == "phi3";
+    let places = |rows: Range<usize>| Some(rows.collect());
+    Ok(match part {
+        _ if weights.shape(part).is_none() => vec![(part, None)],
+        "ffn_gate_up" if keeps_stacks => vec![("ffn_up", None)],
+        "ffn_gate_up" => {
+            let width = dense::width(weights)?;
+            vec![("ffn_gate", places(0..width)), ("ffn_up", places(width..2 * width))]
+        }
+        "attn_qkv" if !keeps_stacks => {
+            let Heads { n_queries, n_keys, head_dim } = Heads::read(weights)?;
+            let (keys, values) = (n_queries * head_dim, (n_queries + n_keys) * head_dim);
+            let end = values + n_keys * head_dim;
+            let rotated =
+                |rows: Range<usize>| Ok::<_, SdkError>(row_order(weights, rows.clone())?.or_else(|| places(rows)));
+            vec![("attn_q", rotated(0..keys)?), ("attn_k", rotated(keys..values)?), ("attn_v", places(values..end))]
+        }
+        "attn_q" | "attn_k" => vec![(part, row_order(weights, 0..weights.rows(part)?)?)],
+        _ => vec![(part, None)],
+    })
+}
+
+/// The places of the rows of queries or keys, whose pairs are neighbours in GGUF files and halves in folders.
+fn row_order(weights: &LayerWeights<'_, ()>, rows: Range<usize>) -> Result<Option<Vec<usize>>> {
+    if weights.architecture.family.gguf_pairing == RopePairing::Halves {
         return Ok(None);
     }
     let head_dim = Heads::read(weights)?.head_dim;
@@ -108,7 +149,7 @@ fn row_order(weights: &LayerWeights<'_, ()>, part: &str) -> Result<Option<Vec<us
         let (head, in_head) = (row / head_dim * head_dim, row % head_dim);
         head + in_head % 2 * (head_dim / 2) + in_head / 2
     };
-    Ok(Some((0..weights.rows(part)?).map(place).collect()))
+    Ok(Some(rows.map(place).collect()))
 }
 
 /// The stack of the experts' matrices, if the part has experts in this layer.
@@ -132,11 +173,23 @@ fn divisors(weights: &Weights, architecture: &Architecture) -> Result<Option<Exp
     let layers = (0..architecture.layers.len())
         .filter(|layer| architecture.layers[*layer].window.is_none())
         .map(|layer| LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden });
-    let Some(layer) = layers.into_iter().find(|layer| layer.shape("attn_q").is_some()) else { return Ok(None) };
+    let is_attention = |layer: &LayerWeights<'_, ()>| layer.shape("attn_q").or(layer.shape(STACKED)).is_some();
+    let Some(layer) = layers.into_iter().find(is_attention) else { return Ok(None) };
     let divisors = rope::exported_divisors(&architecture.rope, Heads::read(&layer)?.head_dim);
     Ok(divisors.map(|divisors| ExportedTensor {
         name: rope::DIVISORS.to_owned(),
         shape: vec![divisors.len()],
         source: ExportSource::Values(divisors),
     }))
+}
+
+/// The factors of LongRoPE.
+fn long_factors(architecture: &Architecture) -> Vec<ExportedTensor> {
+    let RopeScaling::Long(long) = &architecture.rope.scaling else { return Vec::new() };
+    let tensor = |(name, factors): (&str, &Vec<f32>)| ExportedTensor {
+        name: name.to_owned(),
+        shape: vec![factors.len()],
+        source: ExportSource::Values(factors.clone()),
+    };
+    [(LONG_FACTORS, &long.long), (SHORT_FACTORS, &long.short)].map(tensor).into()
 }

@@ -3,7 +3,8 @@
 use crate::error::Result;
 use crate::model::architecture::{Architecture, Mixture};
 use crate::model::decoder::embedding_shape;
-use crate::model::heads::Heads;
+use crate::model::dense;
+use crate::model::heads::{Heads, STACKED};
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::metadata::SIGMOID;
@@ -43,8 +44,16 @@ impl Entries<'_> {
         self.entries.push((format!("{}.{key}", self.architecture.family.gguf), value.into()));
     }
 
+    /// Whether no layer has rotary positions. Only the files of Granite can say so.
+    fn has_no_rope(&self) -> bool {
+        self.architecture.family.has_multipliers && self.architecture.layers.iter().all(|layer| !layer.has_rope)
+    }
+
     /// Refuses what GGUF files cannot say.
     fn check(&self) -> Result<()> {
+        if self.has_no_rope() {
+            return Ok(());
+        }
         let interval = self.architecture.family.no_rope_interval;
         let expect = |layer: usize| interval.is_none_or(|interval| !(layer + 1).is_multiple_of(interval));
         match self.architecture.layers.iter().enumerate().find(|(layer, plan)| plan.has_rope != expect(*layer)) {
@@ -57,12 +66,15 @@ impl Entries<'_> {
 
     /// Heads and convolutions. A layer without attention has no key heads.
     fn add_operators(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
-        let heads = |layer: &LayerWeights<'_, ()>| layer.shape("attn_q").map(|_| Heads::read(layer)).transpose();
+        let heads = |layer: &LayerWeights<'_, ()>| {
+            layer.shape("attn_q").or(layer.shape(STACKED)).map(|_| Heads::read(layer)).transpose()
+        };
         let heads = layers.iter().map(heads).collect::<Result<Vec<_>>>()?;
         let n_keys = heads.iter().map(|heads| heads.map_or(0, |heads| heads.n_keys));
         let first = heads.iter().flatten().next().copied().unwrap_or_default();
         self.add("attention.head_count", first.n_queries);
-        match n_keys.clone().all(|n_keys| n_keys == first.n_keys) {
+        let is_hybrid = self.architecture.family.gguf == "granitehybrid"; // whose files list them
+        match !is_hybrid && n_keys.clone().all(|n_keys| n_keys == first.n_keys) {
             true => self.add("attention.head_count_kv", first.n_keys),
             false => {
                 let n_keys = n_keys.map(|n_keys| i32::try_from(n_keys).unwrap_or(i32::MAX)).collect();
@@ -80,8 +92,8 @@ impl Entries<'_> {
 
     fn add_feed_forward(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
         let router = layers.iter().find(|layer| layer.shape("ffn_gate_inp").is_some());
-        let width = match (layers.iter().find(|layer| layer.shape("ffn_gate").is_some()), router) {
-            (Some(dense), _) => dense.rows("ffn_gate")?,
+        let width = match (layers.iter().find(|layer| layer.shape("ffn_gate_inp").is_none()), router) {
+            (Some(layer), _) => dense::width(layer)?,
             (None, Some(router)) => router.expert_width()?,
             (None, None) => 0,
         };
@@ -125,7 +137,17 @@ impl Entries<'_> {
                 self.add("rope.scaling.factor", *factor as f32); // the precision of metadata
             }
             RopeScaling::Yarn(yarn) => self.add_yarn(yarn),
+            RopeScaling::Long(long) => {
+                self.add("rope.scaling.original_context_length", long.original_context);
+                self.add("rope.scaling.attn_factor", long.attention_factor as f32); // the precision of metadata
+            }
             _ => {}
+        }
+        if let Some(growth) = rope.query_growth {
+            self.add("attention.temperature_scale", growth.beta);
+        }
+        if self.has_no_rope() {
+            self.add("rope.scaling.finetuned", false);
         }
     }
 
@@ -133,15 +155,12 @@ impl Entries<'_> {
         self.add("rope.scaling.type", "yarn");
         self.add("rope.scaling.factor", yarn.factor as f32); // the precision of metadata
         self.add("rope.scaling.original_context_length", yarn.original_context);
-        let usual = yarn_attention_factor(yarn.factor, 1.0);
-        for (key, value, usual) in [
-            ("rope.scaling.yarn_attn_factor", yarn.attention_factor, usual),
-            ("rope.scaling.yarn_beta_fast", yarn.beta_fast, 32.0),
-            ("rope.scaling.yarn_beta_slow", yarn.beta_slow, 1.0),
-        ] {
-            if value != usual {
-                self.add(key, value as f32); // the precision of metadata
-            }
+        self.add("rope.scaling.yarn_beta_fast", yarn.beta_fast as f32); // the precision of metadata
+        self.add("rope.scaling.yarn_beta_slow", yarn.beta_slow as f32);
+        match yarn.attention_factor {
+            1.0 => self.add("rope.scaling.yarn_log_multiplier", 1.0), // cancels the recommended factor
+            factor if factor == yarn_attention_factor(yarn.factor, 1.0) => {}
+            factor => self.add("rope.scaling.yarn_attn_factor", factor as f32),
         }
     }
 
@@ -151,6 +170,7 @@ impl Entries<'_> {
             ("embedding_scale", Some(scales.embedding), Some(1.0)),
             ("attention.scale", scales.attention, None),
             ("residual_scale", Some(scales.residual), Some(1.0)),
+            ("logit_scale", Some(scales.logits.recip()), Some(1.0)),
             ("final_logit_softcapping", scales.logit_softcap, None),
         ] {
             if let Some(scale) = scale.filter(|_| scale != usual) {

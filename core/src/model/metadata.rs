@@ -15,8 +15,8 @@ pub(crate) const SIGMOID: usize = 2;
 const GEMMA3_27B_LAYERS: usize = 62;
 
 /// The factors of LongRoPE.
-const SHORT_FACTORS: &str = "rope_factors_short.weight";
-const LONG_FACTORS: &str = "rope_factors_long.weight";
+pub(crate) const SHORT_FACTORS: &str = "rope_factors_short.weight";
+pub(crate) const LONG_FACTORS: &str = "rope_factors_long.weight";
 
 pub(crate) fn read(file: &GgufFile) -> Result<Architecture> {
     let family = match file.text("general.architecture")? {

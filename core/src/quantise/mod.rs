@@ -124,6 +124,13 @@ fn plan<'a>(
 
 impl<'a> PlannedTensor<'a> {
     fn new(layout: TensorLayout, source: TensorSource<'a>) -> Result<Self> {
+        if !(1..=4).contains(&layout.shape.len()) {
+            let (name, shape) = (&layout.name, &layout.shape);
+            return Err(SdkError::new(
+                ErrorKind::ModelLoad,
+                format!("tensor {name} must have one to four dimensions, found shape {shape:?}"),
+            ));
+        }
         let found = source.tensor_type();
         let is_copied = source.is_whole() && found == layout.tensor_type;
         let is_precise = [TensorType::F32, TensorType::F16, TensorType::Bf16, TensorType::Q8_0].contains(&found);
@@ -139,7 +146,11 @@ impl<'a> PlannedTensor<'a> {
     }
 
     fn write(&self, file: &mut PartialFile, report: &mut impl FnMut(usize) -> Result<()>) -> Result<()> {
-        let columns = self.layout.shape.last().copied().unwrap_or(1).max(1);
+        let columns = match self.layout.shape[..] {
+            [_] if self.source.is_reordered() => 1, // a vector that belongs to a matrix with reordered rows
+            [.., columns] => columns.max(1),
+            [] => 1,
+        };
         let n_rows = self.layout.n_values() / columns;
         let rows_at_once = (CHUNK / columns).max(1);
         for start in (0..n_rows).step_by(rows_at_once) {

@@ -43,6 +43,11 @@ impl<'a> TensorSource<'a> {
         matches!(self, Self::Parts { parts, order: None, adds_one: false } if parts.len() == 1)
     }
 
+    /// Whether rows have another order than in the files.
+    pub(super) fn is_reordered(&self) -> bool {
+        matches!(self, Self::Parts { order: Some(_), .. })
+    }
+
     /// Appends the values of a row; rows have `columns` values.
     pub(super) fn read_row(&self, row: usize, columns: usize, values: &mut Vec<f32>) -> Result<()> {
         let start = values.len();
@@ -52,7 +57,9 @@ impl<'a> TensorSource<'a> {
                 let row = order.map_or(row, |order| order[row]);
                 let n_bytes = row_bytes(columns, self.tensor_type());
                 let rows_of_part = parts.first().map_or(0, TensorBlocks::n_bytes) / n_bytes.max(1);
-                let (part, row) = (&parts[row / rows_of_part.max(1)], row % rows_of_part.max(1));
+                let (part, row) = (parts.get(row / rows_of_part.max(1)), row % rows_of_part.max(1));
+                let part =
+                    part.ok_or_else(|| SdkError::new(ErrorKind::ModelLoad, "it has fewer rows than its matrix"))?;
                 let blocks = part.read(row * n_bytes..(row + 1) * n_bytes).map_err(|err| part.unreadable(err))?;
                 dequantise(part.tensor_type(), &blocks, values);
                 if *adds_one {

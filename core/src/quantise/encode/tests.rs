@@ -70,11 +70,11 @@ fn blocks_with_searched_scales_are_closer_to_the_values_than_those_of_llama_cpp(
 }
 
 #[test]
-fn values_that_have_exact_blocks_are_kept() {
-    for tensor_type in [TensorType::Q4K, TensorType::Q5K, TensorType::Q6K] {
-        for values in [[0.0; SUPER], [-2.0; SUPER]] {
-            assert_eq!(squared_error(tensor_type, &values), 0.0, "{}", tensor_type.name());
-        }
+fn equal_values_stay_equal() {
+    for tensor_type in [TensorType::Q5_0, TensorType::Q5_1, TensorType::Q4K, TensorType::Q5K, TensorType::Q6K] {
+        assert_eq!(squared_error(tensor_type, &[0.0; SUPER]), 0.0, "{}", tensor_type.name());
+        let error = squared_error(tensor_type, &[-2.0; SUPER]);
+        assert!(error <= 1e-6 * 4.0 * SUPER as f64, "{}: {error}", tensor_type.name()); // scales are rounded to f16
     }
     let mut halves = Vec::new();
     dequantise(TensorType::F16, &encoded(TensorType::F16, &[1.5, -65504.0]), &mut halves);
@@ -89,7 +89,7 @@ fn extreme_values_give_finite_ones() {
             let values: [f32; SUPER] =
                 std::array::from_fn(|at| if at % 3 == 0 { -size } else { size * (at % 2) as f32 });
             let error = squared_error(tensor_type, &values);
-            assert!(error <= f64::from(size).powi(2) * SUPER as f64, "{}, {size}: {error}", tensor_type.name());
+            assert!(error <= 4.0 * f64::from(size).powi(2) * SUPER as f64, "{}, {size}: {error}", tensor_type.name());
         }
     }
 }
