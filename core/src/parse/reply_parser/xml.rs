@@ -83,8 +83,8 @@ impl ReplyParser {
                 self.n_line_ends = 0;
             }
             Some(_) => self.release_unmarked(parser, emit),
-            None if LONGEST_NAME < block.body.len() => self.release_unmarked(parser, emit),
-            None => {}
+            None if may_become_offered(&self.functions, &block.body[FUNCTION.len()..]) => {}
+            None => self.release_unmarked(parser, emit),
         }
     }
 
@@ -97,9 +97,12 @@ impl ReplyParser {
     }
 }
 
-/// Bytes of an opening tag of which the end is searched.
-const LONGEST_NAME: usize = 300;
-
 fn is_offered(functions: &[SdkFunction], name: &str) -> bool {
     functions.iter().any(|function| function.name == name)
+}
+
+/// Whether the beginning of a name may become that of an offered function.
+fn may_become_offered(functions: &[SdkFunction], beginning: &str) -> bool {
+    let beginning = beginning.trim_start();
+    functions.iter().any(|function| function.name.starts_with(beginning) || function.name == beginning.trim_end())
 }
