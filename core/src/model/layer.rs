@@ -33,7 +33,7 @@ pub(crate) enum Operator<B: Backend> {
 impl<B: Backend> Layer<B> {
     pub(crate) fn load(weights: &LayerWeights<'_, B>) -> Result<Self> {
         // The tensors decide the layer's kind: descriptions spell it in several ways.
-        let operator = match ["shortconv.conv", "ssm_conv1d"].map(|part| weights.shape(part)) {
+        let operator = match ["shortconv.conv", "ssm_beta"].map(|part| weights.shape(part)) {
             [Some(_), _] => Operator::ShortConvolution(ShortConvolution::load(weights)?),
             [_, Some(_)] => Operator::DeltaNet(DeltaNet::load(weights)?),
             _ => Operator::Attention(Attention::load(weights)?),

@@ -34,7 +34,7 @@ pub(crate) struct Sizes {
     /// The window of the convolution, and the heads, of each delta net.
     pub(crate) delta_nets: Vec<(usize, DeltaHeads)>,
     /// Rows of the widest projection of queries.
-    query_rows: usize,
+    pub(crate) query_rows: usize,
     pub(crate) n_experts: usize,
     pub(crate) n_experts_used: usize,
     /// Bytes of the weights once loaded.
@@ -67,7 +67,7 @@ impl Sizes {
     }
 
     fn add(&mut self, layer: &LayerWeights<'_, ()>) -> Result<()> {
-        match ["shortconv.conv", "ssm_conv1d"].map(|part| layer.shape(part)) {
+        match ["shortconv.conv", "ssm_beta"].map(|part| layer.shape(part)) {
             [Some(_), _] => self.convolutions.push(short_convolution::window(layer)?),
             [_, Some(_)] => {
                 let heads = DeltaHeads::read(layer)?;

@@ -175,7 +175,8 @@ impl SequenceState for NativeState {
     }
 
     fn can_be_cut(&self) -> bool {
-        self.layers.iter().all(|layer| !matches!(layer, NativeLayerState::Convolution(_)))
+        let can_be_cut = |layer| matches!(layer, &NativeLayerState::Attention(_) | &NativeLayerState::Shared);
+        self.layers.iter().all(can_be_cut)
     }
 
     fn cut(&self, n_positions: usize) -> Option<Box<dyn SequenceState>> {
