@@ -54,7 +54,8 @@ pub(super) struct CallForm {
 
 impl Capabilities {
     /// What is assumed of a template before it is probed.
-    pub(super) const NONE: Self = Self { tools: None, calls: None, printed: None, roles: RoleForms::USUAL, images: true };
+    pub(super) const NONE: Self =
+        Self { tools: None, calls: None, printed: None, roles: RoleForms::USUAL, images: true };
 
     /// Probes a template. `render` renders a prompt under the assumption of some capabilities.
     pub(super) fn find(

@@ -62,7 +62,7 @@ impl WordRule {
             "qwen35" => Self { composes: true, ..Self::new(&[QWEN35]) },
             "gpt-2" => Self::new(&[GPT2]),
             "smollm" | "refact" | "starcoder" => Self::new(&[DIGIT, GPT2]), // `refact`: Granite 3
-            "gpt-4o" | "llama4" => Self::new(&[GPT4O]),                        // Phi 4 mini
+            "gpt-4o" | "llama4" => Self::new(&[GPT4O]),                     // Phi 4 mini
             "tekken" => Self { ignores_merges: true, adds_bos: true, ..Self::new(&[TEKKEN]) },
             "default" => Self::new(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
             _ => return None,

@@ -65,8 +65,8 @@ fn unquoted(json: &str) -> String {
     if let Ok(text) = serde_json::from_str(json) {
         return text;
     }
-    let ends = json.char_indices().map(|(at, _)| at).chain([json.len()]).rev().take(LONGEST_ESCAPE);
-    let text = ends.filter_map(|end| serde_json::from_str(&format!("{}\"", &json[..end])).ok()).next();
+    let mut ends = json.char_indices().map(|(at, _)| at).chain([json.len()]).rev().take(LONGEST_ESCAPE);
+    let text = ends.find_map(|end| serde_json::from_str(&format!("{}\"", &json[..end])).ok());
     text.unwrap_or_default()
 }
 
