@@ -15,7 +15,7 @@ use crate::progress::{PullState, Watch};
 pub(crate) const PIECE: usize = 256 << 10;
 
 /// A partial file, open for appending.
-pub(crate) struct PartialFile<'a> {
+pub(crate) struct BlobPart<'a> {
     planned: &'a PlannedFile,
     path: PathBuf,
     file: File,
@@ -23,7 +23,7 @@ pub(crate) struct PartialFile<'a> {
     length: u64,
 }
 
-impl<'a> PartialFile<'a> {
+impl<'a> BlobPart<'a> {
     /// Opens the bytes that an earlier download left, and hashes them again: a crash may have damaged their end.
     pub(crate) fn open(path: PathBuf, planned: &'a PlannedFile, watch: &Watch) -> Result<Self> {
         let file = open_plain(&path).map_err(|err| file_error("open", &path, err))?;
@@ -131,7 +131,7 @@ mod tests {
     fn kept_bytes_count_after_reopening() {
         let folder = tempfile::tempdir().unwrap();
         let (planned, watch) = (planned(), Watch::default());
-        let open = || PartialFile::open(folder.path().join("p"), &planned, &watch).unwrap();
+        let open = || BlobPart::open(folder.path().join("p"), &planned, &watch).unwrap();
         open().append(b"hel").unwrap();
         let mut part = open();
         assert_eq!((part.length(), part.missing()), (3, 3));
@@ -145,9 +145,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (planned, watch, path) = (planned(), Watch::default(), folder.path().join("p"));
         fs::write(&path, "hellO\n").unwrap();
-        assert!(!PartialFile::open(path.clone(), &planned, &watch).unwrap().is_right().unwrap());
+        assert!(!BlobPart::open(path.clone(), &planned, &watch).unwrap().is_right().unwrap());
         fs::write(&path, "hello\n and more").unwrap();
-        assert_eq!(PartialFile::open(path.clone(), &planned, &watch).unwrap().length(), 0);
+        assert_eq!(BlobPart::open(path.clone(), &planned, &watch).unwrap().length(), 0);
         assert_eq!(fs::metadata(path).unwrap().len(), 0);
     }
 
@@ -159,7 +159,7 @@ mod tests {
         let victim = folder.path().join("victim");
         fs::write(&victim, "mine").unwrap();
         std::os::unix::fs::symlink(&victim, &path).unwrap();
-        PartialFile::open(path, &planned, &watch).unwrap().append(b"hel").unwrap();
+        BlobPart::open(path, &planned, &watch).unwrap().append(b"hel").unwrap();
         assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
     }
 }

@@ -7,7 +7,7 @@ use causerie::{DownloadFault, ErrorKind, Result, SdkError};
 
 use crate::address::WebAddress;
 use crate::fault::{Trouble, corrupt};
-use crate::part::{PIECE, PartialFile};
+use crate::part::{BlobPart, PIECE};
 use crate::plan::{DownloadPlan, PlannedFile};
 use crate::progress::{PullState, Watch};
 use crate::requests::{Requests, ServerAnswer, broken_connection, check_encoding};
@@ -38,7 +38,7 @@ impl Transfer<'_> {
             self.watch.correct(counted, file.size); // another download has finished it
             return Ok(());
         }
-        let mut part = PartialFile::open(self.store.part(&file.digest), file, self.watch)?;
+        let mut part = BlobPart::open(self.store.part(&file.digest), file, self.watch)?;
         self.watch.correct(counted, part.length());
         for _ in 0..MOST_WRONG {
             self.complete(file, &mut part)?;
@@ -55,7 +55,7 @@ impl Transfer<'_> {
     }
 
     /// Receives the bytes that are missing.
-    fn complete(&self, file: &PlannedFile, part: &mut PartialFile<'_>) -> Result<()> {
+    fn complete(&self, file: &PlannedFile, part: &mut BlobPart<'_>) -> Result<()> {
         let mut failures = Failures::default();
         while 0 < part.missing() {
             self.watch.check()?;
@@ -78,7 +78,7 @@ impl Transfer<'_> {
     }
 
     /// One request. Bytes that arrive are kept, whatever comes after them.
-    fn receive(&self, file: &PlannedFile, part: &mut PartialFile<'_>) -> Result<(), Trouble> {
+    fn receive(&self, file: &PlannedFile, part: &mut BlobPart<'_>) -> Result<(), Trouble> {
         let url = self.plan.url(&self.requests.endpoint.url(), file);
         let what = format!("{} of {}", file.path, self.plan.repository);
         let answer = self.requests.get(&url, part.length(), &what);
@@ -102,7 +102,7 @@ impl Transfer<'_> {
         self.append(response, part, &from)
     }
 
-    fn append(&self, response: HttpResponse, part: &mut PartialFile<'_>, from: &WebAddress) -> Result<(), Trouble> {
+    fn append(&self, response: HttpResponse, part: &mut BlobPart<'_>, from: &WebAddress) -> Result<(), Trouble> {
         let mut body = response.body.take(part.missing());
         let mut buffer = vec![0; PIECE];
         while 0 < part.missing() {
