@@ -184,7 +184,7 @@ fn invalid_templates_are_refused() {
     refused("{{ messages | nonesuch }}", "");
     refused("{% include 'other' %}", "");
     refused("{% extends 'other' %}", "");
-    refused("{{ raise_exception('no ' ~ messages[0].role) }}", "no system");
+    refused("{{ raise_exception('no ' ~ messages[0].role) }}", "no user"); // which the system message became a part of
     refused(&format!("{{{{ {}1{} }}}}", "(".repeat(100_000), ")".repeat(100_000)), "does not compile");
     refused(&format!("{{{{ {}1{} }}}}", "[".repeat(100_000), "]".repeat(100_000)), "does not compile");
     refused(&"{% if true %}".repeat(100_000), "does not compile");

@@ -89,7 +89,7 @@ fn silu_exponent<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
 #[inline(always)]
 fn gelu_exponent<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
     /// -2 √(2/π)
-    const FACTOR: f32 = -1.595_769_1;
+    const FACTOR: f32 = -1.595_769;
     let inner = simd.mul_add(simd.mul(x, x), simd.splat(0.044_715 * FACTOR), simd.splat(FACTOR));
     simd.mul(x, inner)
 }
