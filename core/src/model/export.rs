@@ -47,12 +47,14 @@ pub(crate) enum ExportSource {
     Values(Vec<f32>),
 }
 
+/// For each row its place in the folder, if the order differs.
+type RowOrder = Option<Vec<usize>>;
+
 /// The rows of tensors of a folder.
 pub(crate) struct FolderRows {
     /// Tensors of one shape, one after the other.
     pub(crate) names: Vec<String>,
-    /// For each row its place in the folder, if the order differs.
-    pub(crate) order: Option<Vec<usize>>,
+    pub(crate) order: RowOrder,
     /// Whether values are one more than in the folder.
     pub(crate) adds_one: bool,
 }
@@ -72,7 +74,7 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
     }
     let (_, hidden) = embedding_shape(weights)?;
     let mut tensors = Vec::new();
-    let mut add = |name: String, folder: String, order: Option<Vec<usize>>| {
+    let mut add = |name: String, folder: String, order: RowOrder| {
         if let Some(shape) = weights.shape(&folder) {
             let adds_one = family.folder_norms_lack_one && name.ends_with("_norm.weight");
             let mut shape = squeezed(shape);
@@ -116,7 +118,7 @@ fn squeezed(shape: &[usize]) -> Vec<usize> {
 }
 
 /// The parts of a GGUF file that a part of a folder becomes, each with the places of its rows, if they are not the same.
-fn pieces(weights: &LayerWeights<'_, ()>, part: &'static str) -> Result<Vec<(&'static str, Option<Vec<usize>>)>> {
+fn pieces(weights: &LayerWeights<'_, ()>, part: &'static str) -> Result<Vec<(&'static str, RowOrder)>> {
     let keeps_stacks = weights.architecture.family.gguf == "phi3";
     let places = |rows: Range<usize>| Some(rows.collect());
     Ok(match part {
@@ -140,7 +142,7 @@ fn pieces(weights: &LayerWeights<'_, ()>, part: &'static str) -> Result<Vec<(&'s
 }
 
 /// The places of the rows of queries or keys, whose pairs are neighbours in GGUF files and halves in folders.
-fn row_order(weights: &LayerWeights<'_, ()>, rows: Range<usize>) -> Result<Option<Vec<usize>>> {
+fn row_order(weights: &LayerWeights<'_, ()>, rows: Range<usize>) -> Result<RowOrder> {
     if weights.architecture.family.gguf_pairing == RopePairing::Halves {
         return Ok(None);
     }

@@ -174,7 +174,7 @@ impl Rope {
         head_dim: usize,
     ) -> Result<Self> {
         let n_rotated = settings.n_rotated.unwrap_or(head_dim);
-        if n_rotated % 2 != 0 || !(1..=head_dim).contains(&n_rotated) {
+        if !n_rotated.is_multiple_of(2) || !(1..=head_dim).contains(&n_rotated) {
             return Err(invalid(format!(
                 "the rotated elements of a head of {head_dim} must be pairs of these, found {n_rotated}"
             )));

@@ -124,7 +124,7 @@ fn gates_are_right_and_the_same() {
     let mut random = SplitMix64::new(7);
     let silu = |x: f64| x / (1.0 + (-x).exp());
     let gelu = |x: f64| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh());
-    let functions: [(GateFunction, fn(f64) -> f64); 2] = [(GateFunction::Silu, silu), (GateFunction::GeluTanh, gelu)];
+    let functions = [(GateFunction::Silu, silu as fn(f64) -> f64), (GateFunction::GeluTanh, gelu)];
     for ((function, exact), width) in functions.into_iter().flat_map(|function| WIDTHS.map(|width| (function, width))) {
         for spread in [3.0, 90.0] {
             let gate: Vec<f32> = random.floats(20 * width).iter().map(|x| spread * x).collect();

@@ -25,12 +25,12 @@ fn lfm3(changes: &Json) -> Architecture {
 
 /// Checks the frequencies of some pairs. The sines of small angles show the angles.
 #[track_caller]
-fn check_frequencies(settings: &RopeSettings, head_dim: usize, expect: &[(usize, f32)]) {
+fn check_frequencies(settings: &RopeSettings, head_dim: usize, expect: &[(usize, f64)]) {
     let rope = Rope::new(settings, None, RopePairing::Halves, head_dim).unwrap();
     let (mut cosines, mut sines) = (Vec::new(), Vec::new());
     rope.angles(1, &mut cosines, &mut sines);
     for (pair, frequency) in expect {
-        let (sine, expect) = (sines[*pair], frequency.sin());
+        let (sine, expect) = (f64::from(sines[*pair]), frequency.sin());
         assert!((sine - expect).abs() <= 2e-6 * expect, "pair {pair}: {sine}, expected {expect}");
     }
     assert_eq!(sines.len(), head_dim / 2);
@@ -115,8 +115,8 @@ fn qwen35_rotates_a_quarter_of_each_head() {
         let (mut cosines, mut sines) = (Vec::new(), Vec::new());
         rope.angles(1, &mut cosines, &mut sines);
         assert_eq!((sines.len(), cosines.len()), (32, 32));
-        for (pair, frequency) in [(0, 1.0f32), (1, 0.604296386), (15, 5.23299095e-4), (31, 1.65481708e-7)] {
-            let (sine, expect) = (sines[pair], frequency.sin());
+        for (pair, frequency) in [(0, 1.0f64), (1, 0.604296386), (15, 5.23299095e-4), (31, 1.65481708e-7)] {
+            let (sine, expect) = (f64::from(sines[pair]), frequency.sin());
             assert!((sine - expect).abs() <= 2e-6 * expect, "pair {pair}: {sine}, expected {expect}");
         }
     }

@@ -160,14 +160,14 @@ fn a_snapshot_stays_as_it_was() {
         let model = load_with(file, native(CacheType::F16));
         let mut state = model.start().unwrap();
         read(&model, &ids(70, 8), &mut state);
-        let bytes = |states: &[&Box<dyn SequenceState>]| {
+        let bytes = |states: &[&dyn SequenceState]| {
             let mut counted = std::collections::HashSet::new();
             states.iter().map(|state| state.n_bytes(&mut counted)).sum::<usize>()
         };
         let (saved, mut snapshot) = (state.save().unwrap(), state.clone());
-        let shared = bytes(&[&state, &snapshot]);
+        let shared = bytes(&[&*state, &*snapshot]);
         let expect = bits(&read(&model, &[5, 6], &mut state));
-        assert!(shared < bytes(&[&state, &snapshot]), "{file}");
+        assert!(shared < bytes(&[&*state, &*snapshot]), "{file}");
         assert!(snapshot.save().unwrap() == saved, "{file}");
         assert_eq!(bits(&read(&model, &[5, 6], &mut snapshot)), expect, "{file}");
     }

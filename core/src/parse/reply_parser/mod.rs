@@ -228,7 +228,7 @@ impl ReplyParser {
                 let line_end = if block.unmarked.is_some() { "\n" } else { "" };
                 Some(OpenBlock::Marked(format!("{line_end}{}{}", block.body, self.held)))
             }
-            ParserState::Untagged(candidate) => candidate.from_name().map(OpenBlock::Untagged),
+            ParserState::Untagged(candidate) => candidate.since_name().map(OpenBlock::Untagged),
             _ => None,
         }
     }

@@ -196,7 +196,7 @@ impl UntaggedBlock {
     }
 
     /// The opening bracket and the text from the first name on, if the arguments of that name come after it.
-    pub(in crate::parse) fn from_name(&self) -> Option<String> {
+    pub(in crate::parse) fn since_name(&self) -> Option<String> {
         let from_name = self.text.get(self.scan.first_name()?..)?;
         Some(format!("{}{from_name}", if self.scan.is_list() { "[" } else { "{" }))
     }

@@ -141,7 +141,7 @@ impl CallScan {
             self.keys[level - 1] = key;
             return true;
         }
-        let is_offered = names.iter().any(|name| *name == text);
+        let is_offered = names.contains(&text);
         if self.is_at_name(level) && is_offered {
             self.first_name.get_or_insert(self.string_start);
         }

@@ -72,7 +72,7 @@ fn read_functions(offered: &[OfferedFunction]) -> Result<Vec<SdkFunction>, HttpE
         let read = functions_from_json(&json!([{ "type": "function", "function": function }]).to_string());
         // The engine counts the functions that it is given.
         let placed = |message: &str| message.replacen("functions[0]", place, 1);
-        functions.extend(read.map_err(|err| HttpError::value("tools", placed(&err.message())))?);
+        functions.extend(read.map_err(|err| HttpError::value("tools", placed(err.message())))?);
     }
     let mut names = HashSet::new();
     match functions.iter().find(|function| !names.insert(&function.name)) {
