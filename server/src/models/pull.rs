@@ -21,6 +21,9 @@ pub(crate) fn run(arguments: &PullArguments, is_offline: bool) -> Result<(), Fai
     let report = if arguments.json { DownloadReport::JsonLines } else { DownloadReport::Terminal };
     let options = options(is_offline)?;
     let download = Download { hub: Hub::new(options.clone()), options, report };
+    if download.options.is_offline && arguments.lock.is_none() && arguments.to.is_none() {
+        return arguments.names.iter().try_for_each(|name| download.report_cached(name));
+    }
     let plans = match &arguments.lock {
         Some(lock) if arguments.names.is_empty() => ModelLock::read(lock).map_err(|err| report.failed(err))?.models,
         _ => arguments
@@ -62,6 +65,13 @@ struct Download {
 }
 
 impl Download {
+    /// Reports a model that the cache has. Without requests, that is all there is to do.
+    fn report_cached(&self, name: &str) -> Result<(), Failure> {
+        let found = self.hub.pull(name, |_| std::ops::ControlFlow::Continue(()));
+        self.report.ready(name, &found.map_err(|err| self.report.failed(err))?);
+        Ok(())
+    }
+
     fn fetch(&self, plan: &DownloadPlan) -> Result<(), Failure> {
         self.begin(plan)?;
         self.report.ready(&plan.name, &self.hub.finish(plan)?);

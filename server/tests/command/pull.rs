@@ -78,6 +78,9 @@ fn a_command_downloads_the_model_that_it_names() {
     let output = setting.run(&GENERATE);
     assert!(text(&output.stderr).starts_with("ns/tiny: "), "{}", text(&output.stderr));
     setting.run(&offline);
+    setting.fake.journal();
+    assert!(text(&setting.run(&["pull", "ns/tiny", "--offline"]).stdout).trim_end().ends_with("tiny-Q4_K_M.gguf"));
+    assert_eq!(setting.fake.journal().len(), 0);
     let output = setting.run(&["inspect", "model", "ns/tiny:q4_k_m", "--json"]);
     assert!(text(&output.stdout).contains("lfm2"));
 }
