@@ -1,7 +1,7 @@
 //! Limits the memory and the time that a chat template can take: for each rendering, the bytes that it copies and the bytes
 //! that it searches are counted up to a limit.
 
-use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind};
+use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State, filters, functions, tests};
 
 use crate::prompt::python;
@@ -232,7 +232,8 @@ fn add_filter(
     filter: Value,
     charge: impl Fn(&mut State<'_, '_>, &mut Value) -> Result<(), Error> + Send + Sync + 'static,
 ) {
-    environment.add_filter(name, move |state: &mut State<'_, '_>, mut arguments: Rest<Value>| {
+    environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+        let mut arguments = arguments.into_values();
         if let Some(value) = arguments.first_mut() {
             charge(state, value)?;
         }

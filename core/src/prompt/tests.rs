@@ -317,6 +317,26 @@ fn without_functions_tools_is_none() {
     assert_eq!(joined(&prompt), "Hi");
 }
 
+#[test]
+fn filters_take_named_arguments() {
+    for (template, expect) in [
+        ("{{ [1, 3, 2] | sort(reverse=true) | join }}", "321"),
+        ("{% for m in messages | sort(attribute='content') %}{{ m.content }}{% endfor %}", "abc"),
+        ("{{ messages | map(attribute='role') | join(', ') }}", "user, assistant, user"),
+        ("{{ messages | map(attribute='name', default='?') | join }}", "???"),
+        ("{{ [{'n': 2}, {'n': 5}] | sum(attribute='n') }}", "7"),
+        ("{{ 'ten' | int(default=4) }}", "4"),
+        ("{% for k, v in {'b': 1, 'a': 2} | dictsort(by='value') %}{{ k }}{% endfor %}", "ba"),
+        ("{{ ['b', 'A'] | sort(case_sensitive=true) | join }}", "Ab"),
+        ("{{ (messages | max(attribute='content')).content }}", "c"),
+    ] {
+        let renderer = PromptRenderer::new(template, ControlTokens::new(&[]).unwrap(), "", "", false).unwrap();
+        let messages = [ChatMessage::user("b"), ChatMessage::assistant("a"), ChatMessage::user("c")];
+        let prompt = renderer.render(&messages, &frame(&Zoned::default())).unwrap();
+        assert_eq!(joined(&prompt), expect, "{template}");
+    }
+}
+
 /// Clients that run functions in parallel add results in any order, and some calls never get a result.
 #[test]
 fn results_have_the_ids_of_their_calls() {
