@@ -128,15 +128,18 @@ impl Conversation {
     }
 
     /// Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-    /// stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+    /// stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+    /// offered are registered when the reply begins.
     pub fn start_response_with_functions(
         &self,
         message: Option<ChatMessage>,
         functions: Vec<String>,
+        offered: Vec<SdkFunction>,
         rounds: RoundOptions,
         options: GenerationOptions,
     ) -> Arc<ResponseStream> {
         let handlers = core::FunctionHandlers::new().run_by_reader(functions).with(rounds.into());
+        let handlers = handlers.offer(offered.into_iter().map(Into::into));
         let options = options.into();
         ResponseStream::new(match message {
             Some(message) => self.conversation.respond_with_functions(message.into(), &handlers, options),

@@ -201,6 +201,8 @@ pub enum OnBusy {
     Error,
     /// It waits until the requests before it have ended.
     Queue,
+    /// It cancels the requests before it, and waits until they have ended.
+    Replace,
 }
 
 /// Treatment of a history that does not fit the context.
@@ -338,6 +340,7 @@ impl From<GenerationOptions> for core::GenerationOptions {
             on_busy: options.on_busy.map_or_else(Default::default, |on_busy| match on_busy {
                 OnBusy::Error => core::OnBusy::Error,
                 OnBusy::Queue => core::OnBusy::Queue,
+                OnBusy::Replace => core::OnBusy::Replace,
             }),
             context_policy: options.context_policy.map_or_else(Default::default, |policy| match policy {
                 ContextPolicy::Error => core::ContextPolicy::Error,

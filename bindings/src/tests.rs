@@ -222,7 +222,7 @@ fn the_reader_of_a_stream_runs_functions() {
     );
     let rounds = RoundOptions { max_rounds: None, time_limit: None, in_parallel: false };
     let functions = vec!["f".to_owned()];
-    let stream = conversation.start_response_with_functions(Some(user("Hi")), functions, rounds, options());
+    let stream = conversation.start_response_with_functions(Some(user("Hi")), functions, Vec::new(), rounds, options());
     let mut kinds = Vec::new();
     while let Some(event) = stream.next_blocking().unwrap() {
         kinds.push(match event {

@@ -87,7 +87,12 @@ class Conversation:
     def start_response(self, message: ChatMessage, options: GenerationOptions) -> ResponseStream: ...
     def start_continuation(self, options: GenerationOptions) -> ResponseStream: ...
     def start_response_with_functions(
-        self, message: ChatMessage | None, functions: list[str], rounds: RoundOptions, options: GenerationOptions
+        self,
+        message: ChatMessage | None,
+        functions: list[str],
+        offered: list[SdkFunction],
+        rounds: RoundOptions,
+        options: GenerationOptions,
     ) -> ResponseStream: ...
 
 async def load_model(path: str, options: LoadOptions, progress: LoadProgress | None = None) -> ModelRunner: ...

@@ -72,6 +72,8 @@ class OnBusy(str, Enum):
     """It fails with `SdkError.Busy`."""
     QUEUE = "queue"
     """It waits until the requests before it have ended."""
+    REPLACE = "replace"
+    """It cancels the requests before it, and waits until they have ended."""
 
 
 class ContextPolicy(str, Enum):

@@ -120,7 +120,8 @@ class Conversation:
         """The reply to a message with all its function calls.
 
         The handlers run the calls, the model reads the results, and so on until it answers. All messages join the
-        history as if they were sent by hand. The events are those of a plain reply. `FunctionResult` reports the result
+        history as if they were sent by hand. The functions of the handlers are registered when the reply begins; one of
+        the same name is replaced. The events are those of a plain reply. `FunctionResult` reports the result
         of each call, `RoundComplete` the end of a reply with calls, and one `Complete` the end of the last reply. If a
         call does not fit its function, was rejected, or names a function that is neither declared nor handled, the model
         reads an error that lets it repair the call. A call of a function that is declared but not handled ends the
@@ -144,7 +145,7 @@ class Conversation:
         self, message: ChatMessage | None, handlers: FunctionHandlers, options: GenerationOptions
     ) -> Response:
         names, rounds = list(handlers._handlers), handlers._options()
-        stream = self._ffi.start_response_with_functions(message, names, rounds, options)
+        stream = self._ffi.start_response_with_functions(message, names, handlers.functions, rounds, options)
         return self._model_runner._response(stream, handlers)
 
     def append_to_history(self, message: MessageLike) -> None:

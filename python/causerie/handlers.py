@@ -30,7 +30,6 @@ class FunctionHandlers:
             return {"sky": "sunny", "temperature": 21}
 
         handlers = FunctionHandlers(check_weather)
-        conversation.register_functions(handlers.functions)
         for event in conversation.respond_with_functions("What is the weather in Oslo?", handlers):
             ...
 
@@ -63,7 +62,7 @@ class FunctionHandlers:
 
     @property
     def functions(self) -> list[SdkFunction]:
-        """The functions that were added with their types, to be registered."""
+        """The functions that were added with their types. Replies with these handlers offer them to the model."""
         return list(self._functions.values())
 
     def function(self, function: Function) -> Function:

@@ -50,16 +50,7 @@ def function_from(thing: Callable[..., Any]) -> SdkFunction:
     The name of a class is converted to snake case. Raises `TypeError` for unsupported types.
     """
     name = thing.__name__ if not isinstance(thing, type) else re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", thing.__name__).lower()
-    parameters = [
-        SdkFunctionParameter(
-            name=member.name,
-            type=member.type(),
-            description=member.described(),
-            optional=member.is_optional,
-        )
-        for member in _members(thing, 0)
-    ]
-    return SdkFunction(name, _documentation(thing), parameters)
+    return SdkFunction(name, _documentation(thing), [member.parameter() for member in _members(thing, 0)])
 
 
 def decode_call(call: SdkFunctionCall, thing: Callable[..., T]) -> T:
@@ -93,8 +84,7 @@ def decode_reply(text: str, to: Callable[..., T]) -> T:
 
 def _reply_function(of: Any, name: str = _REPLY) -> SdkFunction:
     """Returns a function with the reply as its only parameter, so that replies are checked like arguments."""
-    member = _Member(name, of, "", _NOTHING, 0)
-    return SdkFunction(_REPLY, "", [SdkFunctionParameter(name, member.type(), member.described(), member.is_optional)])
+    return SdkFunction(_REPLY, "", [_Member(name, of, "", _NOTHING, 0).parameter()])
 
 
 def _fitting(call: SdkFunctionCall, function: SdkFunction) -> dict[str, Any]:
@@ -117,6 +107,8 @@ class _Member:
     description: str
     default: Any
     depth: int
+    notes: Iterable[Any] = ()
+    """Constraints that are not part of the hint."""
 
     @property
     def is_optional(self) -> bool:
@@ -128,6 +120,14 @@ class _Member:
     def described(self) -> str:
         own = None if isinstance(kind := self.type(), SdkNull) else kind.description
         return self.description or own or ""
+
+    def parameter(self) -> SdkFunctionParameter:
+        parameter = SdkFunctionParameter(self.name, self.type(), self.described(), self.is_optional)
+        schema = function_schema(SdkFunction(_REPLY, "", [parameter]))["parameters"]["properties"][self.name]
+        # Types know no limits, so a parameter with limits is described by its schema.
+        if _constrain(schema, self.hint, self.notes, self.depth):
+            parameter.schema = schema
+        return parameter
 
 
 def _members(thing: Any, depth: int) -> list[_Member]:
@@ -160,7 +160,8 @@ def _pydantic_member(name: str, field: Any, hint: Any, depth: int) -> _Member:
     read_as = field.validation_alias or name
     if not isinstance(read_as, str):
         raise TypeError(f"field {name} must have a single validation alias, found several")
-    return _Member(read_as, hint, field.description or _note(hint), _NOTHING if field.is_required() else None, depth)
+    default = _NOTHING if field.is_required() else None
+    return _Member(read_as, hint, field.description or _note(hint), default, depth, field.metadata)
 
 
 def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
@@ -187,6 +188,57 @@ def _type(hint: Any, depth: int) -> SdkFunctionParameterType:
         required = [member.name for member in members if not member.is_optional]
         return SdkObj(properties, required, _documentation(hint) or None)
     raise TypeError(f"{hint!r} is not supported as a type of a parameter")
+
+
+# Attributes of pydantic's and annotated-types' constraints, and the keywords of JSON Schema that say the same.
+_KEYWORDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+    "pattern": "pattern",
+    "min_length": "min",
+    "max_length": "max",
+}
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+def _constrain(schema: dict[str, Any], hint: Any, notes: Iterable[Any], depth: int) -> bool:
+    """Adds the constraints of a hint, and of the hints within it, to a schema. Returns whether there are any."""
+    keywords = _keywords([*notes, *_annotations(hint)], schema.get("type"))
+    schema.update(keywords)
+    is_constrained = bool(keywords)
+    hint, _ = _plain(hint)
+    inner = typing.get_args(hint)
+    if schema.get("type") == "array" and inner:
+        is_constrained |= _constrain(schema["items"], inner[0], (), depth + 1)
+    if schema.get("properties") and _is_class(hint):
+        for member in _members(hint, depth + 1):
+            is_constrained |= _constrain(schema["properties"][member.name], member.hint, member.notes, depth + 1)
+    return is_constrained
+
+
+def _keywords(notes: Iterable[Any], kind: str | None) -> dict[str, Any]:
+    keywords: dict[str, Any] = {}
+    for note in notes:
+        keywords.update(_keywords(getattr(note, "metadata", ()), kind))  # of a pydantic Field
+        for name, keyword in _KEYWORDS.items():
+            value = getattr(note, name, None)
+            value = value.pattern if isinstance(value, re.Pattern) else value
+            if isinstance(value, (int, float, str)):
+                keywords[keyword + _LENGTHS.get(kind or "", "Length") if keyword in ("min", "max") else keyword] = value
+    return keywords
+
+
+def _annotations(hint: Any) -> list[Any]:
+    """The annotations of a hint. Looks into `X | None`."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return [*_annotations(inner[0]), *inner[1:]]
+    if origin in (Union, types.UnionType) and type(None) in inner:
+        return [note for choice in inner for note in _annotations(choice)]
+    return []
 
 
 def _choice(values: Iterable[Any], hint: Any) -> SdkFunctionParameterType:

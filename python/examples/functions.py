@@ -19,7 +19,6 @@ def check_weather(city: Annotated[str, "City."]) -> dict[str, Any]:
 def main() -> None:
     handlers = FunctionHandlers(check_weather, time_limit=10)
     conversation = ModelRunner.load("causerie/demo").create_conversation("You are a small assistant on this device.")
-    conversation.register_functions(handlers.functions)
     question = "Check the weather in Oslo"
     print(f"> {question}")
     for event in conversation.respond_with_functions(question, handlers, temperature=0, max_tokens=100):

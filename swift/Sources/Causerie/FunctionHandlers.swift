@@ -25,7 +25,7 @@ public struct FunctionHandlers: Sendable {
     /// Whether all calls of a reply run at once. Their results come in order.
     public var inParallel = false
 
-    /// The functions that were added with their types, to be registered.
+    /// The functions that were added with their types. Replies with these handlers offer them to the model.
     public private(set) var functions: [SdkFunction] = []
     private var handlers: [String: @Sendable (SdkFunctionCall) async throws -> FunctionOutcome] = [:]
 
@@ -145,7 +145,8 @@ private final class First<Value: Sendable>: @unchecked Sendable {
 
 extension Conversation {
     /// The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and
-    /// so on until it answers. All messages join the history as if they were sent by hand.
+    /// so on until it answers. All messages join the history as if they were sent by hand. The functions of the handlers
+    /// are registered when the reply begins; one of the same name is replaced.
     ///
     /// The events are those of a plain reply. ``MessageResponse/functionResult(_:)`` reports the result of each call,
     /// ``MessageResponse/roundComplete(_:)`` the end of a reply with calls, and one ``MessageResponse/complete(_:)``
@@ -195,7 +196,8 @@ extension Conversation {
             try options.check()
             try checkCount(handlers.maxRounds, "max_rounds")
             return startResponseWithFunctions(
-                message: message, functions: handlers.names, rounds: handlers.options, options: options)
+                message: message, functions: handlers.names, offered: handlers.functions, rounds: handlers.options,
+                options: options)
         }
     }
 }

@@ -106,8 +106,8 @@ struct Recipe: Codable, SdkDescribed {
             #"["Done."]"#)
         var handlers = FunctionHandlers()
         try handlers.on(BookTable.self) { table in table.guests }
-        try conversation.registerFunctions(functions: handlers.functions)
         let results = try await results(of: conversation, with: handlers)
+        #expect(conversation.functions == handlers.functions)
         #expect(results.map(\.isError) == [false, true])
         #expect(results.first?.text == #"[{"name": "Ada"}]"#)
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)

@@ -40,7 +40,7 @@ public class FunctionHandlers {
     /** Whether all calls of a reply run at once. Their results come in order. */
     public var inParallel: Boolean = false
 
-    /** The functions that were added with their types, to be registered. */
+    /** The functions that were added with their types. Replies with these handlers offer them to the model. */
     public val functions: List<SdkFunction> get() = declared.values.toList()
 
     private val declared = LinkedHashMap<String, SdkFunction>()
@@ -95,6 +95,7 @@ public class FunctionHandlers {
         conversation.startResponseWithFunctions(
             message,
             handlers.keys.toList(),
+            functions,
             RoundOptions(maxRounds, timeLimit, inParallel),
             options
         )
@@ -136,7 +137,8 @@ public fun functionHandlers(block: FunctionHandlers.() -> Unit): FunctionHandler
 
 /**
  * The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and so
- * on until it answers. All messages join the history as if they were sent by hand.
+ * on until it answers. All messages join the history as if they were sent by hand. The functions of the handlers are
+ * registered when the reply begins; one of the same name is replaced.
  *
  * The events are those of a plain reply. [MessageResponse.FunctionResult] reports the result of each call,
  * [MessageResponse.RoundComplete] the end of a reply with calls, and one [MessageResponse.Complete] the end of the last

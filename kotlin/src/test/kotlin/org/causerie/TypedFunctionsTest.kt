@@ -110,9 +110,9 @@ class TypedFunctionsTest {
             listOf("Done.")
         ).createConversation("")
         val handlers = functionHandlers { on { table: BookTable -> table.guests } }
-        conversation.registerFunctions(handlers.functions)
         val results = conversation.respondWithFunctions("Hi", handlers).read()
             .filterIsInstance<MessageResponse.FunctionResult>()
+        assertEquals(handlers.functions, conversation.functions)
         assertEquals("""[{"name": "Ada"}]""", results[0].text)
         assertEquals(true, results[1].isError && "guests[0].age" in results[1].text, results[1].text)
     }
