@@ -572,7 +572,7 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() != 44108:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() != 22050:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() != 37715:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() != 8287:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -904,6 +904,7 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response.argtypes = 
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response.restype = ctypes.c_uint64
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions.argtypes = (
     ctypes.c_uint64,
+    _UniffiRustBuffer,
     _UniffiRustBuffer,
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -3938,6 +3939,11 @@ class OnBusy(enum.Enum):
     It waits until the requests before it have ended.
 """
 
+    REPLACE = 2
+    """
+    It cancels the requests before it, and waits until they have ended.
+"""
+
 
 
 class _UniffiFfiConverterTypeOnBusy(_UniffiConverterRustBuffer):
@@ -3948,6 +3954,8 @@ class _UniffiFfiConverterTypeOnBusy(_UniffiConverterRustBuffer):
             return OnBusy.ERROR
         if variant == 2:
             return OnBusy.QUEUE
+        if variant == 3:
+            return OnBusy.REPLACE
         raise InternalError("Raw enum value doesn't match any cases")
 
     @staticmethod
@@ -3955,6 +3963,8 @@ class _UniffiFfiConverterTypeOnBusy(_UniffiConverterRustBuffer):
         if value == OnBusy.ERROR:
             return
         if value == OnBusy.QUEUE:
+            return
+        if value == OnBusy.REPLACE:
             return
         raise ValueError(value)
 
@@ -3964,6 +3974,8 @@ class _UniffiFfiConverterTypeOnBusy(_UniffiConverterRustBuffer):
             buf.write_i32(1)
         if value == OnBusy.QUEUE:
             buf.write_i32(2)
+        if value == OnBusy.REPLACE:
+            buf.write_i32(3)
 
 
 
@@ -7592,10 +7604,11 @@ class ConversationProtocol(typing.Protocol):
         Starts the stream of the reply to a message. Each language wraps it in a stream of its own.
 """
         raise NotImplementedError
-    def start_response_with_functions(self, message: typing.Optional[ChatMessage],functions: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> ResponseStream:
+    def start_response_with_functions(self, message: typing.Optional[ChatMessage],functions: typing.List[str],offered: typing.List[SdkFunction],rounds: RoundOptions,options: GenerationOptions) -> ResponseStream:
         """
         Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-        stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+        stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+        offered are registered when the reply begins.
 """
         raise NotImplementedError
     def truncate(self, message_count: SdkCount) -> None:
@@ -7874,15 +7887,18 @@ class Conversation(ConversationProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
-    def start_response_with_functions(self, message: typing.Optional[ChatMessage],functions: typing.List[str],rounds: RoundOptions,options: GenerationOptions) -> ResponseStream:
+    def start_response_with_functions(self, message: typing.Optional[ChatMessage],functions: typing.List[str],offered: typing.List[SdkFunction],rounds: RoundOptions,options: GenerationOptions) -> ResponseStream:
         """
         Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-        stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+        stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+        offered are registered when the reply begins.
 """
 
         _UniffiFfiConverterOptionalTypeChatMessage.check_lower(message)
 
         _UniffiFfiConverterSequenceString.check_lower(functions)
+
+        _UniffiFfiConverterSequenceTypeSdkFunction.check_lower(offered)
 
         _UniffiFfiConverterTypeRoundOptions.check_lower(rounds)
 
@@ -7891,6 +7907,7 @@ class Conversation(ConversationProtocol):
             self._uniffi_clone_handle(),
             _UniffiFfiConverterOptionalTypeChatMessage.lower(message),
             _UniffiFfiConverterSequenceString.lower(functions),
+            _UniffiFfiConverterSequenceTypeSdkFunction.lower(offered),
             _UniffiFfiConverterTypeRoundOptions.lower(rounds),
             _UniffiFfiConverterTypeGenerationOptions.lower(options),
         )

@@ -717,9 +717,10 @@ public protocol ConversationProtocol: AnyObject, Sendable {
 
     /**
      * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
      */
-    func startResponseWithFunctions(message: ChatMessage?, functions: [String], rounds: RoundOptions, options: GenerationOptions)  -> RawResponseStream
+    func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RoundOptions, options: GenerationOptions)  -> RawResponseStream
 
     /**
      * Keeps only the first messages of the history.
@@ -964,15 +965,17 @@ open func startResponse(message: ChatMessage, options: GenerationOptions) -> Raw
 
     /**
      * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
      */
-open func startResponseWithFunctions(message: ChatMessage?, functions: [String], rounds: RoundOptions, options: GenerationOptions) -> RawResponseStream  {
+open func startResponseWithFunctions(message: ChatMessage?, functions: [String], offered: [SdkFunction], rounds: RoundOptions, options: GenerationOptions) -> RawResponseStream  {
     return try!  FfiConverterTypeRawResponseStream_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(
             self.uniffiCloneHandle(),
         FfiConverterOptionTypeChatMessage.lower(message),
         FfiConverterSequenceString.lower(functions),
+        FfiConverterSequenceTypeSdkFunction.lower(offered),
         FfiConverterTypeRoundOptions_lower(rounds),
         FfiConverterTypeGenerationOptions_lower(options),uniffiCallStatus
     )
@@ -4851,6 +4854,10 @@ public enum OnBusy: Equatable, Hashable {
      * It waits until the requests before it have ended.
      */
     case queue
+    /**
+     * It cancels the requests before it, and waits until they have ended.
+     */
+    case replace
 
 
 
@@ -4876,6 +4883,8 @@ public struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
 
         case 2: return .queue
 
+        case 3: return .replace
+
         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
@@ -4890,6 +4899,10 @@ public struct FfiConverterTypeOnBusy: FfiConverterRustBuffer {
 
         case .queue:
             writeInt(&buf, Int32(2))
+
+
+        case .replace:
+            writeInt(&buf, Int32(3))
 
         }
     }
@@ -7663,7 +7676,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_start_response() != 44108) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() != 22050) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() != 37715) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_truncate() != 8287) {

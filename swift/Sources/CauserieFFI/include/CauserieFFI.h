@@ -341,7 +341,7 @@ uint64_t uniffi_causerie_ffi_fn_method_conversation_start_response(uint64_t ptr,
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_CONVERSATION_START_RESPONSE_WITH_FUNCTIONS
 #define UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_CONVERSATION_START_RESPONSE_WITH_FUNCTIONS
-uint64_t uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(uint64_t ptr, RustBuffer message, RustBuffer functions, RustBuffer rounds, RustBuffer options, RustCallStatus *_Nonnull out_status
+uint64_t uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(uint64_t ptr, RustBuffer message, RustBuffer functions, RustBuffer offered, RustBuffer rounds, RustBuffer options, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_CAUSERIE_FFI_FN_METHOD_CONVERSATION_TRUNCATE

@@ -847,7 +847,7 @@ internal object UniffiLib {
     ): Long
     external fun uniffi_causerie_ffi_fn_method_conversation_start_response(`ptr`: Long,`message`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
-    external fun uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(`ptr`: Long,`message`: RustBuffer.ByValue,`functions`: RustBuffer.ByValue,`rounds`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    external fun uniffi_causerie_ffi_fn_method_conversation_start_response_with_functions(`ptr`: Long,`message`: RustBuffer.ByValue,`functions`: RustBuffer.ByValue,`offered`: RustBuffer.ByValue,`rounds`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Long
     external fun uniffi_causerie_ffi_fn_method_conversation_truncate(`ptr`: Long,`messageCount`: Int,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
@@ -1111,7 +1111,7 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response() and 0xFFFF) != 44108) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() and 0xFFFF) != 22050) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_start_response_with_functions() and 0xFFFF) != 37715) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_truncate() and 0xFFFF) != 8287) {
@@ -1790,9 +1790,10 @@ public interface ConversationInterface {
 
     /**
      * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
      */
-    fun `startResponseWithFunctions`(`message`: ChatMessage?, `functions`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): ResponseStream
+    fun `startResponseWithFunctions`(`message`: ChatMessage?, `functions`: List<kotlin.String>, `offered`: List<SdkFunction>, `rounds`: RoundOptions, `options`: GenerationOptions): ResponseStream
 
     /**
      * Keeps only the first messages of the history.
@@ -2154,8 +2155,9 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
     /**
      * Starts the stream of the reply to a message, or to the history as it stands, with function calls. The reader of the
-     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them.
-     */override fun `startResponseWithFunctions`(`message`: ChatMessage?, `functions`: List<kotlin.String>, `rounds`: RoundOptions, `options`: GenerationOptions): ResponseStream {
+     * stream runs the calls of these functions, which arrive as `RunFunctions`, and answers each of them. Those that are
+     * offered are registered when the reply begins.
+     */override fun `startResponseWithFunctions`(`message`: ChatMessage?, `functions`: List<kotlin.String>, `offered`: List<SdkFunction>, `rounds`: RoundOptions, `options`: GenerationOptions): ResponseStream {
             return FfiConverterTypeResponseStream.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -2164,6 +2166,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
         FfiConverterOptionalTypeChatMessage.lower(`message`),
         FfiConverterSequenceString.lower(`functions`),
+        FfiConverterSequenceTypeSdkFunction.lower(`offered`),
         FfiConverterTypeRoundOptions.lower(`rounds`),
         FfiConverterTypeGenerationOptions.lower(`options`),_status)
 }
@@ -6211,7 +6214,11 @@ enum class OnBusy {
     /**
      * It waits until the requests before it have ended.
      */
-    QUEUE;
+    QUEUE,
+    /**
+     * It cancels the requests before it, and waits until they have ended.
+     */
+    REPLACE;
 
 
 
