@@ -41,7 +41,8 @@ struct Entries<'a> {
 
 impl Entries<'_> {
     fn add(&mut self, key: &str, value: impl Into<MetadataValue>) {
-        self.entries.push((format!("{}.{key}", self.architecture.family.gguf), value.into()));
+        let architecture = names::exported_architecture(self.architecture.family);
+        self.entries.push((format!("{architecture}.{key}"), value.into()));
     }
 
     /// Whether no layer has rotary positions. Only the files of Granite can say so.

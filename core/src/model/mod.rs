@@ -52,6 +52,7 @@ pub(crate) use decoder::embedding_shape;
 pub(crate) use description::read as read_architecture;
 pub(crate) use export::{ExportSource, ExportedTensor, FolderRows, tensors as exported_tensors};
 pub(crate) use export_metadata::metadata as exported_metadata;
+pub(crate) use names::exported_architecture;
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};

@@ -69,6 +69,12 @@ pub(crate) fn exported_output_norm(family: &Family) -> &'static str {
     }
 }
 
+/// The architecture that a GGUF file of a family is written with. Hybrids without Mamba layers, the only ones that are
+/// supported, are plain models there.
+pub(crate) fn exported_architecture(family: &Family) -> &'static str {
+    if family.gguf == "granitehybrid" { "granite" } else { family.gguf }
+}
+
 /// The matrix that gives the logits, if it is not the embedding.
 pub(crate) fn head(weights: &Weights, architecture: &Architecture) -> Option<&'static str> {
     let name = head_name(weights);

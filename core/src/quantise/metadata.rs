@@ -1,7 +1,7 @@
 //! The metadata of the file to be written.
 
 use crate::error::Result;
-use crate::model::{Architecture, embedding_shape, exported_metadata};
+use crate::model::{Architecture, embedding_shape, exported_architecture, exported_metadata};
 use crate::prompt::TemplateSources;
 use crate::quantise::gguf_type::GgufType;
 use crate::tokenizer;
@@ -33,7 +33,7 @@ fn of_file(file: &GgufFile) -> Metadata {
 }
 
 fn of_folder(weights: &Weights, folder: &Folder, architecture: &Architecture) -> Result<Metadata> {
-    let family = architecture.family.gguf;
+    let family = exported_architecture(architecture.family);
     let mut metadata: Metadata = Vec::new();
     let mut add = |key: &str, value: MetadataValue| metadata.push((key.to_owned(), value));
     add("general.architecture", family.into());
