@@ -81,7 +81,7 @@ def test_subclasses_and_holders_are_not_copied_either() -> None:
 def test_values_are_copied() -> None:
     conversation = scripted(["Hello."])
     events = list(conversation.generate_response("Hi"))
-    for value in [*events, conversation.history, conversation.model_runner.info, causerie.GenerationOptions(seed=3)]:
+    for value in [*events, conversation.history, conversation.model_runner.info, causerie.GenerationOptions(rng_seed=3)]:
         assert pickle.loads(pickle.dumps(value)) == value
         assert copy.deepcopy(value) == value
     assert copy.copy(FunctionHandlers(max_rounds=3)).max_rounds == 3

@@ -12,6 +12,7 @@ import weakref
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from enum import Enum
+from types import GenericAlias
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
@@ -502,14 +503,14 @@ def test_lone_surrogates_are_replaced_in_results() -> None:
 def test_constraints_of_pydantic_reach_the_schema() -> None:
     pydantic = pytest.importorskip("pydantic")
     Field = pydantic.Field
-    guest = pydantic.create_model("Guest", age=(Annotated[int, Field(ge=0, le=150)], ...))
+    guest: Any = pydantic.create_model("Guest", age=(Annotated[int, Field(ge=0, le=150)], ...))
     booking = pydantic.create_model(
         "Booking",
         count=(int, Field(ge=1, le=3, description="How many.")),
         price=(float | None, Field(default=None, gt=0, lt=1e6, multiple_of=0.5)),
         code=(str, Field(pattern="^[A-Z]{3}$")),
         name=(Annotated[str, Field(min_length=2, max_length=20)], ...),
-        guests=(list[guest], Field(min_length=1, max_length=8)),
+        guests=(GenericAlias(list, guest), Field(min_length=1, max_length=8)),
         tags=(list[Annotated[str, Field(max_length=5)]], []),
         free=(int, 0),
     )
@@ -526,7 +527,8 @@ def test_constraints_of_pydantic_reach_the_schema() -> None:
     assert [parameter.schema is not None for parameter in function.parameters] == [True] * 6 + [False]
     given = {"count": "2", "code": "ABC", "name": "Ada", "guests": [{"age": 3}]}
     assert causerie.decode_call(SdkFunctionCall("booking", given), booking).count == 2, "values are converted as before"
-    for wrong in ({"count": 4}, {"code": "abc"}, {"name": "A"}, {"guests": []}, {"guests": [{"age": 200}]}):
+    mistakes: list[dict[str, Any]] = [{"count": 4}, {"code": "abc"}, {"name": "A"}, {"guests": []}, {"guests": [{"age": 200}]}]
+    for wrong in mistakes:
         with pytest.raises(SdkError.InvalidArgument, match=next(iter(wrong))):
             causerie.decode_call(SdkFunctionCall("booking", {**given, **wrong}), booking)
 
