@@ -31,7 +31,10 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<V
     if tokenizer.is_byte_level() {
         add("model", "gpt2".into());
         add("pre", tokenizer.word_rule(family)?.into());
+        let merges = merges.into_iter().map(|(left, right)| format!("{left} {right}"));
+        add("merges", MetadataValue::Texts(merges.collect()));
     } else {
+        // Merges follow from the scores. The file's own may name tokens that are spelled with spaces in GGUF files.
         add("model", "llama".into());
         add("pre", "default".into());
         add("scores", MetadataValue::Floats(scores(&tokens, &merges)));
@@ -39,7 +42,6 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<V
     }
     add("tokens", MetadataValue::Texts(tokens));
     add("token_type", MetadataValue::Integers(types));
-    add("merges", MetadataValue::Texts(merges.into_iter().map(|(left, right)| format!("{left} {right}")).collect()));
     let pad = settings.get("pad_token").and_then(folder::token_text).and_then(|token| parts.encoder.token_to_id(token));
     for (key, id) in special_ids(&parts).into_iter().chain(pad.map(|id| ("padding_token_id", id))) {
         add(key, MetadataValue::Count(id));
