@@ -300,7 +300,7 @@ fn qwen3_gives_the_logits_of_transformers() {
 /// bring their gates, and rotate a quarter of their heads.
 #[test]
 fn qwen35_gives_the_logits_of_transformers() {
-    check_family("qwen35", "q8_0");
+    check_native_family("qwen35", "q8_0");
 }
 
 /// The fourth layer has no rotary positions.
@@ -318,38 +318,38 @@ fn mistral_gives_the_logits_of_transformers() {
 /// Vectors for each layer; layers that read the keys and values of others; heads of two sizes; norms of values.
 #[test]
 fn gemma4_gives_the_logits_of_transformers() {
-    check_family("gemma4", "q8_0");
+    check_native_family("gemma4", "q8_0");
 }
 
 /// YaRN from a context of 32 on; queries grow after 32, 64 and 96 tokens.
 #[test]
 fn ministral3_gives_the_logits_of_transformers() {
-    check_family("ministral3", "q8_0");
+    check_native_family("ministral3", "q8_0");
 }
 
 /// Queries, keys and values in one tensor, gates and what they gate in another; three quarters of each head are rotated, by
 /// the long factors of LongRoPE.
 #[test]
 fn phi4_gives_the_logits_of_transformers() {
-    check_family("phi4", "q8_0");
+    check_native_family("phi4", "q8_0");
 }
 
 /// A context within the original one has the short factors.
 #[test]
 fn phi4_with_a_short_context_gives_the_logits_of_transformers() {
-    check_family("phi4-short", "q4_0");
+    check_native_family("phi4-short", "q4_0");
 }
 
 /// Factors of embeddings, scores, residuals and logits; biases everywhere.
 #[test]
 fn granite_gives_the_logits_of_transformers() {
-    check_family("granite", "q5_0");
+    check_native_family("granite", "q5_0");
 }
 
 /// The same factors, other names of tensors, no rotary positions.
 #[test]
 fn granite4_gives_the_logits_of_transformers() {
-    check_family("granite4", "q8_0");
+    check_native_family("granite4", "q8_0");
 }
 
 /// Two files that differ from those of their families in having queries, keys and values in one tensor; one has biases.
