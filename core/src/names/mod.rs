@@ -8,15 +8,14 @@
 //! assert_eq!(name.tag.as_deref(), Some("Q4_K_M"));
 //! ```
 
+mod cache;
+mod choice;
 mod model_name;
 mod quantisation;
-
-mod choice;
-
-mod cache;
 
 pub use cache::{RepositoryFolder, cache_folder, find_in_cache, weights_of_index};
 pub use choice::{ListedFile, ModelFiles, choose_files, list_models};
 pub use model_name::{ModelName, is_plain_path};
 
 pub(crate) use choice::choose_gguf;
+pub(crate) use model_name::percent_decoded;

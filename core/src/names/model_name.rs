@@ -207,7 +207,7 @@ pub fn is_plain_path(path: &str) -> bool {
 }
 
 /// Decodes `%20` and the like; `None` for text that is not UTF-8 afterwards.
-fn percent_decoded(text: &str) -> Option<String> {
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

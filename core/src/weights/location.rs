@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache};
+use crate::names::{ListedFile, ModelName, cache_folder, choose_gguf, find_in_cache, percent_decoded};
 
 /// The GGUF file or the folder that `model` names.
 pub(crate) fn locate(model: &str) -> Result<PathBuf> {
@@ -40,18 +40,7 @@ fn path_of_url(url: &str) -> Option<String> {
     if !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) || path.contains(['?', '#']) {
         return None;
     }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                u8::try_from(16 * digit(rest.next())? + digit(rest.next())?).ok()?
-            }
-            plain => plain,
-        });
-    }
-    let path = String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))?;
+    let path = percent_decoded(path).filter(|path| !path.contains('\0'))?;
     // A drive of Windows follows a slash.
     let drive = path.strip_prefix('/').filter(|path| cfg!(windows) && path.as_bytes().get(1) == Some(&b':'));
     Some(drive.unwrap_or(&path).to_owned())
