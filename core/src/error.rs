@@ -170,7 +170,7 @@ impl DownloadFault {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessFault {
-    /// There is no such repository, or it is private, and no token was sent.
+    /// The repository does not exist, or it is private and no token was sent.
     SignIn,
     /// The account must accept the conditions of the repository on its page.
     Conditions,

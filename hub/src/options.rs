@@ -71,8 +71,7 @@ impl HubOptions {
     /// # Errors
     /// There is no folder for the cache, or the token has characters that no token has.
     pub fn from_environment() -> Result<Self> {
-        let no_folder =
-            || storage("neither HF_HUB_CACHE nor HF_HOME names a folder, and there is no home folder", None);
+        let no_folder = || storage("HF_HUB_CACHE, HF_HOME or the home folder must be set, found none of them", None);
         Self::from_variables(cache_folder().ok_or_else(no_folder)?, &|name| env::var_os(name))
     }
 

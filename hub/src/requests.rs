@@ -108,7 +108,7 @@ impl Requests<'_> {
             (416, _) => Trouble::OutOfRange(network(false, message)),
             (404, "RevisionNotFound") => not_found(format!("{what}: the repository has no such revision")),
             (404, "EntryNotFound") => not_found(format!("{what}: the repository has no such file")),
-            (404, _) => not_found(format!("{message}: there is no such repository")),
+            (404, _) => not_found(format!("{message}: the repository does not exist")),
             _ => Trouble::Final(network(false, message)),
         }
     }
@@ -133,11 +133,11 @@ impl Requests<'_> {
             }
             (_, 401, None) => (
                 AccessFault::SignIn,
-                "there is no such repository, or it is private and needs a token in HF_TOKEN".to_owned(),
+                "the repository does not exist, or it is private and needs a token in HF_TOKEN".to_owned(),
             ),
             (_, _, Some(source)) => (
                 AccessFault::Forbidden,
-                format!("there is no such repository, or the token from {source} gives no access to it"),
+                format!("the repository does not exist, or the token from {source} gives no access to it"),
             ),
             _ => (AccessFault::Forbidden, "the hub does not say why".to_owned()),
         };

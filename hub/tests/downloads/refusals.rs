@@ -30,13 +30,13 @@ fn every_refusal_says_what_to_do() {
             "ns/none",
             None,
             denied(AccessFault::SignIn),
-            "access to ns/none@main is denied (401): there is no such repository, or it is private and needs a token in HF_TOKEN",
+            "access to ns/none@main is denied (401): the repository does not exist, or it is private and needs a token in HF_TOKEN",
         ),
         (
             "ns/none",
             Some(TOKEN),
             ErrorKind::ModelNotFound,
-            "hub answers 404 for ns/none@main: Repository not found: there is no such repository",
+            "hub answers 404 for ns/none@main: Repository not found: the repository does not exist",
         ),
         ("ns/demo@v9", None, ErrorKind::ModelNotFound, "ns/demo@v9: the repository has no such revision"),
         (
