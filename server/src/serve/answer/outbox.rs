@@ -17,17 +17,17 @@ use crate::serve::admission::Permit;
 use crate::serve::error::HttpError;
 
 /// Bytes of events that wait for the client: more than most replies have.
-const ROOM: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 /// A comment, which clients skip.
 const KEEP_ALIVE: &str = ": working\n\n";
 
-/// Events with their share of the room.
+/// Events, each with the bytes of the buffer that it occupies.
 type Events = mpsc::UnboundedSender<(String, u32)>;
 
 pub(super) struct Outbox {
     service: Arc<Service>,
     events: Events,
-    room: Arc<Semaphore>,
+    space: Arc<Semaphore>,
     /// `None` while the request waits in the queue, or for its client.
     permit: Option<Permit>,
 }
@@ -35,11 +35,11 @@ pub(super) struct Outbox {
 /// An outbox, and the events as they are sent.
 pub(super) fn outbox(service: &Arc<Service>) -> (Outbox, impl Stream<Item = String> + Send + use<>) {
     let (events, mut waiting) = mpsc::unbounded_channel();
-    let room = Arc::new(Semaphore::new(ROOM));
-    let outbox = Outbox { service: Arc::clone(service), events, room: Arc::clone(&room), permit: None };
+    let space = Arc::new(Semaphore::new(BUFFER_BYTES));
+    let outbox = Outbox { service: Arc::clone(service), events, space: Arc::clone(&space), permit: None };
     let sent = stream! {
         while let Some((event, size)) = waiting.recv().await {
-            room.add_permits(size as usize); // at most 2²⁰
+            space.add_permits(size as usize); // at most 2²⁰
             yield event;
         }
     };
@@ -62,7 +62,7 @@ impl Outbox {
         self.end(KEEP_ALIVE.to_owned());
     }
 
-    /// Sends an event without waiting for room, such as the error that ends a reply.
+    /// Sends an event without waiting for space, such as the error that ends a reply.
     pub(super) fn end(&self, event: String) {
         let _ = self.events.send((event, 0)); // fails if nobody reads
     }
@@ -73,23 +73,23 @@ impl Outbox {
     /// When the client does not read in time, or replies must end.
     pub(super) async fn send(&mut self, events: Vec<String>) -> Result<(), HttpError> {
         for event in events {
-            let size = event.len().min(ROOM) as u32; // at most 2²⁰
-            if let Ok(taken) = self.room.try_acquire_many(size) {
+            let size = event.len().min(BUFFER_BYTES) as u32; // at most 2²⁰
+            if let Ok(taken) = self.space.try_acquire_many(size) {
                 taken.forget();
             } else {
-                self.wait_for_room(size).await?;
+                self.wait_for_space(size).await?;
             }
             let _ = self.events.send((event, size)); // fails if nobody reads
         }
         Ok(())
     }
 
-    /// Waits until the client has read half of the room, so that the slot does not change hands for every event.
-    async fn wait_for_room(&mut self, size: u32) -> Result<(), HttpError> {
+    /// Waits until the client has read half of the buffer, so that the slot does not change hands for every event.
+    async fn wait_for_space(&mut self, size: u32) -> Result<(), HttpError> {
         let paused = self.service.admission.pause()?;
         self.permit = None;
-        let room = Arc::clone(&self.room);
-        let freed = timeout(self.service.settings.write_timeout, room.acquire_many(size.max(ROOM as u32 / 2)));
+        let space = Arc::clone(&self.space);
+        let freed = timeout(self.service.settings.write_timeout, space.acquire_many(size.max(BUFFER_BYTES as u32 / 2)));
         let freed = tokio::select! {
             biased;
             () = self.service.admission.replies_must_end() => return Err(HttpError::draining()),
