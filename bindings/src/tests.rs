@@ -63,7 +63,7 @@ fn read(stream: &ResponseStream) -> Result<Vec<MessageResponse>, SdkError> {
 fn a_history_is_converted_without_loss() {
     let text = r#"[{"role": "system", "content": "Be brief.", "tools": [{"type": "function", "function": {"name": "f",
         "description": "d", "parameters": {"type": "object", "properties": {
-            "a": {"type": "array", "description": "", "items": {"type": "object", "description": "inner", "properties": {
+            "a": {"type": "array", "items": {"type": "object", "description": "inner", "properties": {
                 "n": {"type": "integer", "enum": [1, 2]}}, "required": ["n"]}},
             "b": {"type": "null", "description": "nothing"}}, "required": ["a"]}}}]},
         {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url":

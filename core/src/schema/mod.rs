@@ -17,7 +17,7 @@ pub(crate) use types::SchemaTypes;
 ///
 /// Keys have the order `type, description, enum, items, properties, required`, and parameters the order given. Properties
 /// of objects start with the required ones, as listed; the others follow sorted by name. A type directly under a parameter
-/// takes the parameter's description, even an empty one.
+/// takes the parameter's description. An empty description of a parameter is left out, since a model would pay tokens for it.
 ///
 /// ```
 /// use causerie::{SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, function_schema};
@@ -72,12 +72,14 @@ pub fn functions_to_json(functions: &[SdkFunction]) -> String {
     functions.iter().map(tool_schema).collect::<Value>().to_string()
 }
 
-/// A schema with a parameter's description, unless neither has one.
+/// A schema with a parameter's description in place of its own one.
 fn described(mut schema: Value, description: &str) -> Value {
-    if let Value::Object(entries) = &mut schema
-        && (entries.contains_key("description") || !description.is_empty())
-    {
-        entries.insert("description".to_owned(), description.into());
+    if let Value::Object(entries) = &mut schema {
+        if description.is_empty() {
+            entries.shift_remove("description");
+        } else {
+            entries.insert("description".to_owned(), description.into());
+        }
     }
     schema
 }
@@ -107,7 +109,7 @@ fn type_schema(parameter_type: &SdkFunctionParameterType, description: Option<&s
         SdkNull => ("null", &None, Arguments::new()),
     };
     let mut schema = Arguments::from([("type".to_owned(), Value::from(name))]);
-    if let Some(text) = description.or(own_description.as_deref()) {
+    if let Some(text) = description.or(own_description.as_deref()).filter(|text| !text.is_empty()) {
         schema.insert("description".to_owned(), Value::from(text));
     }
     schema.extend(rest);

@@ -20,6 +20,16 @@ fn the_parameters_description_overrides_the_types() {
 }
 
 #[test]
+fn an_empty_description_of_a_parameter_is_left_out() {
+    let kept = r#"{"type": "string", "pattern": "x", "description": "own"}"#;
+    for (parameter_type, schema) in [(described("own"), None), (SdkFunctionParameterType::string(), Some(kept))] {
+        let mut parameter = SdkFunctionParameter::new("a", parameter_type, "");
+        parameter.schema = schema.map(|text| Value::from(serde_json::from_str::<serde_json::Value>(text).unwrap()));
+        assert!(!parameter_schema(&parameter).to_string().contains("description"), "{parameter:?}");
+    }
+}
+
+#[test]
 fn only_one_level_is_overridden() {
     let array = SdkFunctionParameterType::SdkArr { item_type: Box::new(described("x")), description: Some("y".into()) };
     check(array, r#"{"type": "array", "description": "p", "items": {"type": "string", "description": "x"}}"#);
@@ -58,7 +68,7 @@ fn a_function_without_parameters_has_empty_properties() {
 fn written_functions_read_back_equal() {
     let text = r#"[{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {"#.to_owned()
         + r#""a": {"type": "string", "description": "p", "enum": ["x", "y"]}, "#
-        + r#""b": {"type": "array", "description": "", "items": {"type": "object", "properties": {"#
+        + r#""b": {"type": "array", "items": {"type": "object", "properties": {"#
         + r#""k": {"type": "integer", "description": "inner"}}, "required": ["k"]}}}, "required": ["a"]}}]"#;
     let functions = functions_from_json(&text).unwrap();
     assert_eq!(format!("[{}]", function_schema(&functions[0])), text);
@@ -100,7 +110,7 @@ fn definitions_replace_references() {
     let point = r#"{"type": "object", "properties": {"x": {"type": "integer"}, "name": {"type": "string"}}, "required": ["x"]}"#;
     let schema = function_schema(function).to_string();
     assert!(
-        schema.contains(&format!(r#""path": {{"type": "array", "description": "", "items": {point}}}"#)),
+        schema.contains(&format!(r#""path": {{"type": "array", "items": {point}}}"#)),
         "{schema}"
     );
     assert!(schema.contains(r#""at": {"type": "object", "description": "Where.", "properties""#), "{schema}");
@@ -155,7 +165,7 @@ fn keywords_about_all_parameters_together_are_ignored() {
         {"name": "g", "parameters": {"type": ["object"], "properties": {}, "required": null}}]"#;
     let functions = functions_from_json(text).unwrap();
     let expect = r#"{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
-        + r#""a": {"type": "string", "description": ""}, "b": {}, "d": {}}, "required": ["a", "d"]}}"#;
+        + r#""a": {"type": "string"}, "b": {}, "d": {}}, "required": ["a", "d"]}}"#;
     assert_eq!(function_schema(&functions[0]).to_string(), expect);
     assert!(functions[1].parameters.is_empty());
 }

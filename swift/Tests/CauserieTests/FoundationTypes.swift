@@ -32,7 +32,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
         #expect(
             properties?["place"]?["properties"]?["photo"]?.text == #"{"type": "string", "contentEncoding": "base64"}"#)
         #expect(
-            try replySchema(of: Date.self) == #"{"type": "string", "description": "", "format": "date-time"}"#)
+            try replySchema(of: Date.self) == #"{"type": "string", "format": "date-time"}"#)
         let conversation = try scripted()
         try conversation.registerFunction(function: function)
         #expect(conversation.functions == [function])
@@ -124,7 +124,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
         let schema = functionSchema(function: try SdkFunction(of: Numbers.self))
         let properties = try JsonReader.value(from: schema)["parameters"]?["properties"]
         #expect(properties?["price"]?["type"]?.string == "number")
-        #expect(properties?["level"]?.text == #"{"type": "integer", "description": "", "enum": [1, 2]}"#)
+        #expect(properties?["level"]?.text == #"{"type": "integer", "enum": [1, 2]}"#)
         let largest = #"{"price": 1.10, "level": 2, "small": -128, "size": 18446744073709551615, "counts": {"a": 127}}"#
         #expect(
             try decoded(largest, as: Numbers.self)
@@ -144,7 +144,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
         let function = try SdkFunction(of: Now.self)
         #expect(function == SdkFunction(name: "now", functionDescription: "", parameters: []))
         _ = try decoded("{}", as: Now.self)
-        #expect(try replySchema(of: Now.self) == #"{"type": "object", "description": "", "properties": {}}"#)
+        #expect(try replySchema(of: Now.self) == #"{"type": "object", "properties": {}}"#)
     }
 
     private struct Holder<Held: Codable>: Codable {
