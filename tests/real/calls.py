@@ -106,7 +106,12 @@ def same(found, expected):
 
 
 def is_right(name, arguments, expected_name, expected):
-    """Whether a call is the one that was asked for. A label and a unit may be there or not."""
-    wanted = set(expected)
-    optional = {"label", "unit"} - wanted
-    return name == expected_name and set(arguments) - optional == wanted and all(same(arguments[key], value) for key, value in expected.items())
+    """Whether a call is the one that was asked for. Optional parameters of which the request says nothing may be there or not."""
+    declared = next(function["parameters"] for function in FUNCTIONS if function["name"] == expected_name)
+    optional = set(declared["properties"]) - set(declared["required"]) - set(expected)
+    return name == expected_name and set(arguments) - optional == set(expected) and all(same(arguments[key], value) for key, value in expected.items())
+
+
+def is_exact(arguments, expected):
+    """Whether a right call has only arguments of which the request speaks."""
+    return set(arguments) == set(expected)
