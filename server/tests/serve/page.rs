@@ -12,12 +12,21 @@ fn the_page_is_self_contained_and_restricted() {
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
+    assert!(policy.ends_with("require-trusted-types-for 'script'; trusted-types dompurify"), "{policy}");
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
     let html = page.text();
-    for foreign in ["http://", "https://", "src=", "@import", "url("] {
-        assert!(!html.contains(foreign), "the page fetches nothing: {foreign}");
+    assert!(html.len() < 250_000, "the page has {} bytes", html.len());
+    assert_eq!(html.matches("</script").count(), 2, "a script that contains an end tag would end there");
+    // The libraries know such words, too; that they fetch nothing is tested in a browser.
+    let (before, libraries) = html.split_once("<script>").unwrap();
+    let (libraries, script) = libraries.split_once("</script>").unwrap();
+    for foreign in ["src=", "@import", "url(", "href=\"http"] {
+        assert!(!before.contains(foreign) && !script.contains(foreign), "the page fetches nothing: {foreign}");
     }
-    for placeholder in ["{style}", "{script}", "{functions}"] {
+    for licence in ["MIT License", "Apache license 2.0"] {
+        assert!(libraries.contains(licence), "{licence}");
+    }
+    for placeholder in ["{style}", "{script}", "{libraries}", "{system}", "{functions}"] {
         assert!(!html.contains(placeholder));
     }
     assert_eq!(server.post("/", "{}").error(), (405, "method_not_allowed".into(), None));

@@ -1,5 +1,5 @@
-//! `GET /`: a page to talk with the model, in one file. Its content security policy allows its own script, its own style and
-//! requests to this server.
+//! `GET /`: a page to talk with the model, in one file. Its content security policy allows its own scripts, its own style and
+//! requests to this server; markup comes only from the sanitiser.
 
 use std::sync::LazyLock;
 
@@ -12,8 +12,21 @@ use sha2::{Digest, Sha256};
 use crate::serve::http::{ResponseBody, text_response};
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-/// The functions that the page offers at first: those of the command.
+/// A renderer of Markdown and a sanitiser of HTML; see `vendor/README.md`.
+const LIBRARIES: &str = concat!(include_str!("vendor/marked.umd.js"), include_str!("vendor/purify.min.js"));
+/// The page's own script. Each part uses those above it.
+const SCRIPT: &str = concat!(
+    include_str!("elements.js"),
+    include_str!("storage.js"),
+    include_str!("functions.js"),
+    include_str!("server.js"),
+    include_str!("settings.js"),
+    include_str!("markdown.js"),
+    include_str!("messages.js"),
+    include_str!("page.js"),
+);
+/// What the settings have at first: the system prompt and the functions of `causerie chat`.
+const SYSTEM_PROMPT: &str = include_str!("../../chat/system_prompt.txt");
 const FUNCTIONS: &str = include_str!("../../chat/functions.json");
 
 struct WebPage {
@@ -25,11 +38,14 @@ struct WebPage {
 static PAGE: LazyLock<WebPage> = LazyLock::new(|| WebPage {
     html: include_str!("page.html")
         .replace("{style}", STYLE)
+        .replace("{system}", &escaped(SYSTEM_PROMPT))
+        .replace("{functions}", &escaped(FUNCTIONS))
         .replace("{script}", SCRIPT)
-        .replace("{functions}", &FUNCTIONS.replace('&', "&amp;").replace('<', "&lt;")),
+        .replace("{libraries}", LIBRARIES),
     policy: format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self'; img-src data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+        "default-src 'none'; script-src '{}' '{}'; style-src '{}'; connect-src 'self'; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dompurify",
+        hash(LIBRARIES),
         hash(SCRIPT),
         hash(STYLE)
     ),
@@ -43,6 +59,10 @@ pub(super) fn response() -> Response<ResponseBody> {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 /// The hash by which a policy allows a part of the page.
