@@ -187,7 +187,7 @@ async fn answer(
         Route::Messages => generate(service, request, messages::read).await,
         Route::CountTokens => {
             let body = body::read(service, request).await?;
-            Ok(json_response(&with_fields(service, body.bytes, messages::count).await?))
+            with_fields(service, body.bytes, messages::count).await
         }
         Route::StoredResponse(id) if request.method() == Method::DELETE => {
             Ok(json_response(&stored::delete(&store(service, &request), id)?))

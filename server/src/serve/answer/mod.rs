@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use causerie::{Completion, FinishReason, MessageResponse, ResponseStream, SdkError};
 use hyper::Response;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value as Json;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -35,9 +34,6 @@ pub(super) use choice::{ChoiceForm, ChoiceWriter};
 pub(super) use message::MessageWriter;
 pub(super) use response::{ResponseWriter, decimal};
 pub(super) use usage::Usage;
-
-/// Limit on the names in the header `x-ignored-fields`, in bytes.
-const MAX_IGNORED_BYTES: usize = 2048;
 
 /// Writes the replies to one request in its dialect. It is given everything in order and returns the events of a stream;
 /// at the end it returns the whole.
@@ -104,7 +100,7 @@ impl Answer {
     /// Waits for a permit, then writes. When the client disconnects, this future is dropped, or the body that came of it,
     /// and with it the replies, which cancels them.
     pub(super) async fn send(self) -> Result<Response<ResponseBody>, HttpError> {
-        let headers = self.headers();
+        let headers = self.notes.headers(&self.service.model_id);
         let mut wait = self.service.admission.enter()?;
         let mut timer = GenerationTimer::start(&self.service.metrics);
         let mut response = if self.delivery.is_stream {
@@ -115,15 +111,6 @@ impl Answer {
         };
         response.headers_mut().extend(headers);
         Ok(response)
-    }
-
-    /// The headers that say how the request was read.
-    fn headers(&self) -> HeaderMap {
-        let ignored = ignored_header(&self.notes.ignored);
-        let model_id = self.service.model_id.escape_debug().to_string();
-        let model = HeaderValue::from_str(&model_id).ok().filter(|_| self.notes.is_other_model);
-        let named = |name: &'static str, value: Option<HeaderValue>| Some((HeaderName::from_static(name), value?));
-        [named("x-ignored-fields", ignored), named("x-served-model", model)].into_iter().flatten().collect()
     }
 
     /// A stream, which begins with the first event, or when that takes too long.
@@ -275,21 +262,6 @@ async fn next_of(reply: &mut PulledReply, service: &Service) -> Option<ReplyEven
 /// A reply that was cancelled although its client is still there ended with the model.
 fn check_end(completion: &Completion) -> Result<(), HttpError> {
     if completion.finish_reason == FinishReason::Interrupted { Err(HttpError::draining()) } else { Ok(()) }
-}
-
-/// The names of ignored fields as a header can carry them: without line breaks, and within the limit of bytes.
-fn ignored_header(ignored: &[String]) -> Option<HeaderValue> {
-    let mut left = MAX_IGNORED_BYTES;
-    let (mut listed, longer): (Vec<String>, Vec<String>) =
-        ignored.iter().map(|name| name.escape_debug().to_string()).partition(|name| {
-            let fits = name.len() <= left;
-            left -= if fits { name.len() } else { 0 };
-            fits
-        });
-    if !longer.is_empty() {
-        listed.push("...".to_owned());
-    }
-    HeaderValue::from_str(&listed.join(", ")).ok().filter(|header| !header.is_empty())
 }
 
 /// An event without a name.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use causerie::ToolChoice;
+use hyper::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -10,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, MessageWriter};
 use crate::serve::error::HttpError;
+use crate::serve::http::{ResponseBody, json_response};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::sampling::{SamplingFields, TemplateVariables};
 use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_tools};
@@ -124,9 +126,11 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
 }
 
 /// Counts the tokens that the model would read.
-pub(super) fn count(service: &Arc<Service>, mut fields: RequestFields) -> Result<Json, HttpError> {
+pub(super) fn count(service: &Arc<Service>, mut fields: RequestFields) -> Result<Response<ResponseBody>, HttpError> {
     let chat = read_request(&mut fields)?.prepare(service, fields)?;
-    Ok(json!({ "input_tokens": chat.count_prompt()? }))
+    let mut response = json_response(&json!({ "input_tokens": chat.count_prompt()? }));
+    response.headers_mut().extend(chat.notes.headers(&service.model_id));
+    Ok(response)
 }
 
 fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {

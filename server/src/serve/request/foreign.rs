@@ -17,8 +17,8 @@ use crate::serve::request::types::{Lenient, StopSequences, TokenLimit};
 use crate::serve::request::{ChatRequest, Thinking, must_be};
 
 /// The names of a limit on the reply's tokens.
-pub(in crate::serve) const TOKEN_LIMITS: [&str; 4] =
-    ["max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict"];
+pub(in crate::serve) const TOKEN_LIMITS: [&str; 5] =
+    ["max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "num_predict"];
 
 /// Fields that are honoured everywhere.
 #[derive(Debug, Deserialize)]
@@ -27,6 +27,7 @@ struct ForeignOptions {
     max_completion_tokens: Option<TokenLimit>,
     max_output_tokens: Option<TokenLimit>,
     n_predict: Option<TokenLimit>,
+    num_predict: Option<TokenLimit>,
     stop: Option<StopSequences>,
     stop_sequences: Option<StopSequences>,
     ignore_eos: Option<bool>,
@@ -134,8 +135,10 @@ pub(in crate::serve) fn apply_options(
     fields: &mut RequestFields,
 ) -> Result<bool, HttpError> {
     let mut foreign: ForeignOptions = fields.read()?;
-    let limits = [foreign.max_completion_tokens, foreign.max_tokens, foreign.max_output_tokens, foreign.n_predict];
-    options.max_tokens = options.max_tokens.or_else(|| limits.into_iter().flatten().next()?.0);
+    let other_servers = [foreign.n_predict, foreign.num_predict];
+    let limits =
+        [foreign.max_completion_tokens, foreign.max_tokens, foreign.max_output_tokens].into_iter().chain(other_servers);
+    options.max_tokens = options.max_tokens.or_else(|| limits.flatten().next()?.0);
     options.ignore_end |= foreign.ignore_eos == Some(true);
     let stops = foreign.stop.take().or_else(|| foreign.stop_sequences.take());
     if let Some(StopSequences(stops)) = stops.filter(|_| options.stop_sequences.is_empty()) {
@@ -246,7 +249,7 @@ fn instruct(history: &mut Vec<ChatMessage>, mut parts: Vec<ChatMessageContent>) 
 }
 
 /// Fields that would change the reply, with the values that ask for nothing.
-const UNSUPPORTED: [(&str, &[&str]); 45] = [
+const UNSUPPORTED: [(&str, &[&str]); 43] = [
     ("add_generation_prompt", &["true"]),
     ("allowed_token_ids", &["[]"]),
     ("audio", &[]),
@@ -261,21 +264,18 @@ const UNSUPPORTED: [(&str, &[&str]); 45] = [
     ("dynatemp_range", &["0"]),
     ("early_stopping", &["false"]),
     ("echo", &["false"]),
-    ("format", &["\"\""]),
-    ("grammar", &["\"\""]),
-    ("guided_grammar", &["\"\""]),
     ("include_stop_str_in_output", &["false"]),
     ("input", &[]),
     ("length_penalty", &["1"]),
     ("logits_processors", &["[]"]),
     ("logprobs", &["false", "0"]),
+    ("lora", &[]),
     ("mcp_servers", &["[]"]),
     ("messages", &[]),
     ("min_tokens", &["0"]),
     ("mirostat", &["0"]),
     ("modalities", &["[\"text\"]"]),
     ("n", &["1"]),
-    ("options", &["{}"]),
     ("prediction", &[]),
     ("previous_response_id", &[]),
     ("prompt", &["\"\""]),
@@ -288,6 +288,7 @@ const UNSUPPORTED: [(&str, &[&str]); 45] = [
     ("tfs_z", &["1"]),
     ("top_logprobs", &["0"]),
     ("top_n_sigma", &["-1", "0"]),
+    ("truncate_prompt_tokens", &[]),
     ("typical_p", &["1"]),
     ("use_beam_search", &["false"]),
     ("web_search_options", &[]),
@@ -295,13 +296,17 @@ const UNSUPPORTED: [(&str, &[&str]); 45] = [
 ];
 
 /// Fields that are refused with their own advice.
-const ADVICE: [(&str, &[&str], &str); 2] = [
+const ADVICE: [(&str, &[&str], &str); 6] = [
+    ("format", &["\"\""], "format must be left out: response_format says the form of the reply"),
     ("functions", &["[]"], "functions must be left out: offer functions in tools, which replaces them"),
     (
         "function_call",
         &["\"none\"", "\"auto\""],
         "function_call must be left out: tool_choice replaces it, as tools replaces functions",
     ),
+    ("grammar", &["\"\""], "grammar must be left out: a JSON Schema in response_format is supported, and guided_regex"),
+    ("guided_grammar", &["\"\""], "guided_grammar must be left out: guided_json and guided_regex are supported"),
+    ("options", &["{}"], "options must be left out: send its members, such as temperature, as fields of the request"),
 ];
 
 fn refuse(fields: &mut RequestFields) -> Result<(), HttpError> {

@@ -13,6 +13,7 @@ pub(super) mod fields;
 pub(super) mod foreign;
 pub(super) mod format;
 pub(super) mod json;
+mod notes;
 mod reader;
 pub(super) mod sampling;
 pub(super) mod schema;
@@ -22,6 +23,7 @@ pub(super) mod types;
 use fields::RequestFields;
 use sampling::ReasoningEffort;
 
+pub(super) use notes::RequestNotes;
 pub(super) use reader::must_be;
 
 const MAX_MESSAGES: usize = 10_000;
@@ -58,15 +60,6 @@ pub(super) struct Delivery {
     pub(super) is_bare_string: bool,
 }
 
-/// What the headers of a reply say about its request.
-#[derive(Debug, Default)]
-pub(super) struct RequestNotes {
-    /// Fields that were ignored.
-    pub(super) ignored: Vec<String>,
-    /// Whether another model than the one served was requested, or none.
-    pub(super) is_other_model: bool,
-}
-
 /// A checked chat request with its conversation.
 pub(super) struct PreparedChat {
     pub(super) conversation: Conversation,
@@ -74,7 +67,7 @@ pub(super) struct PreparedChat {
     pub(super) delivery: Delivery,
     /// Whether the model may call functions. If not, text that looks like a call is text.
     pub(super) has_functions: bool,
-    notes: RequestNotes,
+    pub(super) notes: RequestNotes,
 }
 
 impl ChatRequest {
