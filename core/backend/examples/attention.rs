@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use causerie_backend::{AttentionStep, CacheShape, CacheType, Cpu, KeyValues};
+use causerie_backend::{AttentionMask, AttentionStep, CacheShape, CacheType, Cpu, KeyValues};
 
 const HEAD: usize = 64;
 /// Rows of a chunk of a prompt.
@@ -52,7 +52,7 @@ fn seconds(cpu: &Cpu, past: &KeyValues, n_queries: usize, n_rows: usize) -> f64 
         cpu.attention(
             &queries,
             &[AttentionStep { rows: 0..n_rows, past }],
-            (usize::MAX, 1.0 / (HEAD as f32).sqrt()),
+            (AttentionMask::Causal { window: usize::MAX }, 1.0 / (HEAD as f32).sqrt()),
             &mut mixed,
         );
         best = best.min(start.elapsed().as_secs_f64());

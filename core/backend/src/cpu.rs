@@ -9,12 +9,12 @@ use crate::grid::Grid;
 use crate::kernels::{Outputs, Tier};
 use crate::matrix::{Format, Matrix};
 use crate::memory::Arena;
-use crate::ops::attention::HeadAttention;
+use crate::ops::attention::{AttentionMask, HeadAttention};
 use crate::ops::bound::Bound;
 use crate::ops::convolution::{self, Convolution};
 use crate::ops::delta_net::{COLUMNS, DeltaInputs, DeltaShape, DeltaTokens, GatedNorms};
-use crate::ops::gate::{Gate, GateFunction, Sigmoid};
-use crate::ops::norm::{AddRow, HeadNorms, Norm};
+use crate::ops::gate::{Activate, Gate, GateFunction, Sigmoid};
+use crate::ops::norm::{AddRow, HeadNorms, LayerNorm, Norm};
 use crate::ops::rotation::{self, Pairing};
 use crate::pages::KeyValues;
 use crate::pool::Pool;
@@ -145,6 +145,34 @@ impl Cpu {
         });
     }
 
+    /// Computes `(rows - mean(rows)) / sqrt(variance(rows) + epsilon) * weight + bias` as inputs; rows are as long as the
+    /// weight.
+    pub fn layer_norm(
+        &self,
+        rows: &[f32],
+        (weight, bias, epsilon): (&[f32], &[f32], f32),
+        quantises: bool,
+        x: &mut Activations,
+    ) {
+        let n = weight.len();
+        self.inputs(x, (rows.len() / n, n), quantises, |row, y| {
+            self.tier.run(LayerNorm { x: &rows[row * n..][..n], weight, bias, epsilon, y });
+        });
+    }
+
+    /// Computes `function(rows)` as inputs; a row has `width` elements.
+    pub fn activate(
+        &self,
+        function: GateFunction,
+        (rows, width): (&[f32], usize),
+        quantises: bool,
+        x: &mut Activations,
+    ) {
+        self.inputs(x, (rows.len() / width, width), quantises, |row, y| {
+            self.tier.run(Activate { function, x: &rows[row * width..][..width], y });
+        });
+    }
+
     /// Computes `function(gate) * up` as inputs, both `(rows, width)`.
     pub fn gate(
         &self,
@@ -212,9 +240,8 @@ impl Cpu {
         });
     }
 
-    /// Causal attention of queries, `(rows, query heads * head_dim)`, over the last `window` tokens of their sequences up to
-    /// and including their own. `scale` is the factor of scores. Writes the weighted values to `mixed`, which has the shape of
-    /// the queries.
+    /// Attention of queries, `(rows, query heads * head_dim)`, over the tokens of their sequences that the mask shows them.
+    /// `scale` is the factor of scores. Writes the weighted values to `mixed`, which has the shape of the queries.
     ///
     /// # Panics
     /// If sizes do not match.
@@ -222,7 +249,7 @@ impl Cpu {
         &self,
         queries: &[f32],
         steps: &[AttentionStep<'_>],
-        (window, scale): (usize, f32),
+        (mask, scale): (AttentionMask, f32),
         mixed: &mut [f32],
     ) {
         let Some(shape) = steps.first().map(|step| step.past.shape()) else { return };
@@ -254,7 +281,7 @@ impl Cpu {
                         n_before: step.past.n_tokens() - step.rows.len(),
                         key_head: left % shape.n_heads,
                         n_sharing,
-                        window,
+                        mask,
                         scale,
                         out: &out,
                         first_out: step.rows.start,

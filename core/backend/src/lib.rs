@@ -25,6 +25,7 @@ pub use delta_memory::DeltaMemory;
 pub use matrix::{Format, Matrix};
 pub use memory::give_back as give_memory_back;
 pub use model_file::ModelFile;
+pub use ops::attention::AttentionMask;
 pub use ops::delta_net::{DeltaShape, DeltaTokens, HeadSharing};
 pub use ops::gate::GateFunction;
 pub use ops::rotation::Pairing;

@@ -14,6 +14,18 @@ const VECTORS: usize = PAGE / LANES;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
+/// Which tokens of its sequence a token sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionMask {
+    /// Itself and tokens before it, so many together; `usize::MAX` for all of them.
+    Causal {
+        /// Number of tokens, at least one.
+        window: usize,
+    },
+    /// All tokens: those after it, too.
+    Bidirectional,
+}
+
 /// Attention of the queries of one sequence that share a key head.
 pub(crate) struct HeadAttention<'a> {
     /// `(rows, query heads * head_dim)`
@@ -26,8 +38,7 @@ pub(crate) struct HeadAttention<'a> {
     /// The key head, and the number of query heads that share it.
     pub(crate) key_head: usize,
     pub(crate) n_sharing: usize,
-    /// Tokens that a token sees, including itself; `usize::MAX` for all before it.
-    pub(crate) window: usize,
+    pub(crate) mask: AttentionMask,
     /// Factor of the scores.
     pub(crate) scale: f32,
     /// The outputs, in the layout of the queries; the first row of `queries` is row `first_out`.
@@ -98,8 +109,13 @@ impl HeadAttention<'_> {
         let places: [(usize, usize); Q] = std::array::from_fn(|at| self.place(first + at));
         let queries = places.map(|(row, head)| &self.queries[row * width + head * head_dim..][..head_dim]);
         // Tokens that each query sees.
-        let ends = places.map(|(row, _)| self.n_before + row + 1);
-        let starts = ends.map(|end| end.saturating_sub(self.window));
+        let (starts, ends) = match self.mask {
+            AttentionMask::Causal { window } => {
+                let ends = places.map(|(row, _)| self.n_before + row + 1);
+                (ends.map(|end| end.saturating_sub(window)), ends)
+            }
+            AttentionMask::Bidirectional => ([0; Q], [self.past.n_tokens(); Q]),
+        };
         let (start, end) = (starts[0], ends[Q - 1]); // rows ascend
         let scale = simd.splat(self.scale);
 

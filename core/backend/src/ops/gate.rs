@@ -1,13 +1,16 @@
-//! The gate of feed-forward blocks: `y = f(gate) * up`, where `f` is SiLU, `x / (1 + e^-x)`, or the approximation of GELU by the
-//! hyperbolic tangent, `x / (1 + e^(-2u))` with `u = √(2/π) (x + 0.044715 x³)`.
+//! The gate of feed-forward blocks: `y = f(gate) * up`, where `f` is SiLU, `x / (1 + e^-x)`; GELU, `x (1 + erf(x / √2)) / 2`; or
+//! the approximation of GELU by the hyperbolic tangent, `x / (1 + e^(-2u))` with `u = √(2/π) (x + 0.044715 x³)`. Blocks without a
+//! gate have `y = f(x)`.
 
 use crate::simd::{LANES, Simd, Work};
 
-/// The function of a gate.
+/// The function of a gate, or of a block without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateFunction {
     /// SiLU.
     Silu,
+    /// GELU, by the error function.
+    Gelu,
     /// GELU, approximated by the hyperbolic tangent.
     GeluTanh,
 }
@@ -26,25 +29,57 @@ impl Work for Gate<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         match self.function {
-            GateFunction::Silu => self.row(simd, silu_exponent),
-            GateFunction::GeluTanh => self.row(simd, gelu_exponent),
+            GateFunction::Silu => self.row(simd, silu),
+            GateFunction::Gelu => self.row(simd, gelu),
+            GateFunction::GeluTanh => self.row(simd, gelu_tanh),
         }
     }
 }
 
 impl Gate<'_> {
-    /// `exponent` is that of e in the function's denominator.
     #[inline(always)]
-    fn row<S: Simd>(self, simd: S, exponent: impl Fn(S, S::Floats) -> S::Floats) {
+    fn row<S: Simd>(self, simd: S, function: impl Fn(S, S::Floats) -> S::Floats) {
         let (gate, gate_rest) = self.gate.as_chunks::<LANES>();
         let (up, up_rest) = self.up.as_chunks::<LANES>();
         let (y, y_rest) = self.y.as_chunks_mut::<LANES>();
         for ((gate, up), y) in gate.iter().zip(up).zip(y) {
-            let gate = simd.load(gate);
-            simd.store(gated(simd, gate, exponent(simd, gate), simd.load(up)), y);
+            simd.store(simd.mul(function(simd, simd.load(gate)), simd.load(up)), y);
         }
-        let gate = simd.load_first(gate_rest, 0.0);
-        let rest = gated(simd, gate, exponent(simd, gate), simd.load_first(up_rest, 0.0));
+        let rest = function(simd, simd.load_first(gate_rest, 0.0));
+        let rest = simd.mul(rest, simd.load_first(up_rest, 0.0));
+        y_rest.iter_mut().zip(simd.to_array(rest)).for_each(|(y, value)| *y = value);
+    }
+}
+
+/// Applies the function to one row; overwrites `y`.
+pub(crate) struct Activate<'a> {
+    pub(crate) function: GateFunction,
+    pub(crate) x: &'a [f32],
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Work for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match self.function {
+            GateFunction::Silu => self.row(simd, silu),
+            GateFunction::Gelu => self.row(simd, gelu),
+            GateFunction::GeluTanh => self.row(simd, gelu_tanh),
+        }
+    }
+}
+
+impl Activate<'_> {
+    #[inline(always)]
+    fn row<S: Simd>(self, simd: S, function: impl Fn(S, S::Floats) -> S::Floats) {
+        let (x, x_rest) = self.x.as_chunks::<LANES>();
+        let (y, y_rest) = self.y.as_chunks_mut::<LANES>();
+        for (x, y) in x.iter().zip(y) {
+            simd.store(function(simd, simd.load(x)), y);
+        }
+        let rest = function(simd, simd.load_first(x_rest, 0.0));
         y_rest.iter_mut().zip(simd.to_array(rest)).for_each(|(y, value)| *y = value);
     }
 }
@@ -61,10 +96,10 @@ impl Work for Sigmoid<'_> {
         let (vectors, rest) = self.0.as_chunks_mut::<LANES>();
         for vector in vectors {
             let x = simd.load(vector);
-            simd.store(gated(simd, one, silu_exponent(simd, x), one), vector);
+            simd.store(fraction(simd, one, silu_exponent(simd, x)), vector);
         }
         let x = simd.load_first(rest, 0.0);
-        let last = simd.to_array(gated(simd, one, silu_exponent(simd, x), one));
+        let last = simd.to_array(fraction(simd, one, silu_exponent(simd, x)));
         rest.iter_mut().zip(last).for_each(|(x, value)| *x = value);
     }
 }
@@ -72,13 +107,7 @@ impl Work for Sigmoid<'_> {
 /// `x / (1 + e^-x)`
 #[inline(always)]
 pub(crate) fn silu<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
-    gated(simd, x, silu_exponent(simd, x), simd.splat(1.0))
-}
-
-/// `x / (1 + e^exponent) * up`
-#[inline(always)]
-fn gated<S: Simd>(simd: S, x: S::Floats, exponent: S::Floats, up: S::Floats) -> S::Floats {
-    simd.mul(simd.div(x, simd.add(simd.splat(1.0), simd.exp(exponent))), up)
+    fraction(simd, x, silu_exponent(simd, x))
 }
 
 #[inline(always)]
@@ -87,9 +116,30 @@ fn silu_exponent<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
 }
 
 #[inline(always)]
-fn gelu_exponent<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+fn gelu_tanh<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
     /// -2 √(2/π)
     const FACTOR: f32 = -1.595_769;
     let inner = simd.mul_add(simd.mul(x, x), simd.splat(0.044_715 * FACTOR), simd.splat(FACTOR));
-    simd.mul(x, inner)
+    fraction(simd, x, simd.mul(x, inner))
+}
+
+/// `(x + |x| erf(|x| / √2)) / 2`, with the error function to within 1.5e-7: Abramowitz and Stegun, 7.1.26.
+#[inline(always)]
+fn gelu<S: Simd>(simd: S, x: S::Floats) -> S::Floats {
+    let magnitude = simd.max(x, simd.sub(simd.splat(0.0), x));
+    let z = simd.mul(magnitude, simd.splat(std::f32::consts::FRAC_1_SQRT_2));
+    let t = simd.div(simd.splat(1.0), simd.mul_add(z, simd.splat(0.327_591_1), simd.splat(1.0)));
+    let mut series = simd.splat(1.061_405_4);
+    for factor in [-1.453_152, 1.421_413_7, -0.284_496_74, 0.254_829_6, 0.0] {
+        series = simd.mul_add(series, t, simd.splat(factor));
+    }
+    let power = simd.exp(simd.sub(simd.splat(0.0), simd.mul(z, z)));
+    let erf = simd.sub(simd.splat(1.0), simd.mul(series, power));
+    simd.mul(simd.splat(0.5), simd.mul_add(magnitude, erf, x))
+}
+
+/// `x / (1 + e^exponent)`
+#[inline(always)]
+fn fraction<S: Simd>(simd: S, x: S::Floats, exponent: S::Floats) -> S::Floats {
+    simd.div(x, simd.add(simd.splat(1.0), simd.exp(exponent)))
 }

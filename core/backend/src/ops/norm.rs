@@ -1,4 +1,5 @@
-//! Root mean square normalisation (RMSNorm): `y = x / sqrt(mean(x²) + epsilon) * weight`.
+//! Root mean square normalisation (RMSNorm): `y = x / sqrt(mean(x²) + epsilon) * weight`, and LayerNorm, which also subtracts
+//! the mean and adds a bias.
 
 use crate::simd::{LANES, Simd, Work};
 
@@ -24,6 +25,32 @@ impl Work for Norm<'_> {
         }
         let rest = simd.mul(simd.mul(simd.load_first(x_rest, 0.0), scale), simd.load_first(weight_rest, 0.0));
         y_rest.iter_mut().zip(simd.to_array(rest)).for_each(|(y, value)| *y = value);
+    }
+}
+
+/// Normalises one row around its mean; overwrites `y`.
+pub(crate) struct LayerNorm<'a> {
+    pub(crate) x: &'a [f32],
+    pub(crate) weight: &'a [f32],
+    pub(crate) bias: &'a [f32],
+    pub(crate) epsilon: f32,
+    pub(crate) y: &'a mut [f32],
+}
+
+impl Work for LayerNorm<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let mean = sum(simd, self.x) / self.x.len() as f32;
+        for (y, x) in self.y.iter_mut().zip(self.x) {
+            *y = x - mean;
+        }
+        // From the differences: the mean of squares minus the square of the mean would cancel digits.
+        let scale = scale(simd, self.y, self.epsilon);
+        for ((y, weight), bias) in self.y.iter_mut().zip(self.weight).zip(self.bias) {
+            *y = *y * scale * weight + bias;
+        }
     }
 }
 
@@ -75,6 +102,16 @@ impl Work for HeadNorms<'_> {
 #[inline(always)]
 pub(crate) fn scale<S: Simd>(simd: S, x: &[f32], epsilon: f32) -> f32 {
     1.0 / (sum_of_squares(simd, x) / x.len() as f32 + epsilon).sqrt()
+}
+
+#[inline(always)]
+fn sum<S: Simd>(simd: S, x: &[f32]) -> f32 {
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    let mut total = simd.load_first(rest, 0.0);
+    for chunk in chunks {
+        total = simd.add(total, simd.load(chunk));
+    }
+    simd.sum(total)
 }
 
 #[inline(always)]

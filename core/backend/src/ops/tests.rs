@@ -3,6 +3,7 @@
 use crate::activations::Activations;
 use crate::cpu::{AttentionStep, ConvolutionStep, Cpu, ResidualAddition, Rotation};
 use crate::kernels::Tier;
+use crate::ops::attention::AttentionMask;
 use crate::ops::gate::GateFunction;
 use crate::ops::rotation::Pairing;
 use crate::pages::{CacheShape, CacheType, KeyValues};
@@ -45,9 +46,13 @@ pub(super) fn rows_of(x: &Activations) -> Vec<f32> {
 fn attention_is_right_and_the_same() {
     let mut random = SplitMix64::new(5);
     for cache_type in CACHE_TYPES {
-        for (head_dim, n_heads, n_sharing, window, scale) in
-            [(64, 2, 2, usize::MAX, 0.125), (80, 1, 3, 50, 0.1), (24, 3, 1, 70, 0.3), (128, 1, 4, 1, 0.1)]
-        {
+        for (head_dim, n_heads, n_sharing, mask, scale) in [
+            (64, 2, 2, AttentionMask::Causal { window: usize::MAX }, 0.125),
+            (80, 1, 3, AttentionMask::Causal { window: 50 }, 0.1),
+            (24, 3, 1, AttentionMask::Causal { window: 70 }, 0.3),
+            (128, 1, 4, AttentionMask::Causal { window: 1 }, 0.1),
+            (72, 2, 1, AttentionMask::Bidirectional, 0.1),
+        ] {
             let shape = CacheShape { n_heads, head_dim, cache_type };
             // Two sequences, each with tokens before the rows that are computed.
             let pasts = [(3, 140), (45, 5)].map(|(n_before, n_rows)| {
@@ -62,7 +67,7 @@ fn attention_is_right_and_the_same() {
                 let steps = [0..140, 140..145].into_iter().zip(&pasts);
                 let steps: Vec<_> = steps.map(|(rows, (past, ..))| AttentionStep { rows, past }).collect();
                 let mut mixed = vec![f32::NAN; queries.len()];
-                cpu.attention(&queries, &steps, (window, scale), &mut mixed);
+                cpu.attention(&queries, &steps, (mask, scale), &mut mixed);
                 mixed
             });
             let (mut rows, mut exact) = (queries.chunks_exact(head_dim), Vec::new());
@@ -74,7 +79,10 @@ fn attention_is_right_and_the_same() {
                         let of = |all: &[f32], token: usize, at: usize| f64::from(all[(head + token) * head_dim + at]);
                         let query = rows.next().unwrap();
                         let end = n_before + row + 1;
-                        let seen = end.saturating_sub(window)..end;
+                        let seen = match mask {
+                            AttentionMask::Causal { window } => end.saturating_sub(window)..end,
+                            AttentionMask::Bidirectional => 0..past.n_tokens(),
+                        };
                         let score = |token| -> f64 {
                             let products = query.iter().enumerate().map(|(at, q)| f64::from(*q) * of(&keys, token, at));
                             products.sum::<f64>() * f64::from(scale)
@@ -120,11 +128,47 @@ fn norms_are_right_and_the_same() {
 }
 
 #[test]
+fn layer_norms_are_right_and_the_same() {
+    let mut random = SplitMix64::new(17);
+    for width in WIDTHS {
+        let [x, weight, bias] = [40 * width, width, width].map(|n| random.floats(n));
+        let x: Vec<f32> = x.iter().map(|x| x + 2.0).collect();
+        let found = same_on_all(|cpu| {
+            let mut y = Activations::default();
+            cpu.layer_norm(&x, (&weight, &bias, 1e-6), false, &mut y);
+            rows_of(&y)
+        });
+        let exact = x.chunks_exact(width).flat_map(|row| {
+            let mean = row.iter().map(|x| f64::from(*x)).sum::<f64>() / width as f64;
+            let variance = row.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / width as f64;
+            let scale = (variance + 1e-6).sqrt().recip();
+            let affine = weight.iter().zip(&bias);
+            row.iter()
+                .zip(affine)
+                .map(move |(x, (w, b))| (f64::from(*x) - mean) * scale * f64::from(*w) + f64::from(*b))
+        });
+        assert_near(&found, exact.collect::<Vec<_>>());
+    }
+}
+
+/// The error function, by Simpson's rule.
+fn erf(x: f64) -> f64 {
+    const N: u32 = 400;
+    let end = x.clamp(-6.0, 6.0);
+    let density = |at: u32| (-(end * f64::from(at) / f64::from(N)).powi(2)).exp();
+    let inner: f64 = (1..N).map(|at| if at % 2 == 0 { 2.0 * density(at) } else { 4.0 * density(at) }).sum();
+    (density(0) + inner + density(N)) * end / (3.0 * f64::from(N)) * std::f64::consts::FRAC_2_SQRT_PI
+}
+
+#[test]
 fn gates_are_right_and_the_same() {
     let mut random = SplitMix64::new(7);
     let silu = |x: f64| x / (1.0 + (-x).exp());
-    let gelu = |x: f64| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh());
-    let functions = [(GateFunction::Silu, silu as fn(f64) -> f64), (GateFunction::GeluTanh, gelu)];
+    let gelu = |x: f64| 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2));
+    let gelu_tanh =
+        |x: f64| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh());
+    let functions =
+        [(GateFunction::Silu, silu as fn(f64) -> f64), (GateFunction::Gelu, gelu), (GateFunction::GeluTanh, gelu_tanh)];
     for ((function, exact), width) in functions.into_iter().flat_map(|function| WIDTHS.map(|width| (function, width))) {
         for spread in [3.0, 90.0] {
             let gate: Vec<f32> = random.floats(20 * width).iter().map(|x| spread * x).collect();
@@ -135,6 +179,12 @@ fn gates_are_right_and_the_same() {
                 rows_of(&y)
             });
             assert_near(&found, gate.iter().zip(&up).map(|(gate, up)| exact(f64::from(*gate)) * f64::from(*up)));
+            let found = same_on_all(|cpu| {
+                let mut y = Activations::default();
+                cpu.activate(function, (&gate, width), false, &mut y);
+                rows_of(&y)
+            });
+            assert_near(&found, gate.iter().map(|x| exact(f64::from(*x))));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Grouped-query attention on the CPU.
 
-use causerie_backend::{Activations, AttentionStep, Cpu, Pairing, ResidualAddition, Rotation};
+use causerie_backend::{Activations, AttentionMask, AttentionStep, Cpu, Pairing, ResidualAddition, Rotation};
 
 use crate::model::attention::{Attention, KeyValueMaps};
 use crate::model::heads::Heads;
@@ -94,7 +94,12 @@ impl Attention<Native> {
             }
         }
         resize(mixed, q.len());
-        cpu.attention(q, &steps, (self.window.unwrap_or(usize::MAX), self.scale), mixed);
+        cpu.attention(
+            q,
+            &steps,
+            (AttentionMask::Causal { window: self.window.unwrap_or(usize::MAX) }, self.scale),
+            mixed,
+        );
         let width = n_queries * head_dim;
         cpu.inputs(inputs, (n_rows, width), self.out_proj.is_quantised(), |row, x| {
             x.copy_from_slice(&mixed[row * width..][..width]);
