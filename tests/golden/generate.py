@@ -17,6 +17,8 @@ import representation
 import schemes
 import tensor_types
 import tokens
+import vision
+import vocabulary
 
 GOLDEN = pathlib.Path(__file__).resolve().parent
 FIXTURES = GOLDEN.parent / "fixtures"
@@ -31,6 +33,7 @@ def main():
     tokens.write_tokens(GOLDEN)
     schemes.write_schemes(FIXTURES, GOLDEN)
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
+    vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
     representation.write_representations(GOLDEN)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type
 
 from superblocks import random_blocks
-from vocabulary import BOS, EOS, PAD, SIZE
+from vocabulary import BOS, EOS, PAD
 from weights import deviation, gguf_name
 
 FILE_TYPES = {
@@ -28,7 +28,7 @@ def add_metadata(writer, shape, vocabulary, template, quantisation):
     writer.add_head_count_kv([shape.kv_heads if yes else 0 for yes in shape.is_attention])
     writer.add_rope_freq_base(shape.rope_theta)
     writer.add_layer_norm_rms_eps(shape.norm_eps)
-    writer.add_vocab_size(SIZE)
+    writer.add_vocab_size(len(vocabulary.tokens))
     writer.add_shortconv_l_cache(3)
     add_vocabulary(writer, vocabulary, template)
 
@@ -37,7 +37,7 @@ def add_vocabulary(writer, vocabulary, template):
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("lfm2")
     writer.add_token_list(vocabulary.tokens)
-    writer.add_token_types([CONTROL if id < vocabulary.n_control else NORMAL for id in range(SIZE)])
+    writer.add_token_types([CONTROL if vocabulary.is_control(id) else NORMAL for id in range(len(vocabulary.tokens))])
     writer.add_token_merges([" ".join(pair) for pair in vocabulary.merges])
     writer.add_bos_token_id(BOS)
     writer.add_eos_token_id(EOS)

@@ -22,9 +22,9 @@ class FixedClock:
 # Templates that get functions bare; all others get them in the form of chat completions.
 BARE = {"demo", "features", "lfm2-a", "lfm2-b", "lfm2-c", "lfm2-d"}
 # Templates that do not print calls: the calls are written into the content, as the model writes them.
-WITHOUT_CALLS = {"gemma-2", "gemma-3", "lfm2-b", "llama-2", "phi-4-mini", "smollm-2", "smollm-3"}
+WITHOUT_CALLS = {"gemma-2", "gemma-3", "lfm2-b", "lfm2-vl", "llama-2", "phi-4-mini", "smollm-2", "smollm-3"}
 # Templates that do not support functions: the functions are listed in the system message.
-WITHOUT_TOOLS = {"gemma-2", "gemma-3", "llama-2", "smollm-2"}
+WITHOUT_TOOLS = {"gemma-2", "gemma-3", "lfm2-vl", "llama-2", "smollm-2"}
 # Templates that get functions as JSON text in the system message.
 WITH_CARRIED_TOOLS = {"phi-4-mini"}
 # Templates that do not print system messages, or only the first one: the text comes before the next question.

@@ -53,7 +53,7 @@ def write_tokens(golden):
 
     def spelling(id):
         token = vocabulary.tokens[id]
-        return token.encode() if id < vocabulary.n_control else bytes(stand_ins[symbol] for symbol in token)
+        return token.encode() if vocabulary.is_control(id) else bytes(stand_ins[symbol] for symbol in token)
 
     spellings = [spelling(id) for id in range(len(vocabulary.tokens))]
     cases = []

@@ -36,10 +36,11 @@ It was 1024, then 2048, then 4096; 3.14159 and 2.71828 are not the same; 100, 20
 class Vocabulary:
     tokens: list[str]
     merges: list[list[str]]
+    # Control tokens at the end, besides those at the beginning.
+    n_added: int = 0
 
-    @property
-    def n_control(self):
-        return len(CONTROL)
+    def is_control(self, id):
+        return id < len(CONTROL) or len(self.tokens) - self.n_added <= id
 
 
 def with_pipeline(model):
@@ -71,7 +72,8 @@ def tokenizer_of(vocabulary):
     """Returns the tokenizer of a vocabulary; `to_str(pretty=True)` is its tokenizer.json."""
     ids = {token: id for id, token in enumerate(vocabulary.tokens)}
     tokenizer = with_pipeline(models.BPE(ids, [tuple(pair) for pair in vocabulary.merges], ignore_merges=True))
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CONTROL])
+    control = [token for id, token in enumerate(vocabulary.tokens) if vocabulary.is_control(id)]
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{CONTROL[BOS]} $A", pair=f"{CONTROL[BOS]} $A {CONTROL[BOS]} $B", special_tokens=[(CONTROL[BOS], BOS)]
     )
