@@ -369,6 +369,7 @@ impl From<LoadOptions> for core::LoadOptions {
                 CacheType::Q8_0 => core::CacheType::Q8_0,
             }),
             chat_template: options.chat_template,
+            projector: defaults.projector,
             function_names: options.function_names.map_or_else(Default::default, |names| match names {
                 FunctionNames::Plain => core::FunctionNames::Plain,
                 FunctionNames::Dotted => core::FunctionNames::Dotted,

@@ -76,8 +76,13 @@ pub fn chat_template(bytes: &[u8]) -> Result<()> {
     reply.function_calls = Some(vec![SdkFunctionCall { name: "get_weather".into(), arguments, ..Default::default() }]);
     reply.reasoning_content = Some("Which city?".to_owned());
     let messages = [system, ChatMessage::user("How is it there?"), reply, ChatMessage::tool("{\"sky\": \"grey\"}")];
-    let frame =
-        Frame { add_generation_prompt: true, enable_thinking: Some(true), variables: None, now: &Zoned::default() };
+    let frame = Frame {
+        add_generation_prompt: true,
+        enable_thinking: Some(true),
+        variables: None,
+        now: &Zoned::default(),
+        embeds_images: false,
+    };
     renderer.render(&messages, &frame).map(drop)
 }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
-use crate::model::{PREFILL_CHUNK, Sizes};
+use crate::model::{PREFILL_CHUNK, Sizes, vision_bytes};
 use crate::options::{CacheType, FunctionCallParser};
 use crate::prompt::{PromptRenderer, TemplateSources};
 use crate::tokenizer::ModelTokenizer;
+use crate::vision::{self, VisionFiles};
 use crate::weights::Weights;
 
 /// A description of a model, from the headers of its files. The weights themselves are not read.
@@ -71,9 +72,15 @@ pub struct ModelInfo {
     pub function_call_parser: FunctionCallParser,
     /// Whether the chat template mentions reasoning.
     pub supports_reasoning: bool,
+    /// Whether messages can contain images.
+    pub supports_images: bool,
     /// Problems with the tokenizer or chat template that prevent loading, one per entry; empty once loaded.
     pub problems: Vec<String>,
     sizes: Sizes,
+    /// Whether the chat template prints markers for images.
+    prints_images: bool,
+    /// Bytes of the vision tower once loaded.
+    vision_bytes: u64,
 }
 
 /// The weights of one type.
@@ -119,6 +126,8 @@ pub struct MemoryEstimate {
     pub convolutions: u64,
     /// The states of the sequence in delta nets.
     pub delta_nets: u64,
+    /// The part that sees: its vision tower and its projector.
+    pub vision: u64,
     /// Intermediate values during prefill.
     pub working: u64,
 }
@@ -133,7 +142,7 @@ impl MemoryEstimate {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn total(&self) -> u64 {
-        let parts = [self.key_values, self.convolutions, self.delta_nets, self.working];
+        let parts = [self.key_values, self.convolutions, self.delta_nets, self.vision, self.working];
         parts.into_iter().fold(self.weights, u64::saturating_add)
     }
 }
@@ -174,7 +183,7 @@ impl ModelInfo {
         match ModelTokenizer::load(weights) {
             Ok(tokenizer) => {
                 info.set_tokenizer(weights, &tokenizer)?;
-                if let Err(err) = info.read_template(weights, &tokenizer) {
+                if let Err(err) = info.read_template(weights, &tokenizer).and_then(|()| info.read_vision(weights)) {
                     info.problems.push(err.to_string());
                 }
             }
@@ -240,8 +249,24 @@ impl ModelInfo {
         Ok(())
     }
 
+    fn read_vision(&mut self, weights: &Weights) -> Result<()> {
+        if self.prints_images
+            && let VisionFiles::Found(found, _) = vision::find(weights, None, self.hidden_size)?
+        {
+            self.set_vision(found.weights());
+        }
+        Ok(())
+    }
+
+    /// Sets that the model sees, with these weights.
+    pub(crate) fn set_vision(&mut self, weights: &Weights) {
+        self.supports_images = true;
+        self.vision_bytes = vision_bytes(weights);
+    }
+
     pub(crate) fn set_template(&mut self, source: &str, renderer: &PromptRenderer) {
         self.has_chat_template = true;
+        self.prints_images = renderer.prints_images();
         self.supports_function_calling = renderer.offers_functions();
         self.function_call_parser = renderer.function_call_parser();
         self.supports_reasoning = ["<think>", "enable_thinking"].iter().any(|word| source.contains(word));
@@ -263,6 +288,7 @@ impl ModelInfo {
             key_values: self.sizes.key_value_bytes(context_size),
             convolutions: self.sizes.convolution_bytes(),
             delta_nets: self.sizes.delta_net_bytes(),
+            vision: self.vision_bytes,
             working: self.sizes.working_bytes(PREFILL_CHUNK.min(context_size)),
         }
     }

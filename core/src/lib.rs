@@ -37,6 +37,8 @@ mod parse;
 mod validate;
 pub mod typed;
 mod history;
+// Pictures: one stage each.
+mod media;
 // Model files and their tokens.
 pub mod names;
 mod weights;
@@ -47,6 +49,8 @@ mod sample;
 mod constrain;
 // Networks.
 mod model;
+// Pictures for one model.
+mod vision;
 // Model files again: written.
 mod quantise;
 // The loop.

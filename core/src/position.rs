@@ -32,8 +32,17 @@ pub(crate) trait EmbeddingSource: Send + Sync {
     /// Number of rows, known without computing them; at least one.
     fn n_rows(&self) -> u32;
 
-    /// Computes the rows, `(n_rows, hidden)`. It is called only for rows that are in no cache.
-    fn rows(&self) -> Result<Vec<f32>>;
+    /// Prepares the computation of the rows, on a thread of the preparation pool: decodes an image, for example. It is called
+    /// only for rows that no cached state covers.
+    fn begin(&self) -> Result<Box<dyn EmbeddingJob>>;
+}
+
+/// The computation of a content's rows. The engine thread computes piece by piece, between the steps of replies, and drops the
+/// job if the reply is cancelled.
+pub(crate) trait EmbeddingJob: Send {
+    /// Computes the next piece, which must not take longer than a chunk of a prompt. Returns the rows, `(n_rows, hidden)`, after
+    /// the last one.
+    fn advance(&mut self) -> Result<Option<Arc<[f32]>>>;
 }
 
 /// Embedded content of a prompt.
@@ -91,7 +100,6 @@ pub(crate) fn tokens(positions: &[Position]) -> impl Iterator<Item = u32> {
 
 impl ContentDigest {
     /// The digest of content that consists of these parts.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no model that takes images is supported yet"))]
     pub(crate) fn of(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {

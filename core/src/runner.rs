@@ -20,14 +20,18 @@ use crate::info::ModelInfo;
 use crate::message::ChatMessage;
 use crate::model::{Compute, LoadProgress, Model, report_progress};
 use crate::options::{GenerationOptions, LoadOptions, SamplingDefaults};
-use crate::position::Position;
-use crate::prompt::{Frame, PromptRenderer, TemplateSources, joined};
+use crate::position::{Embedded, Position};
+use crate::prompt::{Frame, PromptRenderer, TemplateSources, embedded, joined};
 use crate::response::PromptReport;
 use crate::tokenizer::{ControlTokens, ModelTokenizer, TokenText};
+use crate::vision::{self, VisionFiles};
 use crate::weights::Weights;
 
 /// Stack size in bytes for reading vocabularies and templates, as the main thread has on most systems.
 const STACK: usize = 8 << 20;
+
+/// The part of the prefix cache's limit that the rows of images may take besides.
+const IMAGE_SHARE: usize = 8;
 
 /// A loaded model. Clones share it. It is unloaded when the last clone, conversation and stream are dropped.
 ///
@@ -169,14 +173,34 @@ impl ModelRunner {
             Ok((tokenizer, renderer))
         };
         let context_size = options.context_size.unwrap_or(LoadOptions::DEFAULT_CONTEXT_SIZE);
-        let load = |progress: LoadProgress<'_>| Model::load(&weights, compute, context_size, progress);
-        let ((tokenizer, renderer), model) = load_along(prepare_text, load, progress)?;
+        let vision = vision::find(&weights, options.projector.as_deref(), info.hidden_size)?;
+        let load = |progress: LoadProgress<'_>| {
+            let model = Model::load(&weights, compute.clone(), context_size, progress)?;
+            let tower = match &vision {
+                VisionFiles::Found(found, architecture) => {
+                    let tower = compute.load_vision(found.weights(), architecture)?;
+                    tower.check_row_size(model.hidden_size())?;
+                    Some(tower)
+                }
+                VisionFiles::Missing(_) => None,
+            };
+            Ok((model, tower))
+        };
+        let ((tokenizer, renderer), (model, tower)) = load_along(prepare_text, load, progress)?;
         weights.check_unchanged()?;
         info.set_tokenizer(&weights, &tokenizer)?;
-        let renderer = renderer.map(|(renderer, source)| {
+        let mut renderer = renderer.map(|(renderer, source)| {
             info.set_template(&source, &renderer);
             renderer
         });
+        if let Some(renderer) = &mut renderer {
+            let control = tokenizer.control_tokens()?;
+            if vision::attach(&vision, tower, &control, renderer, options.cache_bytes / IMAGE_SHARE)
+                && let VisionFiles::Found(found, _) = &vision
+            {
+                info.set_vision(found.weights());
+            }
+        }
         if model.n_vocabulary() < tokenizer.n_tokens() {
             let (tokens, rows) = (tokenizer.n_tokens(), model.n_vocabulary());
             return Err(SdkError::new(
@@ -226,17 +250,48 @@ impl ModelRunner {
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn complete(&self, prompt: impl Into<Prompt>, options: GenerationOptions) -> ResponseStream {
+        self.complete_with_images(prompt, Vec::new(), options)
+    }
+
+    /// As [`complete`](Self::complete), for a prompt that shows images: the markers that the chat template prints for them, such
+    /// as `<image>`, are replaced by the files, in their order.
+    ///
+    /// ```no_run
+    /// use causerie::{ChatMessage, ChatMessageContent, GenerationOptions, ModelRunner};
+    ///
+    /// let runner = ModelRunner::load("LFM2-VL-450M")?;
+    /// let mut question = ChatMessage::user("What is this?");
+    /// question.content.insert(0, ChatMessageContent::Image(Vec::new())); // a placeholder
+    /// let prompt = runner.render_prompt(&[question], true)?;
+    /// let picture = std::fs::read("picture.png").unwrap();
+    /// for event in runner.complete_with_images(prompt, vec![picture], GenerationOptions::default()) {
+    ///     println!("{:?}", event?);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn complete_with_images(
+        &self,
+        prompt: impl Into<Prompt>,
+        images: Vec<Vec<u8>>,
+        options: GenerationOptions,
+    ) -> ResponseStream {
         let (runner, prompt) = (self.clone(), prompt.into());
         ResponseStream::new(move |sender| {
             let options = runner.resolved(options);
             let (control, asked) = (Arc::clone(&runner.inner.control), options.clone());
             let job: PromptJob = Box::new(move |loaded| {
-                let positions = match prompt {
+                let (positions, embedded) = match prompt {
                     Prompt::Text(text) => {
                         loaded.check_length(text.len(), 0)?;
-                        loaded.tokenizer.positions(&control.split(&text))?
+                        let segments = loaded.embed(control.split(&text), &images)?;
+                        let embedded: Vec<Embedded> = embedded(&segments).cloned().collect();
+                        (loaded.tokenizer.positions(&segments)?, embedded)
                     }
-                    Prompt::Tokens(tokens) => tokens.into_iter().map(Position::Token).collect(),
+                    Prompt::Tokens(_) if !images.is_empty() => {
+                        let rule = "a prompt with images must be text, found token ids";
+                        return Err(SdkError::new(ErrorKind::InvalidMessage, rule));
+                    }
+                    Prompt::Tokens(tokens) => (tokens.into_iter().map(Position::Token).collect(), Vec::new()),
                 };
                 loaded.check_prompt(&positions)?;
                 Ok(Prepared {
@@ -248,7 +303,7 @@ impl ModelRunner {
                     constraint: ReplyConstraint::new(loaded, &asked, &[], false)?,
                     report: PromptReport::default(),
                     positions,
-                    embedded: Vec::new(),
+                    embedded,
                 })
             });
             let mut job = Some(job);
@@ -320,7 +375,8 @@ impl ModelRunner {
     }
 
     /// The prompt for these messages, as text. Reasoning is not requested, as in a conversation without
-    /// [`enable_thinking`](GenerationOptions::enable_thinking).
+    /// [`enable_thinking`](GenerationOptions::enable_thinking). An image is the marker that the template prints for it; its data
+    /// may be missing.
     ///
     /// ```
     /// # let runner = causerie::testing::ScriptedModel::new().load()?;
@@ -332,7 +388,13 @@ impl ModelRunner {
     /// # Errors
     /// As [`Conversation::generate_response`](crate::Conversation::generate_response), before its first token.
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
-        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), variables: None, now: &Zoned::now() };
+        let frame = Frame {
+            add_generation_prompt,
+            enable_thinking: Some(false),
+            variables: None,
+            now: &Zoned::now(),
+            embeds_images: false,
+        };
         Ok(joined(&self.loaded()?.render(messages, &frame)?))
     }
 
@@ -381,7 +443,13 @@ impl ModelRunner {
     /// # Errors
     /// As [`render_prompt`](Self::render_prompt).
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
-        let frame = Frame { add_generation_prompt, enable_thinking: Some(false), variables: None, now: &Zoned::now() };
+        let frame = Frame {
+            add_generation_prompt,
+            enable_thinking: Some(false),
+            variables: None,
+            now: &Zoned::now(),
+            embeds_images: false,
+        };
         let loaded = self.loaded()?;
         loaded.tokenizer.encode_with_bos(&loaded.render(messages, &frame)?)
     }
@@ -452,11 +520,11 @@ pub enum Prompt {
 
 /// Loads a model, and runs `make` on another thread at the same time, because reading a vocabulary takes as long as
 /// loading small weights. An error in `make` ends the loading.
-fn load_along<T: Send>(
+fn load_along<T: Send, M>(
     make: impl Fn() -> Result<T> + Send + Sync,
-    load: impl FnOnce(LoadProgress<'_>) -> Result<Model>,
+    load: impl FnOnce(LoadProgress<'_>) -> Result<M>,
     progress: LoadProgress<'_>,
-) -> Result<(T, Model)> {
+) -> Result<(T, M)> {
     let has_failed = AtomicBool::new(false);
     let make = || {
         let panicked = |_| Err(SdkError::new(ErrorKind::Internal, "reading the vocabulary panicked"));

@@ -11,7 +11,7 @@ use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
 use crate::position::{Embedded, Position};
-use crate::prompt::{Frame, LONGEST_PROMPT, Segment, joined};
+use crate::prompt::{Frame, LONGEST_PROMPT, Segment, embedded, joined};
 use crate::response::PromptReport;
 
 /// Tokens kept free for the reply when turns are left out and the options set no maximum.
@@ -105,6 +105,7 @@ impl ContextWindow {
             enable_thinking: Some(self.options.enable_thinking || self.options.inline_thinking_tags),
             variables: Some(&self.options.template_variables),
             now: &self.now,
+            embeds_images: true,
         };
         let segments = match self.schema_instruction() {
             Some(instruction) => loaded.render(&with_instruction(messages, &instruction), &frame)?,
@@ -188,14 +189,6 @@ fn with_instruction(messages: &[ChatMessage], instruction: &str) -> Vec<ChatMess
         },
     }
     messages
-}
-
-/// The embedded contents of a prompt.
-fn embedded(segments: &[Segment]) -> impl Iterator<Item = &Embedded> {
-    segments.iter().filter_map(|segment| match segment {
-        Segment::Embedded(content) => Some(content),
-        Segment::Text(_) | Segment::Control(_) => None,
-    })
 }
 
 /// A prompt as positions.

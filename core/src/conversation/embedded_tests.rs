@@ -13,8 +13,8 @@ use crate::info::ModelInfo;
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::model::{Compute, Model};
 use crate::options::{ContextPolicy, GenerationOptions, LoadOptions};
-use crate::position::{ContentDigest, Embedded, EmbeddingSource};
-use crate::prompt::{ImageInput, ImageReader, PromptRenderer, TemplateSources};
+use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
+use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment, TemplateSources};
 use crate::response::{Completion, MessageResponse};
 use crate::runner::{EngineSettings, ModelRunner};
 use crate::tokenizer::{ModelTokenizer, TokenText};
@@ -43,17 +43,17 @@ struct TestImage {
 }
 
 impl ImageReader for TestReader {
-    fn read(&self, file: &[u8]) -> Result<Embedded> {
+    fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
         let text = String::from_utf8_lossy(file);
         let n_rows = text.split(' ').next().and_then(|n_rows| n_rows.parse().ok());
         let n_rows =
             n_rows.ok_or_else(|| SdkError::new(ErrorKind::UnsupportedContent, "the image must name its rows"))?;
-        Ok(Embedded(Arc::new(TestImage {
+        Ok(vec![Segment::Embedded(Embedded(Arc::new(TestImage {
             digest: ContentDigest::of(&[file]),
             n_rows,
             hidden_size: self.hidden_size,
             n_computed: Arc::clone(&self.n_computed),
-        })))
+        })))])
     }
 }
 
@@ -66,12 +66,33 @@ impl EmbeddingSource for TestImage {
         self.n_rows
     }
 
-    /// Values between -0.5 and 0.5 that depend on the content.
-    fn rows(&self) -> Result<Vec<f32>> {
+    fn begin(&self) -> Result<Box<dyn EmbeddingJob>> {
         self.n_computed.fetch_add(1, Ordering::SeqCst);
+        Ok(Box::new(TestJob { n_left: N_PIECES, rows: self.rows().into() }))
+    }
+}
+
+/// Pieces of an image's computation.
+const N_PIECES: usize = 3;
+
+struct TestJob {
+    n_left: usize,
+    rows: Arc<[f32]>,
+}
+
+impl EmbeddingJob for TestJob {
+    fn advance(&mut self) -> Result<Option<Arc<[f32]>>> {
+        self.n_left -= 1;
+        Ok((self.n_left == 0).then(|| Arc::clone(&self.rows)))
+    }
+}
+
+impl TestImage {
+    /// Values between -0.5 and 0.5 that depend on the content.
+    fn rows(&self) -> Vec<f32> {
         let seed = self.digest.to_string().bytes().fold(0u32, |seed, byte| seed.wrapping_mul(31) + u32::from(byte));
         let value = |at: u32| ((seed ^ at).wrapping_mul(2_654_435_761) >> 16) as f32 / 65_536.0 - 0.5;
-        Ok((0..self.n_rows * self.hidden_size as u32).map(value).collect())
+        (0..self.n_rows * self.hidden_size as u32).map(value).collect()
     }
 }
 

@@ -1,13 +1,15 @@
-//! The rows of a prompt's embedded contents, computed on the preparation pool when the prompt comes to them.
+//! The rows of a prompt's embedded contents, computed when the prompt comes to them: begun on the preparation pool, and then
+//! computed by the engine thread, piece by piece.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use futures_channel::oneshot;
 
 use crate::engine::pool::PreparationPool;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::Inputs;
-use crate::position::{ContentDigest, Embedded};
+use crate::position::{ContentDigest, Embedded, EmbeddingJob};
 
 /// The embedded contents of one prompt.
 #[derive(Default)]
@@ -18,10 +20,11 @@ pub(super) struct Embeddings {
 }
 
 enum Rows {
-    Pending(oneshot::Receiver<Result<Vec<f32>>>),
+    Beginning(oneshot::Receiver<Result<Box<dyn EmbeddingJob>>>),
+    Begun(Box<dyn EmbeddingJob>),
     /// `(n_rows, hidden)`
     Ready {
-        rows: Vec<f32>,
+        rows: Arc<[f32]>,
         hidden_size: usize,
     },
 }
@@ -31,26 +34,35 @@ impl Embeddings {
         Self { contents, current: None }
     }
 
-    /// Whether the rows of a content are ready. If they are not, a job computes them, and the calling thread is woken when it
-    /// has ended.
-    pub(super) fn prepare(
-        &mut self,
-        digest: ContentDigest,
-        hidden_size: usize,
-        pool: &PreparationPool,
-    ) -> Result<bool> {
-        let content = self.contents.iter().find(|content| content.0.digest() == digest).ok_or_else(failed)?;
-        let pending = match &mut self.current {
+    /// Whether the rows of a content are ready. If they are not, a job is begun, and the calling thread is woken when it has
+    /// been; then [`compute`](Self::compute) makes the rows.
+    pub(super) fn prepare(&mut self, digest: ContentDigest, pool: &PreparationPool) -> Result<bool> {
+        let beginning = match &mut self.current {
             Some((current, Rows::Ready { .. })) if *current == digest => return Ok(true),
-            Some((current, Rows::Pending(pending))) if *current == digest => pending,
+            Some((current, Rows::Begun(_))) if *current == digest => return Ok(false),
+            Some((current, Rows::Beginning(beginning))) if *current == digest => beginning,
             _ => {
-                let source = content.0.clone();
-                self.current = Some((digest, Rows::Pending(pool.ask(move || source.rows()))));
+                let source = self.content(digest)?.0.clone();
+                self.current = Some((digest, Rows::Beginning(pool.ask(move || source.begin()))));
                 return Ok(false);
             }
         };
-        let Some(rows) = pending.try_recv().map_err(|oneshot::Canceled| failed())? else { return Ok(false) };
-        let (rows, n_rows) = (rows?, content.0.n_rows());
+        if let Some(job) = beginning.try_recv().map_err(|oneshot::Canceled| failed())? {
+            self.current = Some((digest, Rows::Begun(job?)));
+        }
+        Ok(false)
+    }
+
+    /// Whether there is a piece to compute.
+    pub(super) fn can_compute(&self) -> bool {
+        matches!(self.current, Some((_, Rows::Begun(_))))
+    }
+
+    /// Computes one piece of the rows.
+    pub(super) fn compute(&mut self, hidden_size: usize) -> Result<()> {
+        let Some((digest, Rows::Begun(job))) = &mut self.current else { return Ok(()) };
+        let (digest, Some(rows)) = (*digest, job.advance()?) else { return Ok(()) };
+        let n_rows = self.content(digest)?.0.n_rows();
         if (n_rows as usize).checked_mul(hidden_size) != Some(rows.len()) {
             return Err(SdkError::new(
                 ErrorKind::Internal,
@@ -58,7 +70,11 @@ impl Embeddings {
             ));
         }
         self.current = Some((digest, Rows::Ready { rows, hidden_size }));
-        Ok(true)
+        Ok(())
+    }
+
+    fn content(&self, digest: ContentDigest) -> Result<&Embedded> {
+        self.contents.iter().find(|content| content.0.digest() == digest).ok_or_else(failed)
     }
 
     /// A range of the rows that are ready.

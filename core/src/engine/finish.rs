@@ -1,6 +1,7 @@
 //! The end of a reply: its last event, its message, and the state that it leaves to the prefix cache.
 
 use crate::engine::cache::PrefixCache;
+use crate::engine::embeddings::Embeddings;
 use crate::engine::generate::Generation;
 use crate::engine::request::ReplyNews;
 use crate::engine::timing::peak_memory;
@@ -14,6 +15,7 @@ impl Generation {
     /// Ends the reply as complete, with what was generated so far.
     pub(super) fn end(&mut self, reason: FinishReason) {
         self.pending_prompt = None; // a prompt that is being made is dropped with it
+        self.embeddings = Embeddings::default();
         let is_interrupted = reason == FinishReason::Interrupted;
         let is_cut = is_interrupted || reason == FinishReason::Constraint;
         self.transcript.finish(if is_cut { ReplyEnd::Interrupted } else { ReplyEnd::Ended });
@@ -40,6 +42,7 @@ impl Generation {
     /// Ends the reply with an error. Events that were parsed before it are still delivered.
     pub(crate) fn fail(&mut self, err: SdkError) {
         self.pending_prompt = None;
+        self.embeddings = Embeddings::default();
         self.state = None; // it may hold half a step
         // Set first, so that the reply has its end even if the rest panics.
         self.terminal = Some(Err(err));

@@ -43,7 +43,7 @@ pub(crate) struct Generation {
     pub(super) prompt_report: PromptReport,
     /// The positions of the prompt, then the tokens of the reply.
     pub(super) positions: Vec<Position>,
-    embeddings: Embeddings,
+    pub(super) embeddings: Embeddings,
     /// The owner whose cached states it may continue, besides everyone's.
     pub(super) owner: Owner,
     max_tokens: usize,
@@ -164,7 +164,7 @@ impl Generation {
         let mut plan = StepPlan::after(state.n_positions(), &self.positions, |token| loaded.tokenizer.is_end(token));
         match plan.inputs {
             PlannedInputs::Rows { digest, .. } => {
-                if !self.embeddings.prepare(digest, loaded.model.hidden_size(), pool)? {
+                if !self.embeddings.prepare(digest, pool)? {
                     self.release_cached_state();
                     return Ok(ReplyProgress::Waiting);
                 }
@@ -177,6 +177,19 @@ impl Generation {
         }
         self.plan = Some(plan);
         Ok(ReplyProgress::Planned)
+    }
+
+    /// Whether the prompt waits for a piece of an embedding that [`compute_embedding`](Self::compute_embedding) computes.
+    pub(crate) fn can_compute_embedding(&self) -> bool {
+        !self.has_ended && self.embeddings.can_compute()
+    }
+
+    /// Computes one piece of the embedding that the prompt waits for.
+    pub(crate) fn compute_embedding(&mut self, loaded: &LoadedModel) -> ReplyProgress {
+        if let Err(err) = self.embeddings.compute(loaded.model.hidden_size()) {
+            self.fail(err);
+        }
+        ReplyProgress::Worked
     }
 
     fn begin(&mut self, prepared: Prepared) {

@@ -9,7 +9,7 @@ use crate::function::FunctionNames;
 use crate::message::ChatMessage;
 use crate::model::Model;
 use crate::position::{Position, tokens};
-use crate::prompt::{Frame, PromptRenderer, Segment};
+use crate::prompt::{Frame, PromptRenderer, Segment, TEXT_ONLY};
 use crate::tokenizer::ModelTokenizer;
 
 /// A loaded model.
@@ -59,6 +59,19 @@ impl LoadedModel {
         functions.try_for_each(|function| function.check_with(self.function_names))?;
         let renderer = self.renderer.as_ref().ok_or_else(missing)?;
         renderer.render(messages, frame)
+    }
+
+    /// Replaces the markers for images in a prompt by these files.
+    ///
+    /// # Errors
+    /// As [`PromptRenderer::embed`]; [`ErrorKind::UnsupportedContent`] for a model without a chat template, which says what the
+    /// markers are.
+    pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
+        match &self.renderer {
+            Some(renderer) => renderer.embed(segments, files),
+            None if files.is_empty() => Ok(segments),
+            None => Err(SdkError::new(ErrorKind::UnsupportedContent, TEXT_ONLY)),
+        }
     }
 
     /// Refuses a prompt that is far too long for the context, before time and memory are spent on its tokens: a text of so

@@ -117,6 +117,7 @@ impl Worker {
             outcome != ReplyProgress::Finished
         });
         let Some(loaded) = loaded else { return has_worked };
+        has_worked |= self.compute_embedding(&loaded);
         self.assign_budget(&loaded);
         let mut steps: PerSequence<Step<'_>> = self.generations.iter_mut().filter_map(Generation::step).collect();
         if steps.is_empty() {
@@ -132,6 +133,12 @@ impl Worker {
             has_worked |= outcome == ReplyProgress::Worked;
         }
         has_worked
+    }
+
+    /// Computes one piece of the embedding that was begun first, so that other replies wait for one piece between two steps.
+    fn compute_embedding(&mut self, loaded: &LoadedModel) -> bool {
+        let next = self.generations.iter_mut().find(|generation| generation.can_compute_embedding());
+        next.is_some_and(|next| guarded(next, |next| next.compute_embedding(loaded)) == ReplyProgress::Worked)
     }
 
     /// Shares the token budget of a step among the replies. All prompts together fill one chunk, so that a step stays as

@@ -1,20 +1,26 @@
 //! What a model computes with: the one place that knows all implementations of [`Network`].
 
+use std::sync::Arc;
+
+use causerie_backend::Cpu;
+
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::model::architecture::Architecture;
 #[cfg(feature = "candle")]
 use crate::model::candle::Candle;
 use crate::model::decoder::Decoder;
-use crate::model::native::Native;
+use crate::model::native::{Native, VisionTower};
 use crate::model::network::Network;
 use crate::model::progress::LoadProgress;
+use crate::model::vision::VisionArchitecture;
 use crate::options::{CacheType, Device, LoadOptions};
 use crate::weights::Weights;
 
 /// What a model computes with.
+#[derive(Clone)]
 pub(crate) enum Compute {
-    /// The CPU. The number of threads includes the calling one.
-    Native { n_threads: usize, cache_type: CacheType },
+    /// The CPU, whose threads all parts of a model share.
+    Native { cpu: Arc<Cpu>, cache_type: CacheType },
     #[cfg(feature = "candle")]
     Candle(candle_core::Device),
 }
@@ -26,7 +32,7 @@ impl Compute {
         match options.device {
             Device::Cpu => {
                 let n_threads = options.threads.unwrap_or_else(causerie_backend::fast_cores);
-                Ok(Self::Native { n_threads, cache_type: options.cache_type })
+                Ok(Self::native(n_threads, options.cache_type))
             }
             #[cfg(feature = "candle")]
             Device::Metal => candle_core::Device::new_metal(0).map(Self::Candle).map_err(|err| {
@@ -35,6 +41,21 @@ impl Compute {
             #[cfg(not(feature = "candle"))]
             Device::Metal => Err(missing("device is Metal, which this build does not have")),
         }
+    }
+
+    /// The CPU. The number of threads includes the calling one.
+    pub(crate) fn native(n_threads: usize, cache_type: CacheType) -> Self {
+        Self::Native { cpu: Arc::new(Cpu::new(n_threads)), cache_type }
+    }
+
+    /// Loads the part of a model that sees. It is computed on the CPU, whatever computes the rest.
+    pub(crate) fn load_vision(&self, weights: &Weights, architecture: &VisionArchitecture) -> Result<VisionTower> {
+        let cpu = match self {
+            Self::Native { cpu, .. } => Arc::clone(cpu),
+            #[cfg(feature = "candle")]
+            Self::Candle(_) => Arc::new(Cpu::new(causerie_backend::fast_cores())),
+        };
+        VisionTower::load(Native::new(cpu, CacheType::F32), weights, architecture)
     }
 
     /// The storage format of keys and values.
@@ -66,8 +87,8 @@ impl Compute {
             return Err(missing(&format!("device is Metal, which does not support architecture {name:?}")));
         }
         Ok(match self {
-            Self::Native { n_threads, cache_type } => {
-                let native = Native::new(n_threads, cache_type);
+            Self::Native { cpu, cache_type } => {
+                let native = Native::new(cpu, cache_type);
                 Box::new(Decoder::load(native, weights, architecture, progress)?)
             }
             #[cfg(feature = "candle")]

@@ -39,6 +39,7 @@ mod saved_state;
 mod short_convolution;
 mod sizes;
 mod taps;
+mod vision;
 #[cfg(test)]
 mod tests;
 
@@ -53,9 +54,11 @@ pub(crate) use description::read as read_architecture;
 pub(crate) use export::{ExportSource, ExportedTensor, FolderRows, tensors as exported_tensors};
 pub(crate) use export_metadata::metadata as exported_metadata;
 pub(crate) use names::exported_architecture;
+pub(crate) use native::{TowerPass, VisionTower, vision_bytes};
 pub(crate) use network::{ForwardOutcome, Inputs, Network, PerSequence, SequenceState, Step};
 pub(crate) use progress::{LoadProgress, report_progress};
 pub(crate) use sizes::{PREFILL_CHUNK, Sizes};
+pub(crate) use vision::VisionArchitecture;
 
 /// A model in memory.
 pub(crate) struct Model {

@@ -11,6 +11,7 @@
 mod cache;
 mod choice;
 mod model_name;
+mod projector;
 mod quantisation;
 
 pub use cache::{RepositoryFolder, cache_folder, find_in_cache, weights_of_index};
@@ -19,3 +20,4 @@ pub use model_name::{ModelName, is_plain_path};
 
 pub(crate) use choice::choose_gguf;
 pub(crate) use model_name::percent_decoded;
+pub(crate) use projector::{PROJECTOR_WORDS, choose_projector, is_projector};

@@ -29,12 +29,15 @@ pub struct LoadOptions {
     pub cache_type: CacheType,
     /// A chat template that replaces the model's own.
     pub chat_template: Option<String>,
+    /// A GGUF file with the part of the model that sees (mmproj). Default: the part in the model's own files, or a file beside
+    /// the model's, whose name contains `mmproj` or `projector`.
+    pub projector: Option<String>,
     /// Which names functions may have. Default: letters, `_` and digits.
     pub function_names: FunctionNames,
     /// Sampling values that replace those recommended by the model's files. The options of a reply take precedence.
     pub generation_defaults: SamplingDefaults,
     /// Size limit of the prefix cache in bytes; 0 disables the cache. The entry used last is kept even if it alone is larger.
-    /// Default 512 MiB.
+    /// An eighth as much is kept of images that were computed, for pictures that are shown again. Default 512 MiB.
     pub cache_bytes: usize,
 }
 
@@ -49,6 +52,7 @@ impl Default for LoadOptions {
             threads: None,
             cache_type: CacheType::default(),
             chat_template: None,
+            projector: None,
             function_names: FunctionNames::default(),
             generation_defaults: SamplingDefaults::default(),
             cache_bytes: 512 << 20,

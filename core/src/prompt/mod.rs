@@ -38,9 +38,7 @@ use crate::schema::{function_schema, tool_schema};
 use crate::tokenizer::{ControlTokens, ModelTokenizer};
 
 pub(crate) use crate::tokenizer::Segment;
-pub(crate) use images::ImageInput;
-#[cfg(test)]
-pub(crate) use images::ImageReader;
+pub(crate) use images::{ImageInput, ImageReader};
 pub(crate) use sources::TemplateSources;
 pub(crate) use template::LONGEST_PROMPT;
 
@@ -62,9 +60,20 @@ pub(crate) struct PromptRenderer {
     capabilities: Capabilities,
     /// The notation in which the model writes calls.
     notation: FunctionCallParser,
-    takes_images: bool,
-    /// How images get into prompts; `None` prints the markers alone.
-    image_input: Option<ImageInput>,
+    images: ImageSupport,
+}
+
+pub(crate) const TEXT_ONLY: &str = "the model supports text only, not images or audio";
+
+/// What becomes of images in messages.
+#[derive(Clone)]
+enum ImageSupport {
+    /// They get into prompts.
+    Input(ImageInput),
+    /// The template prints its markers, which nothing replaces: for probes.
+    Markers,
+    /// They are refused, for this reason.
+    Missing(String),
 }
 
 /// The inputs of a prompt besides its messages.
@@ -77,6 +86,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) variables: Option<&'a Arguments>,
     /// The current time for the template.
     pub(crate) now: &'a Zoned,
+    /// Whether the images of messages are read and take the place of the template's markers.
+    pub(crate) embeds_images: bool,
 }
 
 impl PromptRenderer {
@@ -96,17 +107,24 @@ impl PromptRenderer {
             eos_token: eos_token.to_owned(),
             capabilities: Capabilities::NONE,
             notation: FunctionCallParser::default(),
-            takes_images: true,
-            image_input: None,
+            images: ImageSupport::Markers,
         };
         renderer.capabilities = Capabilities::find(source, renderer.has_call_tokens(), |assumed, messages| {
             let now = Zoned::default();
-            let frame = Frame { add_generation_prompt: false, enable_thinking: None, variables: None, now: &now };
+            let frame = Frame {
+                add_generation_prompt: false,
+                enable_thinking: None,
+                variables: None,
+                now: &now,
+                embeds_images: false,
+            };
             renderer.render_as(assumed, messages, &frame, false).ok()
         });
         let has_control = |spelling: &str| renderer.control.contains(spelling);
         renderer.notation = calls::notation(source, has_control, renderer.capabilities.printed);
-        renderer.takes_images = takes_images;
+        if !takes_images {
+            renderer.images = ImageSupport::Missing(TEXT_ONLY.to_owned());
+        }
         Ok(renderer)
     }
 
@@ -120,10 +138,42 @@ impl PromptRenderer {
     }
 
     /// Lets messages contain images.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no model that takes images is supported yet"))]
     pub(crate) fn set_image_input(&mut self, image_input: ImageInput) {
-        self.takes_images = true;
-        self.image_input = Some(image_input);
+        self.set_images(ImageSupport::Input(image_input));
+    }
+
+    /// Sets why messages cannot contain images.
+    pub(crate) fn refuse_images(&mut self, reason: &str) {
+        self.set_images(ImageSupport::Missing(reason.to_owned()));
+    }
+
+    fn set_images(&mut self, images: ImageSupport) {
+        if let Some(tool_use) = &mut self.tool_use {
+            tool_use.images = images.clone();
+        }
+        self.images = images;
+    }
+
+    /// Replaces the markers for images in a prompt by these files.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedContent`] for images that cannot be read, and if the model takes none;
+    /// [`ErrorKind::InvalidMessage`] if the prompt has more or fewer markers.
+    pub(crate) fn embed(&self, segments: Vec<Segment>, files: &[Vec<u8>]) -> Result<Vec<Segment>> {
+        match &self.images {
+            _ if files.is_empty() => Ok(segments),
+            ImageSupport::Missing(reason) => Err(unsupported(reason)),
+            ImageSupport::Markers => Err(unsupported(TEXT_ONLY)),
+            ImageSupport::Input(image_input) => {
+                let images = files.iter().map(|file| image_input.read(file)).collect::<Result<_>>()?;
+                image_input.embed(segments, images)
+            }
+        }
+    }
+
+    /// Whether the template prints markers for images.
+    pub(crate) fn prints_images(&self) -> bool {
+        self.capabilities.images
     }
 
     /// Whether the template can present functions to the model.
@@ -190,11 +240,16 @@ impl PromptRenderer {
         let mut texts = texts_of(messages);
         texts.push(printed.into());
         let marker = ControlMarker::new(&self.control, &texts)?;
+        let image_input = match &self.images {
+            ImageSupport::Input(image_input) => Some(image_input).filter(|_| frame.embeds_images),
+            ImageSupport::Markers | ImageSupport::Missing(_) => None,
+        };
         let mut view = View {
             renderer: self,
             capabilities,
             marker: &marker,
             calls: UnansweredCalls::default(),
+            image_input,
             images: Vec::new(),
         };
         let (tools, messages): (Vec<TemplateValue>, _) = match capabilities.tools {
@@ -223,7 +278,7 @@ impl PromptRenderer {
         let variables = minijinja::context! { ..variables, ..view.value(&others, false) };
         let images = view.images;
         let segments = marker.split(&self.template.render(variables, frame.now)?);
-        match &self.image_input {
+        match image_input {
             Some(image_input) => image_input.embed(segments, images),
             None => Ok(segments),
         }
@@ -236,8 +291,10 @@ struct View<'a> {
     capabilities: Capabilities,
     marker: &'a ControlMarker<'a>,
     calls: UnansweredCalls,
+    /// Reads the images; `None` leaves the markers in the prompt.
+    image_input: Option<&'a ImageInput>,
     /// The images of the messages so far.
-    images: Vec<Embedded>,
+    images: Vec<Vec<Segment>>,
 }
 
 impl View<'_> {
@@ -301,8 +358,9 @@ impl View<'_> {
         if message.content.iter().all(is_text) {
             return Ok(self.marker.mark(&message.text()).as_ref().into());
         }
-        if !self.renderer.takes_images {
-            return Err(unsupported("the model supports text only, not images or audio"));
+        if let ImageSupport::Missing(reason) = &self.renderer.images {
+            let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
+            return Err(unsupported(if message.content.iter().any(is_image) { reason } else { TEXT_ONLY }));
         }
         if !self.capabilities.images {
             return Err(unsupported("the model's chat template does not support images"));
@@ -312,8 +370,9 @@ impl View<'_> {
                 Ok(minijinja::context! { type => "text", text => self.marker.mark(text).as_ref() })
             }
             ChatMessageContent::Image(file) => {
-                let image_input = self.renderer.image_input.as_ref();
-                self.images.extend(image_input.map(|image_input| image_input.read(file)).transpose()?);
+                if let Some(image_input) = self.image_input {
+                    self.images.push(image_input.read(file)?);
+                }
                 Ok(minijinja::context! { type => "image" })
             }
             ChatMessageContent::Audio(_) => Err(unsupported("the model does not support audio")),
@@ -452,6 +511,14 @@ fn texts_of(messages: &[ChatMessage]) -> Vec<Cow<'_, str>> {
         }
     }
     texts
+}
+
+/// The embedded contents of a prompt.
+pub(crate) fn embedded(segments: &[Segment]) -> impl Iterator<Item = &Embedded> {
+    segments.iter().filter_map(|segment| match segment {
+        Segment::Embedded(content) => Some(content),
+        Segment::Text(_) | Segment::Control(_) => None,
+    })
 }
 
 fn unsupported(message: &str) -> SdkError {

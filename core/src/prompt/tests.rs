@@ -40,7 +40,7 @@ enum Expected {
 
 /// The inputs of conversations that do not request reasoning.
 fn frame(now: &Zoned) -> Frame<'_> {
-    Frame { add_generation_prompt: true, enable_thinking: Some(false), variables: None, now }
+    Frame { add_generation_prompt: true, enable_thinking: Some(false), variables: None, now, embeds_images: false }
 }
 
 const CONTROL: [&str; 10] = [

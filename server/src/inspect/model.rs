@@ -51,11 +51,13 @@ fn object(info: &ModelInfo, memory: &MemoryEstimate) -> serde_json::Value {
         "capabilities": {
             "function_calling": info.supports_function_calling,
             "reasoning": info.supports_reasoning,
+            "images": info.supports_images,
         },
         "memory": {
             "context_size": memory.context_size,
             "total": memory.total(),
             "weights": memory.weights,
+            "vision": memory.vision,
             "key_values": memory.key_values,
             "convolutions": memory.convolutions,
             "delta_nets": memory.delta_nets,
@@ -100,10 +102,12 @@ fn print(info: &ModelInfo, memory: &MemoryEstimate) {
         (true, false) => "does not support functions",
     };
     let reasoning = if info.supports_reasoning { ", supports reasoning" } else { "" };
-    line("chat template", &format!("{template}{reasoning}"));
+    let images = if info.supports_images { ", supports images" } else { "" };
+    line("chat template", &format!("{template}{reasoning}{images}"));
     line("memory", &format!("{} with {} tokens of context:", byte_size::format(memory.total()), memory.context_size));
     for (what, n_bytes) in [
         ("weights", Some(memory.weights)),
+        ("vision", Some(memory.vision).filter(|_| info.supports_images)),
         ("keys and values", Some(memory.key_values)),
         ("convolutions", Some(memory.convolutions)),
         ("delta nets", Some(memory.delta_nets).filter(|_| 0 < info.n_delta_nets)),

@@ -44,7 +44,7 @@ fn describe(service: &Service) -> Result<Json, HttpError> {
             "chat": info.has_chat_template,
             "function_calling": runner.supports_function_calling(),
             "reasoning": info.supports_reasoning,
-            "vision": false,
+            "vision": info.supports_images,
             "audio": false,
         },
     }))

@@ -1,6 +1,6 @@
 //! The weights of the CPU network.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use causerie_backend::{Cpu, Matrix};
 
@@ -12,14 +12,14 @@ use crate::options::CacheType;
 use crate::weights::{MatrixPlace, Weights};
 
 pub(crate) struct Native {
-    pub(super) cpu: Cpu,
+    pub(super) cpu: Arc<Cpu>,
     pub(super) cache_type: CacheType,
     pub(super) buffers: Mutex<PassBuffers>,
 }
 
 impl Native {
-    pub(crate) fn new(n_threads: usize, cache_type: CacheType) -> Self {
-        Self { cpu: Cpu::new(n_threads), cache_type, buffers: Mutex::default() }
+    pub(crate) fn new(cpu: Arc<Cpu>, cache_type: CacheType) -> Self {
+        Self { cpu, cache_type, buffers: Mutex::default() }
     }
 }
 

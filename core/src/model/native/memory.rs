@@ -6,6 +6,7 @@ use crate::model::heads::Heads;
 use crate::model::names::{decoder_tensors, per_layer_table};
 use crate::model::native::cache_type::stored_cache_type;
 use crate::model::native::storage;
+use crate::model::vision::is_vision;
 use crate::options::CacheType;
 use crate::weights::Weights;
 
@@ -22,4 +23,10 @@ pub(crate) fn key_value_bytes(heads: &Heads, cache_type: CacheType, n_positions:
     let (n_heads, head_dim) = (heads.n_keys, heads.head_dim);
     let page = CacheShape { n_heads, head_dim, cache_type: stored_cache_type(cache_type) };
     (page.page_bytes() as u64).saturating_mul(n_positions.div_ceil(page.page_tokens()) as u64)
+}
+
+/// Bytes of a vision tower and its projector once loaded.
+pub(crate) fn vision_bytes(weights: &Weights) -> u64 {
+    let tensors = weights.tensors().filter(|tensor| is_vision(tensor.name));
+    tensors.map(|tensor| storage::n_bytes_loaded(&tensor)).sum()
 }

@@ -17,6 +17,10 @@ mod per_layer;
 mod short_convolution;
 mod state;
 mod storage;
+mod tower;
+mod tower_weights;
 
 pub(super) use backend::Native;
+pub(crate) use memory::vision_bytes;
 pub(super) use memory::{key_value_bytes, weight_bytes};
+pub(crate) use tower::{TowerPass, VisionTower};

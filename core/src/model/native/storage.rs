@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use causerie_backend::{Cpu, Format, Matrix};
 use half::f16;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::weights::{
     GROUP, IQ4_LEVELS, MatrixPlace, SUPER, TensorBlocks, TensorDescription, TensorType, Weights, dequantise, half_at,
     iq4_xs_scale, q3_k_scale, q3_k_value,
@@ -70,6 +70,15 @@ impl Storage {
 /// Reads a matrix and packs it for the kernels.
 pub(super) fn matrix(cpu: &Cpu, weights: &Weights, place: &MatrixPlace<'_>) -> Result<Matrix> {
     pack(cpu, &weights.blocks(place)?, place.shape)
+}
+
+/// Packs a matrix of these values.
+pub(super) fn matrix_of(cpu: &Cpu, values: &[f32], shape: (usize, usize)) -> Result<Matrix> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let packed = cpu.matrix(Format::F32, shape, |range| {
+        bytes.get(range).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::UnexpectedEof))
+    });
+    packed.map_err(|err| SdkError::new(ErrorKind::ModelLoad, "a matrix does not fit in memory").caused_by(err))
 }
 
 fn pack(cpu: &Cpu, blocks: &TensorBlocks<'_>, shape: (usize, usize)) -> Result<Matrix> {

@@ -59,7 +59,7 @@ fn load_from(weights: &Weights) -> Result<Model> {
 }
 
 fn native(cache_type: CacheType) -> Compute {
-    Compute::Native { n_threads: 2, cache_type }
+    Compute::native(2, cache_type)
 }
 
 /// Everything that this build can compute with on the CPU.

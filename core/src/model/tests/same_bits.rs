@@ -1,6 +1,10 @@
 //! The results of the native network do not depend on which tokens are computed together, with which other sequences, by
 //! how many threads, and whether a position is a token or the row of its embedding.
 
+use std::sync::Arc;
+
+use causerie_backend::Cpu;
+
 use super::*;
 use crate::model::backend::Backend;
 use crate::model::decoder::Decoder;
@@ -55,7 +59,7 @@ fn chunks_and_threads_make_no_difference() {
         let ids = ids(97, 1);
         let expect = last(&load(file), &ids, &[1]);
         for n_threads in [1, 3] {
-            let model = load_with(file, Compute::Native { n_threads, cache_type: CacheType::F32 });
+            let model = load_with(file, Compute::native(n_threads, CacheType::F32));
             for lengths in [&[97][..], &[2], &[7, 32, 1], &[64, 13]] {
                 assert_eq!(last(&model, &ids, lengths), expect, "{file}, {n_threads} threads, {lengths:?}");
             }
@@ -226,7 +230,7 @@ pub(super) fn with_rows(network: &dyn Network, ids: &[u32], embedding: impl Fn(&
 fn rows_of_the_embedding_give_the_bits_of_their_tokens() {
     // Rows are of no token, so they have the per-layer vectors of padding.
     for file in FILES.into_iter().filter(|file| !file.starts_with("gemma4")) {
-        let decoder = decoder(file, Native::new(2, CacheType::F16));
+        let decoder = decoder(file, Native::new(Arc::new(Cpu::new(2)), CacheType::F16));
         let row = |id: &u32| {
             let mut row = vec![0.0; decoder.hidden];
             decoder.embedding.read_row(*id as usize, &mut row);

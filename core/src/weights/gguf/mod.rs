@@ -34,6 +34,8 @@ pub(crate) struct GgufFile {
     head: Vec<u8>,
     values: HashMap<String, ValueEntry>,
     contents: Vec<Arc<Content>>,
+    /// `None` for a file in memory.
+    path: Option<PathBuf>,
     /// Each with the index of its content.
     tensors: HashMap<String, (usize, TensorEntry)>,
 }
@@ -41,6 +43,16 @@ pub(crate) struct GgufFile {
 impl GgufFile {
     /// Opens a file, or all files that a model is split into, if `path` is one of them.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        let whole = Self::open_parts(path)?;
+        Ok(Self { path: Some(path.to_owned()), ..whole })
+    }
+
+    /// The path that the file was opened by.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    fn open_parts(path: &Path) -> Result<Self> {
         let file = Self::open_one(path)?;
         let Some(n_parts) = file.n_parts()? else { return Ok(file) };
         let paths = paths_of_parts(path, n_parts).ok_or_else(|| {
@@ -111,7 +123,7 @@ impl GgufFile {
 
     fn of(content: Content, head: Vec<u8>, header: Header) -> Self {
         let tensors = header.tensors.into_iter().map(|(name, tensor)| (name, (0, tensor))).collect();
-        Self { head, values: header.values, contents: vec![Arc::new(content)], tensors }
+        Self { head, values: header.values, contents: vec![Arc::new(content)], path: None, tensors }
     }
 
     /// Whether no other program has written to the file since it was opened.

@@ -1,0 +1,92 @@
+//! Decodes picture files, which are not trusted: sizes are checked before anything is decoded.
+
+use std::io::Cursor;
+use std::panic::catch_unwind;
+
+use image::error::ImageError;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
+
+use crate::error::{ErrorKind, Result, SdkError};
+
+/// Bytes of a file at most. Photographs of phones have some 10 MB.
+const LARGEST_FILE: usize = 64 << 20;
+/// Pixels of a picture at most.
+const MOST_PIXELS: u64 = 64 << 20;
+/// Bytes of a decoded picture at most: of the most pixels in RGBA.
+const MOST_DECODED: u64 = 4 * MOST_PIXELS;
+/// The longer side of a picture at most, in lengths of the shorter one.
+const LARGEST_RATIO: u64 = 200;
+
+/// A decoded picture.
+pub(crate) struct Picture {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    /// `(height, width, 3)`: red, green and blue.
+    pub(crate) pixels: Vec<u8>,
+}
+
+/// Decodes a picture. An animation gives its first frame. Transparency is dropped, as references do.
+///
+/// # Errors
+/// [`ErrorKind::UnsupportedContent`] for a file of another format, one that is damaged, and one beyond a limit.
+pub(crate) fn decode(file: &[u8]) -> Result<Picture> {
+    // A panic of a decoder is a file that it cannot read.
+    let decoded = catch_unwind(|| {
+        let mut decoder = open(file)?;
+        // Damaged metadata turn nothing.
+        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let mut image = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
+        image.apply_orientation(orientation);
+        let image = image.into_rgb8();
+        Ok(Picture { width: image.width() as usize, height: image.height() as usize, pixels: image.into_raw() })
+    });
+    decoded.unwrap_or_else(|_| Err(unsupported("the image cannot be decoded")))
+}
+
+/// The decoder of a file whose sizes are within the limits.
+fn open(file: &[u8]) -> Result<impl ImageDecoder + '_> {
+    if LARGEST_FILE < file.len() {
+        return Err(unsupported(format!("an image file must have at most {LARGEST_FILE} bytes, found {}", file.len())));
+    }
+    let mut reader = ImageReader::new(Cursor::new(file)).with_guessed_format().map_err(|err| unreadable(err.into()))?;
+    if reader.format().is_none() {
+        return Err(unsupported("the image must be a JPEG, PNG, WebP or GIF file"));
+    }
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MOST_DECODED);
+    reader.limits(limits);
+    let decoder = reader.into_decoder().map_err(unreadable)?;
+    let (width, height) = decoder.dimensions();
+    check_size(width.into(), height.into())?;
+    if MOST_DECODED < decoder.total_bytes() {
+        let found = decoder.total_bytes();
+        return Err(unsupported(format!(
+            "an image must take at most {MOST_DECODED} bytes when decoded, found {found}"
+        )));
+    }
+    Ok(decoder)
+}
+
+fn check_size(width: u64, height: u64) -> Result<()> {
+    let (shorter, longer) = (width.min(height), width.max(height));
+    if shorter == 0 || MOST_PIXELS < width * height {
+        return Err(unsupported(format!(
+            "an image must have between 1 and {MOST_PIXELS} pixels, found {width} x {height}"
+        )));
+    }
+    if LARGEST_RATIO * shorter < longer {
+        return Err(unsupported(format!(
+            "an image must be at most {LARGEST_RATIO} times as long as wide, found {width} x {height}"
+        )));
+    }
+    Ok(())
+}
+
+fn unreadable(err: ImageError) -> SdkError {
+    unsupported("the image cannot be decoded").caused_by(err)
+}
+
+fn unsupported(message: impl Into<String>) -> SdkError {
+    SdkError::new(ErrorKind::UnsupportedContent, message)
+}

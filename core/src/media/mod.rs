@@ -1,0 +1,17 @@
+//! Pictures: files are decoded within limits, and resized and cut as vision models expect.
+//!
+//! Nothing here knows a model: the sizes come as [`TilingRules`].
+
+mod decode;
+mod resize;
+mod tiling;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use decode::{Picture, decode};
+pub(crate) use resize::{AxisWeights, bilinear_weights};
+#[cfg(test)]
+pub(crate) use tiling::TileGrid;
+pub(crate) use tiling::{PictureTiling, TilingRules};

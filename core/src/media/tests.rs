@@ -1,0 +1,191 @@
+//! Pictures against transformers' image processor, and files that are damaged or hostile.
+
+use std::path::Path;
+
+use image::{DynamicImage, ImageBuffer, ImageFormat, Rgb, Rgba};
+use serde_json::Value as Json;
+
+use super::testing::{file, picture, png};
+use super::*;
+use crate::error::{ErrorKind, SdkError};
+
+/// The rules of LFM2-VL.
+fn rules() -> TilingRules {
+    TilingRules {
+        patch: 16,
+        merge: 2,
+        min_tokens: 64,
+        max_tokens: 256,
+        tile: 512,
+        min_tiles: 2,
+        max_tiles: 10,
+        splits: true,
+        has_thumbnail: true,
+        tolerance: 2.0,
+    }
+}
+
+fn golden(section: &str) -> Vec<Json> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/vision.json");
+    let json: Json = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    json[section].as_array().unwrap().clone()
+}
+
+fn number(json: &Json) -> usize {
+    json.as_u64().unwrap().try_into().unwrap()
+}
+
+#[test]
+fn sizes_and_counts_are_those_of_transformers() {
+    let cases = golden("sizes");
+    assert!(30 < cases.len());
+    for case in cases {
+        let [width, height, rows, columns, whole_width, whole_height, n_tokens] =
+            [0, 1, 2, 3, 4, 5, 6].map(|at| number(&case[at]));
+        let tiling = rules().tiling(width, height);
+        let grid = (1 < rows * columns).then_some(TileGrid { columns, rows });
+        assert_eq!((tiling.grid, tiling.whole), (grid, Some((whole_width, whole_height))), "{width} x {height}");
+        let found: usize = tiling.sizes().map(|size| rules().n_rows(size)).sum();
+        assert_eq!(found, n_tokens, "{width} x {height}");
+    }
+}
+
+#[test]
+fn pixels_are_those_of_transformers_within_one_level() {
+    for case in golden("pixels") {
+        let (width, height) = (number(&case["width"]), number(&case["height"]));
+        let decoded = decode(&png(&picture(width, height, 0))).unwrap();
+        let images = rules().tiling(width, height).images(&decoded);
+        let tiles = case["tiles"].as_array().unwrap();
+        assert_eq!(images.len(), tiles.len());
+        for (image, tile) in images.iter().zip(tiles) {
+            assert_eq!((image.width, image.height), (number(&tile["width"]), number(&tile["height"])));
+            let samples = tile["samples"].as_array().unwrap();
+            let step = (image.pixels.len() / 150).max(1) | 1;
+            for (found, expect) in image.pixels.iter().step_by(step).zip(samples) {
+                assert!(usize::from(*found).abs_diff(number(expect)) <= 1, "{found}, expected {expect}");
+            }
+            let sum: usize = image.pixels.iter().map(|value| usize::from(*value)).sum();
+            // Levels differ where a mean is near the middle of two: the reference's weights have few bits.
+            let tolerance = image.pixels.len() / 20;
+            assert!(sum.abs_diff(number(&tile["sum"])) <= tolerance, "{width} x {height}: {sum}, {}", tile["sum"]);
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_file_shows_the_same_picture() {
+    let shown = picture(40, 30, 1);
+    let rgb = ImageBuffer::<Rgb<u8>, _>::from_raw(40, 30, shown.pixels.clone()).unwrap();
+    let rgb = DynamicImage::from(rgb);
+    for (format, image, tolerance) in [
+        (ImageFormat::Png, rgb.clone(), 0),
+        (ImageFormat::Png, rgb.to_rgb16().into(), 0),
+        (ImageFormat::Png, rgb.to_rgba8().into(), 0),
+        (ImageFormat::WebP, rgb.clone(), 0),
+    ] {
+        let found = decode(&file(image, format)).unwrap();
+        assert_eq!((found.width, found.height), (40, 30));
+        assert!(found.pixels.iter().zip(&shown.pixels).all(|(a, b)| a.abs_diff(*b) <= tolerance), "{format:?}");
+    }
+    let grey = decode(&file(rgb.to_luma8(), ImageFormat::Png)).unwrap();
+    assert!(grey.pixels.chunks_exact(3).all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]));
+    let clear = ImageBuffer::from_pixel(8, 8, Rgba([200u8, 100, 50, 0]));
+    assert_eq!(decode(&file(clear, ImageFormat::Png)).unwrap().pixels[..3], [200, 100, 50]);
+    // A smooth picture, which JPEG changes little.
+    let smooth = ImageBuffer::from_fn(64, 48, |x, y| Rgb([x as u8 * 2, y as u8 * 3, 90]));
+    let jpeg = decode(&file(smooth.clone(), ImageFormat::Jpeg)).unwrap();
+    assert!(jpeg.pixels.iter().zip(smooth.as_raw()).all(|(a, b)| a.abs_diff(*b) < 16));
+}
+
+/// A JPEG file with the orientation of a camera that was held upright.
+fn turned(file: &[u8]) -> Vec<u8> {
+    let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let length = u16::try_from(exif.len() + 2).unwrap().to_be_bytes();
+    [&file[..2], &[0xFF, 0xE1], &length, exif, &file[2..]].concat()
+}
+
+#[test]
+fn a_picture_is_turned_as_its_metadata_say() {
+    let image = ImageBuffer::from_fn(48, 32, |x, _| Rgb(if x < 24 { [250u8, 0, 0] } else { [0, 0, 250] }));
+    let jpeg = turned(&file(image, ImageFormat::Jpeg));
+    let found = decode(&jpeg).unwrap();
+    assert_eq!((found.width, found.height), (32, 48));
+    // Left becomes top.
+    let [top, bottom] = [0, 47].map(|row| &found.pixels[row * 32 * 3..][..3]);
+    assert!(200 < top[0] && 200 < bottom[2], "{top:?}, {bottom:?}");
+}
+
+#[test]
+fn an_animation_shows_its_first_frame() {
+    let frame = |color| image::Frame::new(ImageBuffer::from_pixel(16, 16, Rgba(color)));
+    let mut gif = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut gif);
+    encoder.encode_frames([frame([255, 0, 0, 255]), frame([0, 0, 255, 255])]).unwrap();
+    drop(encoder);
+    let found = decode(&gif).unwrap();
+    assert!(200 < found.pixels[0] && found.pixels[2] < 50, "{:?}", &found.pixels[..3]);
+}
+
+#[track_caller]
+fn check_refused(file: &[u8], expect: &str) {
+    let err = decode(file).err().unwrap();
+    assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+    assert!(err.to_string().contains(expect), "{err}");
+}
+
+/// The header of a PNG file of this size, without its pixels.
+fn png_header(width: u32, height: u32) -> Vec<u8> {
+    let mut chunk = b"IHDR".to_vec();
+    chunk.extend([width.to_be_bytes(), height.to_be_bytes()].concat());
+    chunk.extend([16, 6, 0, 0, 0]);
+    let mut crc = !0u32;
+    for byte in &chunk {
+        crc ^= u32::from(*byte);
+        (0..8).for_each(|_| crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 });
+    }
+    [&b"\x89PNG\r\n\x1a\n\0\0\0\x0d"[..], &chunk, &(!crc).to_be_bytes(), b"\0\0\0\0IDAT\x35\xaf\x06\x1e"].concat()
+}
+
+#[test]
+fn hostile_files_are_refused_before_they_are_decoded() {
+    check_refused(b"", "must be a JPEG, PNG, WebP or GIF file");
+    check_refused(b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "must be a JPEG, PNG, WebP or GIF file");
+    check_refused(&png_header(65_500, 65_500), "must have between 1 and 67108864 pixels");
+    check_refused(&png_header(8000, 8000), "bytes when decoded");
+    check_refused(&png_header(20_001, 100), "200 times as long as wide");
+    check_refused(&png_header(0, 100), "cannot be decoded");
+    check_refused(&vec![0; (64 << 20) + 1], "must have at most 67108864 bytes");
+}
+
+#[test]
+fn truncated_and_damaged_files_are_errors_or_pictures() {
+    let (shown, mut random) = (picture(40, 30, 2), causerie_backend::SplitMix64::new(3));
+    let rgb = ImageBuffer::<Rgb<u8>, _>::from_raw(40, 30, shown.pixels).unwrap();
+    for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
+        let whole = file(rgb.clone(), format);
+        let is_typed = |err: &SdkError| err.kind() == ErrorKind::UnsupportedContent;
+        for end in (0..whole.len()).step_by(7) {
+            assert!(decode(&whole[..end]).err().is_none_or(|err| is_typed(&err)), "{format:?} cut at {end}");
+        }
+        for _ in 0..200 {
+            let mut damaged = whole.clone();
+            for _ in 0..3 {
+                let at = random.next_u64() as usize % damaged.len();
+                damaged[at] = random.next_u64() as u8;
+            }
+            assert!(decode(&damaged).err().is_none_or(|err| is_typed(&err)));
+        }
+    }
+}
+
+#[test]
+fn weights_of_an_axis_sum_to_one() {
+    for (n_inputs, n_outputs) in [(16, 32), (16, 4), (16, 7), (5, 5), (1, 9), (3000, 1)] {
+        let weights = bilinear_weights(n_inputs, n_outputs);
+        assert_eq!(weights.len(), n_outputs);
+        for AxisWeights { first, weights } in weights {
+            assert!(first + weights.len() <= n_inputs && (weights.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+    }
+}

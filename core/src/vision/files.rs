@@ -1,0 +1,125 @@
+//! Finds the files of a model's vision tower: its own, or a projector file.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::model::VisionArchitecture;
+use crate::names::{PROJECTOR_WORDS, choose_projector, is_projector};
+use crate::prompt::TEXT_ONLY;
+use crate::weights::{GgufFile, Weights};
+
+/// The map whose outputs are rows of the decoder's embedding.
+const LAST_MAP: &str = "mm.2.weight";
+
+/// The vision tower of a model.
+pub(crate) enum VisionFiles<'a> {
+    /// Its files and their description.
+    Found(FoundWeights<'a>, VisionArchitecture),
+    /// Why the model takes no images.
+    Missing(String),
+}
+
+/// Where a tower's tensors are.
+pub(crate) enum FoundWeights<'a> {
+    /// In the model's own files.
+    Own(&'a Weights),
+    Projector(Box<Weights>),
+}
+
+impl FoundWeights<'_> {
+    pub(crate) fn weights(&self) -> &Weights {
+        match self {
+            Self::Own(weights) => weights,
+            Self::Projector(weights) => weights,
+        }
+    }
+}
+
+/// Finds the tower: in the given projector file, in the model's own files, or in a projector file beside them.
+///
+/// # Errors
+/// [`ErrorKind::ModelLoad`] and [`ErrorKind::ModelNotFound`] for the given file.
+pub(crate) fn find<'a>(weights: &'a Weights, given: Option<&str>, hidden: usize) -> Result<VisionFiles<'a>> {
+    if let Some(path) = given {
+        let (projector, architecture) = open(Path::new(path), hidden).map_err(|unfit| match unfit {
+            Unfit::Opening(err) => err,
+            Unfit::Content(rule) => SdkError::new(ErrorKind::ModelLoad, format!("{path}: {rule}")),
+        })?;
+        return Ok(VisionFiles::Found(FoundWeights::Projector(Box::new(projector)), architecture));
+    }
+    match VisionArchitecture::read(weights) {
+        Ok(Some(architecture)) => return Ok(VisionFiles::Found(FoundWeights::Own(weights), architecture)),
+        Ok(None) => {}
+        Err(err) => return Ok(VisionFiles::Missing(err.to_string())),
+    }
+    let Weights::Gguf(file) = weights else { return Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())) };
+    match file.path() {
+        Some(path) => Ok(beside(path, hidden)),
+        None => Ok(VisionFiles::Missing(TEXT_ONLY.to_owned())),
+    }
+}
+
+/// The tower in a projector file in the folder of a model's file.
+fn beside(model: &Path, hidden: usize) -> VisionFiles<'static> {
+    let folder = model
+        .parent()
+        .map_or(Path::new("."), |folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    let mut names: Vec<String> = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name).collect();
+    names.retain(|name| is_projector(name));
+    names.sort();
+    if names.is_empty() {
+        let [first, second] = PROJECTOR_WORDS;
+        return VisionFiles::Missing(format!(
+            "images require the model's projector file: found no GGUF file named *{first}* or *{second}* beside the model's"
+        ));
+    }
+    let (mut fitting, mut refused) = (Vec::new(), Vec::new());
+    for name in names {
+        match open(&folder.join(&name), hidden) {
+            Ok(projector) => fitting.push((name, projector)),
+            Err(Unfit::Opening(_)) => refused.push(format!("{name} cannot be read")),
+            Err(Unfit::Content(rule)) => refused.push(format!("{name}: {rule}")),
+        }
+    }
+    let names: Vec<String> = fitting.iter().map(|(name, _)| name.clone()).collect();
+    let model = model.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match choose_projector(model, &names).map(str::to_owned) {
+        Some(chosen) => {
+            let found = fitting.into_iter().find(|(name, _)| *name == chosen);
+            found.map_or_else(
+                || VisionFiles::Missing(TEXT_ONLY.to_owned()),
+                |(_, (weights, architecture))| {
+                    VisionFiles::Found(FoundWeights::Projector(Box::new(weights)), architecture)
+                },
+            )
+        }
+        None if names.is_empty() => {
+            VisionFiles::Missing(format!("images require the model's projector file: {}", refused.join("; ")))
+        }
+        None => VisionFiles::Missing(format!(
+            "images require the model's projector file, and several may be: {}; name one when loading",
+            names.join(", ")
+        )),
+    }
+}
+
+/// Why a file is not the projector of a model.
+enum Unfit {
+    Opening(SdkError),
+    Content(String),
+}
+
+/// Opens a projector file, and checks that its rows are as long as the model's. Errors name no folder, as they may reach a
+/// client of the HTTP service.
+fn open(path: &Path, hidden: usize) -> Result<(Weights, VisionArchitecture), Unfit> {
+    let weights = Weights::Gguf(GgufFile::open(path).map_err(Unfit::Opening)?);
+    let architecture = VisionArchitecture::read(&weights).map_err(|err| Unfit::Content(err.to_string()))?;
+    let architecture = architecture.ok_or_else(|| Unfit::Content("the file has no vision tower".to_owned()))?;
+    match weights.shape(LAST_MAP) {
+        Some(&[rows, _]) if rows == hidden => Ok((weights, architecture)),
+        Some(shape) => Err(Unfit::Content(format!("tensor {LAST_MAP} must have {hidden} rows, found shape {shape:?}"))),
+        None => Err(Unfit::Content(format!("tensor {LAST_MAP} is missing"))),
+    }
+}

@@ -1,0 +1,165 @@
+//! Reads picture files for the prompts of one model.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::{ErrorKind, Result, SdkError};
+use crate::media::{Picture, PictureTiling, decode};
+use crate::model::VisionTower;
+use crate::position::{ContentDigest, Embedded, EmbeddingJob, EmbeddingSource};
+use crate::prompt::{ImageInput, ImageReader, PromptRenderer, Segment};
+use crate::tokenizer::ControlTokens;
+use crate::vision::files::VisionFiles;
+use crate::vision::job::{CachedRows, ImageJob};
+use crate::vision::rows::RowCache;
+
+/// The control tokens of LFM2-VL: the one that templates print for an image, and those around the rows that take its place.
+const IMAGE: &str = "<image>";
+const START: &str = "<|image_start|>";
+const END: &str = "<|image_end|>";
+const THUMBNAIL: &str = "<|img_thumbnail|>";
+
+/// Pictures whose files are known to be whole.
+const MOST_KNOWN: usize = 1024;
+
+/// The reader of a loaded model.
+struct PictureReader {
+    tower: VisionTower,
+    /// Names the tower in the digests of images.
+    fingerprint: Vec<u8>,
+    rows: RowCache,
+    known: Mutex<HashMap<ContentDigest, PictureTiling>>,
+}
+
+/// A picture of a prompt.
+struct ShownPicture {
+    file: Vec<u8>,
+    tiling: PictureTiling,
+    tower: VisionTower,
+    rows: RowCache,
+    /// The images that are not computed yet, after the first one was asked for.
+    images: Mutex<Vec<Option<Picture>>>,
+}
+
+/// One image of a picture: a tile, or the whole.
+struct ShownImage {
+    picture: Arc<ShownPicture>,
+    index: usize,
+    digest: ContentDigest,
+    n_rows: u32,
+}
+
+/// Lets the prompts of a model contain images, or sets why they cannot; returns whether they can. `cache_bytes` limits the
+/// rows that are kept for pictures that are shown again.
+pub(crate) fn attach(
+    files: &VisionFiles<'_>,
+    tower: Option<VisionTower>,
+    control: &ControlTokens,
+    renderer: &mut PromptRenderer,
+    cache_bytes: usize,
+) -> bool {
+    // The rest is a model for text, whatever files lie beside it.
+    if !renderer.prints_images() {
+        return false;
+    }
+    let missing = [IMAGE, START, END].iter().find(|spelling| !control.contains(spelling));
+    match (tower, files, missing) {
+        (_, VisionFiles::Missing(reason), _) => renderer.refuse_images(reason),
+        (None, ..) => {}
+        (_, _, Some(spelling)) => renderer.refuse_images(&format!("the vocabulary has no control token {spelling}")),
+        (Some(tower), _, None) => {
+            renderer.set_image_input(ImageInput::new(IMAGE, Arc::new(PictureReader::new(tower, cache_bytes))));
+            return true;
+        }
+    }
+    false
+}
+
+impl PictureReader {
+    fn new(tower: VisionTower, cache_bytes: usize) -> Self {
+        let fingerprint = tower.fingerprint();
+        Self { tower, fingerprint, rows: RowCache::new(cache_bytes), known: Mutex::default() }
+    }
+
+    /// How a picture is shown. A file that is seen for the first time is decoded, so that a damaged one changes no history.
+    fn tiling(&self, file: &[u8], digest: ContentDigest) -> Result<PictureTiling> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tiling) = known().get(&digest) {
+            return Ok(*tiling);
+        }
+        let Picture { width, height, .. } = decode(file)?;
+        let tiling = self.tower.architecture().rules.tiling(width, height);
+        let mut known = known();
+        if MOST_KNOWN <= known.len() {
+            known.clear();
+        }
+        known.insert(digest, tiling);
+        Ok(tiling)
+    }
+}
+
+impl ImageReader for PictureReader {
+    fn read(&self, file: &[u8]) -> Result<Vec<Segment>> {
+        let digest = ContentDigest::of(&[&self.fingerprint, file]);
+        let tiling = self.tiling(file, digest)?;
+        let picture = Arc::new(ShownPicture {
+            file: file.to_vec(),
+            tiling,
+            tower: self.tower.clone(),
+            rows: self.rows.clone(),
+            images: Mutex::default(),
+        });
+        let control = |spelling: &str| Segment::Control(spelling.to_owned());
+        let mut segments = vec![control(START)];
+        for (index, size) in tiling.sizes().enumerate() {
+            match tiling.grid {
+                Some(grid) if index < grid.n_tiles() => {
+                    let (row, column) = (index / grid.columns + 1, index % grid.columns + 1);
+                    segments.push(Segment::Control(format!("<|img_row_{row}_col_{column}|>")));
+                }
+                Some(_) => segments.push(control(THUMBNAIL)),
+                None => {}
+            }
+            let n_rows = self.tower.architecture().rules.n_rows(size);
+            segments.push(Segment::Embedded(Embedded(Arc::new(ShownImage {
+                picture: Arc::clone(&picture),
+                index,
+                digest: ContentDigest::of(&[digest.to_string().as_bytes(), &index.to_le_bytes()]),
+                n_rows: u32::try_from(n_rows).unwrap_or(u32::MAX), // the rules allow some thousand
+            }))));
+        }
+        segments.push(control(END));
+        Ok(segments)
+    }
+}
+
+impl ShownPicture {
+    /// Takes an image out of those that are not computed yet; decodes the file if it is not among them.
+    fn take(&self, index: usize) -> Result<Picture> {
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        if images.get(index).is_none_or(Option::is_none) {
+            *images = self.tiling.images(&decode(&self.file)?).into_iter().map(Some).collect();
+        }
+        let missing = || SdkError::new(ErrorKind::Internal, "a picture must have all its tiles");
+        images.get_mut(index).and_then(Option::take).ok_or_else(missing)
+    }
+}
+
+impl EmbeddingSource for ShownImage {
+    fn digest(&self) -> ContentDigest {
+        self.digest
+    }
+
+    fn n_rows(&self) -> u32 {
+        self.n_rows
+    }
+
+    fn begin(&self) -> Result<Box<dyn EmbeddingJob>> {
+        let ShownPicture { rows, tower, .. } = &*self.picture;
+        if let Some(rows) = rows.find(self.digest) {
+            return Ok(Box::new(CachedRows(rows)));
+        }
+        let pass = tower.begin(self.picture.take(self.index)?);
+        Ok(Box::new(ImageJob { digest: self.digest, pass, cache: rows.clone() }))
+    }
+}

@@ -1,0 +1,192 @@
+//! LFM2-VL from its files to replies, against transformers.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde_json::Value as Json;
+
+use crate::conversation::Conversation;
+use crate::error::ErrorKind;
+use crate::info::ModelInfo;
+use crate::media::testing::{picture, png};
+use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::model::Compute;
+use crate::options::{CacheType, GenerationOptions, LoadOptions};
+use crate::response::{Completion, MessageResponse};
+use crate::runner::ModelRunner;
+use crate::vision::files::{VisionFiles, find};
+use crate::weights::Weights;
+
+fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/models")
+}
+
+fn golden() -> Vec<Json> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/vision.json");
+    let json: Json = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    json["conversations"].as_array().unwrap().clone()
+}
+
+/// The folder, or the GGUF file with the projector that a record names.
+fn load(record: &str) -> ModelRunner {
+    let options = LoadOptions { context_size: Some(2048), cache_type: CacheType::F32, ..Default::default() };
+    if record == "lfm2vl-hf" {
+        return ModelRunner::load_with(models().join(record).to_str().unwrap(), options).unwrap();
+    }
+    let folder = models().join("lfm2vl");
+    let projector = Some(folder.join(record).to_str().unwrap().to_owned());
+    let model = folder.join("lfm2vl-f16.gguf");
+    ModelRunner::load_with(model.to_str().unwrap(), LoadOptions { projector, ..options }).unwrap()
+}
+
+fn messages(record: &Json) -> Vec<ChatMessage> {
+    let part = |part: &Json| match part["type"].as_str().unwrap() {
+        "text" => ChatMessageContent::Text(part["text"].as_str().unwrap().to_owned()),
+        _ => {
+            let number = |at: usize| part["picture"].get(at).map_or(0, |value| value.as_u64().unwrap() as usize);
+            ChatMessageContent::Image(png(&picture(number(0), number(1), number(2))))
+        }
+    };
+    let message = |message: &Json| {
+        let role = match message["role"].as_str().unwrap() {
+            "user" => Role::User,
+            _ => Role::Assistant,
+        };
+        let mut read = ChatMessage::new(role, "");
+        read.content = message["content"].as_array().unwrap().iter().map(part).collect();
+        read
+    };
+    record["messages"].as_array().unwrap().iter().map(message).collect()
+}
+
+fn options() -> GenerationOptions {
+    GenerationOptions { temperature: Some(0.0), max_tokens: Some(8), logprobs: Some(0), ..Default::default() }
+}
+
+/// The tokens of the reply with their log-probabilities.
+fn reply(conversation: &Conversation) -> (Completion, Vec<(u32, f64)>) {
+    let mut tokens = Vec::new();
+    for event in conversation.continue_response(options()) {
+        match event.unwrap() {
+            MessageResponse::Logprobs(logprobs) => {
+                tokens.extend(logprobs.iter().map(|logprob| (logprob.token.id, logprob.token.logprob)));
+            }
+            MessageResponse::Complete(completion) => return (*completion, tokens),
+            _ => {}
+        }
+    }
+    panic!("the reply ends");
+}
+
+#[test]
+fn prompts_and_replies_are_those_of_transformers() {
+    let records = golden();
+    assert_eq!(records.len(), 9);
+    for record in records {
+        let name = record["model"].as_str().unwrap();
+        let runner = load(name);
+        let conversation = runner.create_conversation_from_history(messages(&record));
+        let (completion, tokens) = reply(&conversation);
+        assert_eq!(completion.stats.prompt_tokens, record["prompt"].as_array().unwrap().len(), "{name}");
+        let ids: Vec<u64> = tokens.iter().map(|(id, _)| u64::from(*id)).collect();
+        let expect: Vec<u64> = record["greedy"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
+        assert_eq!(ids, expect, "{name}");
+        // Quantised weights are multiplied with quantised activations.
+        let tolerance = if name.contains("q8_0") { 0.05 } else { 2e-3 };
+        for ((_, found), expect) in tokens.iter().zip(record["logprobs"].as_array().unwrap()) {
+            assert!((found - expect.as_f64().unwrap()).abs() < tolerance, "{name}: {found}, expected {expect}");
+        }
+    }
+}
+
+#[test]
+fn rows_are_those_of_transformers() {
+    for record in golden() {
+        let name = record["model"].as_str().unwrap();
+        let file = if name == "lfm2vl-hf" { models().join(name) } else { models().join("lfm2vl").join(name) };
+        let weights = Weights::open(file.to_str().unwrap()).unwrap();
+        let given = (name != "lfm2vl-hf").then(|| file.to_str().unwrap());
+        let VisionFiles::Found(found, architecture) = find(&weights, given, 32).unwrap() else { panic!("{name} sees") };
+        let tower = Compute::native(2, CacheType::F32).load_vision(found.weights(), &architecture).unwrap();
+        let mut rows: Vec<f32> = Vec::new();
+        for message in messages(&record) {
+            for part in message.content {
+                let ChatMessageContent::Image(file) = part else { continue };
+                let shown = crate::media::decode(&file).unwrap();
+                for image in architecture.rules.tiling(shown.width, shown.height).images(&shown) {
+                    let mut pass = tower.begin(image);
+                    let computed = std::iter::repeat_with(|| pass.advance()).flatten().next().unwrap();
+                    rows.extend_from_slice(&computed);
+                }
+            }
+        }
+        let n_rows = record["n_rows"].as_u64().unwrap() as usize;
+        assert_eq!(rows.len(), 32 * n_rows, "{name}");
+        // The largest pixel may differ by one level of 255; Q8_0 rounds activations to 127 steps.
+        let tolerance = if name.contains("q8_0") { 0.15 } else { 0.02 };
+        for kept in record["rows"].as_array().unwrap() {
+            let row = &rows[32 * kept["row"].as_u64().unwrap() as usize..][..32];
+            for (found, expect) in row.iter().zip(kept["values"].as_array().unwrap()) {
+                assert!((f64::from(*found) - expect.as_f64().unwrap()).abs() < tolerance, "{name}: {found}, {expect}");
+            }
+        }
+        for (row, expect) in rows.chunks(32).zip(record["row_sums"].as_array().unwrap()) {
+            let sum: f64 = row.iter().map(|value| f64::from(*value)).sum();
+            assert!((sum - expect.as_f64().unwrap()).abs() < 5.0 * tolerance, "{name}: {sum}, {expect}");
+        }
+    }
+}
+
+#[test]
+fn a_reply_has_the_same_bits_alone_batched_and_from_the_cache() {
+    let record = &golden()[1];
+    let expect = reply(&load("lfm2vl-hf").create_conversation_from_history(messages(record))).1;
+    let runner = load("lfm2vl-hf");
+    let replies: Vec<_> = thread::scope(|scope| {
+        let ask = || reply(&runner.create_conversation_from_history(messages(record))).1;
+        let running: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
+        running.into_iter().map(|reply| reply.join().unwrap()).collect()
+    });
+    assert!(replies.iter().all(|found| *found == expect));
+    let (again, found) = reply(&runner.create_conversation_from_history(messages(record)));
+    assert!(0 < again.stats.cached_prompt_tokens && found == expect);
+}
+
+#[test]
+fn a_projector_is_found_beside_the_model() {
+    let folder = models().join("lfm2vl");
+    let model = folder.join("lfm2vl-f16.gguf");
+    let info = ModelInfo::read(model.to_str().unwrap()).unwrap();
+    assert!(info.supports_images && 0 < info.memory_estimate(100).vision);
+    let runner = ModelRunner::load(model.to_str().unwrap()).unwrap();
+    assert_eq!(runner.info().memory_estimate(100).vision, info.memory_estimate(100).vision);
+    let record = &golden()[3];
+    assert_eq!(reply(&runner.create_conversation_from_history(messages(record))).1.len(), 8);
+    assert!(!ModelInfo::read(models().join("lfm2-f32.gguf").to_str().unwrap()).unwrap().supports_images);
+}
+
+#[test]
+fn a_model_without_its_projector_names_what_it_looked_for() {
+    let bytes = std::fs::read(models().join("lfm2vl/lfm2vl-f16.gguf")).unwrap();
+    let folder = std::env::temp_dir().join(format!("causerie-no-projector-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let model = folder.join("model.gguf");
+    std::fs::write(&model, &bytes).unwrap();
+    let refusal = |options: LoadOptions| {
+        let runner = ModelRunner::load_with(model.to_str().unwrap(), options)?;
+        let history = messages(&golden()[3]);
+        let refused = runner.create_conversation_from_history(history).continue_response(self::options());
+        refused.last().unwrap().map(|_| panic!("it is refused"))
+    };
+    let err = refusal(LoadOptions::default()).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::UnsupportedContent);
+    assert!(err.message().contains("*mmproj* or *projector*"), "{err}");
+    let other = folder.join("mmproj-other.gguf");
+    std::fs::copy(models().join("lfm2-f32.gguf"), &other).unwrap();
+    let err = refusal(LoadOptions::default()).unwrap_err();
+    assert!(err.message().contains("the file has no vision tower"), "{err}");
+    let projector = Some(other.to_str().unwrap().to_owned());
+    let err = refusal(LoadOptions { projector, ..Default::default() }).unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::ModelLoad);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
