@@ -12,6 +12,9 @@ use crate::arguments::options::{ContextOption, ModelOption, SamplingArguments, s
 pub(crate) struct ChatArguments {
     /// Answer this message and exit; without it, talk until Ctrl-D.
     pub(crate) prompt: Option<String>,
+    /// Show this picture with the first message; may be given several times. The model must see.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelOption,
     #[command(flatten)]
@@ -34,6 +37,7 @@ const CHAT_EXAMPLES: &str = "\
 Examples:
   causerie chat
   causerie chat \"How many kilometres are 26 miles?\"
+  causerie chat --model LFM2-VL-450M-Q8_0.gguf --image picture.png \"What is this?\"
   causerie chat --functions tools.json \"Dim the lamp in the hall to 40 percent\"
 
 Notes and timers are stored in the user's data folder; set CAUSERIE_HOME to choose another folder.

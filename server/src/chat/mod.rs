@@ -2,11 +2,13 @@
 
 mod terminal;
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use causerie::{
-    ChatMessage, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream, Role, SdkFunctionCall,
-    ToolCallConstraint,
+    ChatMessage, ChatMessageContent, Conversation, FinishReason, GenerationOptions, MessageResponse, ResponseStream,
+    Role, SdkFunctionCall, ToolCallConstraint,
 };
 use jiff::Zoned;
 
@@ -46,11 +48,17 @@ pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
     let functions =
         arguments.functions.is_none().then(|| BuiltInFunctions::new(&data_folder(), Zoned::now)).map(Arc::new);
     let max_turns = arguments.model.name.is_none().then_some(DEMO_TURNS);
-    let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns };
+    let images = arguments.image.iter().map(|file| read_image(file)).collect::<Result<_, _>>()?;
+    let mut chat = ChatLoop { conversation, functions, options, terminal, max_turns, images };
     match &arguments.prompt {
         Some(prompt) => chat.answer_once(prompt),
         None => chat.converse(),
     }
+}
+
+fn read_image(file: &Path) -> Result<ChatMessageContent, Failure> {
+    let content = fs::read(file).map_err(|err| Failure(format!("cannot read {}: {err}", file.display())))?;
+    Ok(ChatMessageContent::Image(content))
 }
 
 struct ChatLoop {
@@ -61,6 +69,8 @@ struct ChatLoop {
     terminal: ChatTerminal,
     /// Number of recent turns that the model sees; `None` for all.
     max_turns: Option<usize>,
+    /// Pictures to show with the next message.
+    images: Vec<ChatMessageContent>,
 }
 
 impl ChatLoop {
@@ -109,7 +119,9 @@ impl ChatLoop {
 
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
         self.forget_oldest_turns();
-        let mut reply = self.conversation.generate_response(ChatMessage::user(text), self.options.clone());
+        let mut message = ChatMessage::user(text);
+        message.content.splice(0..0, self.images.drain(..));
+        let mut reply = self.conversation.generate_response(message, self.options.clone());
         for _ in 0..MAX_ROUNDS {
             let calls = self.show(&mut reply)?;
             if calls.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::serve::Service;
 use crate::serve::answer::{Answer, ChoiceForm, ChoiceWriter, Usage};
 use crate::serve::error::HttpError;
-use crate::serve::request::content::{arguments_of, kind_of, unreadable_part};
+use crate::serve::request::content::{arguments_of, kind_of, read_image_url, unreadable_part};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::format::ResponseFormat;
 use crate::serve::request::sampling::{
@@ -97,7 +97,7 @@ fn read_messages(mut messages: Vec<Json>) -> Result<Vec<ChatMessage>, HttpError>
 }
 
 /// Repairs a message as clients send it back: a refusal becomes text, and the arguments of a call become an object. Refuses
-/// parts that are not text, and the names that tools have replaced.
+/// parts that are neither text nor an image, and the names that tools have replaced.
 fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
     if message["role"] == "function" {
         let rule = "must be tool, with the tool_call_id of its call: tools replaces functions";
@@ -107,6 +107,7 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
         let rule = "must be left out: tool_calls replaces it";
         return Err(HttpError::unsupported(place, format!("{place}.function_call {rule}")));
     }
+    let role_of = message["role"].clone();
     for (i, part) in message.get_mut("content").and_then(Json::as_array_mut).into_iter().flatten().enumerate() {
         let place = format!("{place}.content[{i}]");
         match kind_of(&place, part)? {
@@ -114,6 +115,7 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
             // As on the route of responses.
             "input_text" | "output_text" => part["type"] = json!("text"),
             "refusal" => *part = json!({ "type": "text", "text": part["refusal"] }),
+            "image_url" if ["user", "tool"].iter().any(|role| role_of == *role) => check_image(&place, part)?,
             kind => return Err(unreadable_part(&place, kind)),
         }
     }
@@ -124,6 +126,17 @@ fn repair(place: &str, message: &mut Json) -> Result<(), HttpError> {
         }
     }
     Ok(())
+}
+
+/// Checks the address of an image, which some clients send without an object around it.
+fn check_image(place: &str, part: &mut Json) -> Result<(), HttpError> {
+    if part["image_url"].is_string() {
+        part["image_url"] = json!({ "url": part["image_url"] });
+    }
+    let place = format!("{place}.image_url.url");
+    let url = part["image_url"]["url"].as_str();
+    let url = url.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))?;
+    read_image_url(&place, url).map(drop)
 }
 
 /// Alternatives to report per token; `None` if log-probabilities were not requested.

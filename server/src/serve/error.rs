@@ -147,7 +147,8 @@ impl HttpError {
         };
         match err.kind() {
             ErrorKind::InvalidOption(option) => bad_request("invalid_value", option),
-            ErrorKind::InvalidMessage | ErrorKind::UnsupportedContent => bad_request("invalid_value", "messages"),
+            ErrorKind::InvalidMessage => bad_request("invalid_value", "messages"),
+            ErrorKind::UnsupportedContent => bad_request("unsupported_field", "messages"),
             ErrorKind::InvalidFunction => bad_request("invalid_schema", "tools"),
             ErrorKind::FunctionCallingUnsupported => bad_request("unsupported_field", "tools"),
             ErrorKind::PromptExceedsContext { needed, available } => {

@@ -10,6 +10,7 @@ mod completions;
 mod conformance;
 mod dialects;
 mod hosted;
+mod images;
 mod logprobs;
 mod page;
 mod queue;

@@ -6,9 +6,11 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, function_call, kind_of, message, parts_of, read_parts, read_text, tool_result, unreadable_part,
+    add_instructions, function_call, kind_of, message, parts_of, read_image, read_parts, read_text, tool_result,
+    unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
+use crate::serve::request::must_be;
 
 #[derive(Debug, Deserialize)]
 struct BlockMessage {
@@ -110,13 +112,24 @@ fn flush(said: &mut Vec<ChatMessageContent>, history: &mut Vec<ChatMessage>) {
     }
 }
 
-/// Text, also of a document or of a search result, which begin with their titles.
+/// Text, also of a document or of a search result, which begin with their titles; or an image.
 fn read_shown(place: &str, block: Json) -> Result<ChatMessageContent, HttpError> {
     let source = &block["source"];
     let (heads, content_place, content) = match (block["type"].as_str(), source["type"].as_str()) {
         (Some("document"), Some("text")) => (["title", "context"], "source.data", source["data"].clone()),
         (Some("document"), Some("content")) => (["title", "context"], "source.content", source["content"].clone()),
         (Some("search_result"), _) => (["title", "source"], "content", block["content"].clone()),
+        (Some("image"), Some("base64")) => {
+            let place = format!("{place}.source.data");
+            let data = source["data"].as_str();
+            let data = data.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string")))?;
+            return read_image(&place, data);
+        }
+        (Some("image"), kind) => {
+            let place = format!("{place}.source.type");
+            let rule = must_be("\"base64\": this server fetches no addresses", &kind.into());
+            return Err(HttpError::unsupported(&place, format!("{place} {rule}")));
+        }
         _ => return text_block(place, block).map(ChatMessageContent::Text),
     };
     let texts = read_parts(&format!("{place}.{content_place}"), Some(content), text_block)?;

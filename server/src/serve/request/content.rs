@@ -1,5 +1,7 @@
 //! Parts of messages, as the dialects that do not write them as chat completions have them in common.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use causerie::{Arguments, ChatMessage, ChatMessageContent, Role, SdkFunctionCall, Value, read_json};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -53,12 +55,33 @@ pub(in crate::serve) fn read_text(place: &str, part: Json) -> Result<String, Htt
     Ok(read_value::<TextPart>(place, part)?.text)
 }
 
-/// The error for a part that is not text: what is read instead, or what would be needed.
+/// The image of a data URL. Nothing is fetched: a request contains what it shows.
+pub(in crate::serve) fn read_image_url(place: &str, url: &str) -> Result<ChatMessageContent, HttpError> {
+    if let Some((scheme, _)) = url.split_once(':').filter(|(scheme, _)| !scheme.eq_ignore_ascii_case("data")) {
+        let scheme: String = scheme.chars().take(16).collect();
+        let rule = format!("must be a data URL: this server fetches no addresses, found {scheme:?}");
+        return Err(HttpError::unsupported(place, format!("{place} {rule}")));
+    }
+    let data = url.strip_prefix("data:image/").and_then(|url| url.split_once(";base64,"));
+    let (_, data) = data.ok_or_else(|| {
+        HttpError::value(
+            place,
+            format!("{place} must be a data URL of an image in base64, such as data:image/png;base64,…"),
+        )
+    })?;
+    read_image(place, data)
+}
+
+/// An image in base64.
+pub(in crate::serve) fn read_image(place: &str, data: &str) -> Result<ChatMessageContent, HttpError> {
+    let file = STANDARD.decode(data);
+    file.map(ChatMessageContent::Image).map_err(|_| HttpError::value(place, format!("{place} must be valid base64")))
+}
+
+/// The error for a part that is not read: what is read instead, or what would be needed.
 pub(in crate::serve) fn unreadable_part(place: &str, kind: &str) -> HttpError {
     let rule = match kind {
-        "image" | "image_url" | "input_image" => {
-            " must be text: images need a model with vision, which this one has not"
-        }
+        "image" | "image_url" | "input_image" => " must be text: images belong to messages of the user and of tools",
         "audio" | "input_audio" => " must be text: audio needs a model that hears, which this one does not",
         "video" | "video_url" | "input_video" => " must be text: videos are not supported",
         "file" | "input_file" | "document" => " must be text: files are not read; send the text of the file instead",

@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::serve::error::HttpError;
 use crate::serve::request::content::{
-    add_instructions, arguments_of, function_call, kind_of, message, read_parts, read_text, tool_result,
-    unreadable_part,
+    add_instructions, arguments_of, function_call, kind_of, message, read_image_url, read_parts, read_text,
+    tool_result, unreadable_part,
 };
 use crate::serve::request::fields::{RequestFields, read_value};
 use crate::serve::request::must_be;
@@ -195,6 +195,13 @@ fn read_part(place: &str, part: Json) -> Result<ChatMessageContent, HttpError> {
     match kind_of(place, &part)? {
         "input_text" | "output_text" | "text" => read_text(place, part).map(ChatMessageContent::Text),
         "refusal" => Ok(ChatMessageContent::Text(read_value::<RefusalPart>(place, part)?.refusal)),
+        "input_image" => {
+            let place = format!("{place}.image_url");
+            let url = part["image_url"].as_str();
+            let url =
+                url.ok_or_else(|| HttpError::value(&place, format!("{place} must be a string: files are not stored")))?;
+            read_image_url(&place, url)
+        }
         kind => Err(unreadable_part(place, kind)),
     }
 }
