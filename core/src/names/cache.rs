@@ -13,11 +13,15 @@ use crate::names::model_name::ModelName;
 
 /// The largest JSON file that is read from a cache, in bytes.
 const LARGEST_JSON: u64 = 64 << 20;
+/// The default folder of the cache in the user's folder.
+const IN_HOME: &str =
+    if cfg!(target_os = "ios") { "Library/Application Support/huggingface/hub" } else { ".cache/huggingface/hub" };
 /// Folders that a snapshot may have inside each other.
 const DEEPEST: usize = 4;
 
 /// The folder of the cache, as the environment names it: `$HF_HUB_CACHE`, `$HUGGINGFACE_HUB_CACHE`, `$HF_HOME/hub`,
-/// `$XDG_CACHE_HOME/huggingface/hub`, or else `~/.cache/huggingface/hub`.
+/// `$XDG_CACHE_HOME/huggingface/hub`, or else `~/.cache/huggingface/hub`. On iOS, where the system may delete what caches
+/// contain, it is `~/Library/Application Support/huggingface/hub` instead.
 ///
 /// ```
 /// if let Some(folder) = causerie::names::cache_folder() {
@@ -30,7 +34,7 @@ pub fn cache_folder() -> Option<PathBuf> {
         .or_else(|| variable("HUGGINGFACE_HUB_CACHE"))
         .or_else(|| Some(variable("HF_HOME")?.join("hub")))
         .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("huggingface/hub")))
-        .or_else(|| Some(env::home_dir()?.join(".cache/huggingface/hub")))
+        .or_else(|| Some(env::home_dir()?.join(IN_HOME)))
 }
 
 /// A path with the user's folder in place of `~`.
@@ -240,13 +244,16 @@ fn read_small(path: &Path) -> Option<Vec<u8>> {
 pub fn find_in_cache(name: &ModelName, cache: &Path) -> Result<PathBuf> {
     let repository = RepositoryFolder::new(cache, &name.repository());
     let Some(commit) = repository.commit(name.revision.as_deref()) else {
-        let message =
-            format!("model {name} is neither a path nor in the local cache: `causerie pull {name}` downloads it");
+        let message = format!(
+            "model {name} is neither a path nor in the local cache: `causerie pull {name}`, or a call of pull with this name, \
+             downloads it"
+        );
         return Err(SdkError::new(ErrorKind::ModelNotFound, message));
     };
     let partly = |err: SdkError| {
         let message = format!(
-            "the local cache has another part of {}: `causerie pull {name}` downloads the model",
+            "the local cache has another part of {}: `causerie pull {name}`, or a call of pull with this name, downloads the \
+             model",
             name.repository()
         );
         SdkError::new(ErrorKind::ModelNotFound, message).caused_by(err)
@@ -305,7 +312,8 @@ mod tests {
             assert_eq!(found(&cache, name), expect, "{name}");
         }
         for name in ["ns/name@bad", "ns/name@other", "ns/other"] {
-            assert!(found(&cache, name).ends_with(&format!("`causerie pull {name}` downloads it")), "{name}");
+            let expect = format!("`causerie pull {name}`, or a call of pull with this name, downloads it");
+            assert!(found(&cache, name).ends_with(&expect), "{name}");
         }
         assert!(found(&cache, "ns/name:F16").ends_with("ns/name:F16 has no F16: it has Q4_0, Q8_0"));
         fs::remove_dir_all(cache).unwrap();
