@@ -118,13 +118,40 @@ impl Hub {
     /// ```
     pub fn missing_bytes(&self, plan: &DownloadPlan) -> u64 {
         let store = self.store(plan);
-        let missing = |file: &&PlannedFile| !store.has(plan, file);
-        plan.files.iter().filter(missing).map(|file| file.size - store.part_length(file)).fold(0, u64::saturating_add)
+        let missing = self.missing_files(plan);
+        missing.iter().map(|file| file.size - store.part_length(file)).fold(0, u64::saturating_add)
     }
 
-    /// Downloads a model, as far as it is missing or has changed, and returns the file or folder to load. `Break` cancels; what
-    /// has arrived is kept, and the next call goes on from there. If the hub cannot be reached and the cache has the model, it
-    /// is that one.
+    /// The files of a plan that the cache does not have, for an app that fetches them itself.
+    ///
+    /// ```no_run
+    /// # let hub = causerie_hub::Hub::new(causerie_hub::HubOptions::from_environment()?);
+    /// let plan = hub.plan("ns/name")?;
+    /// for file in hub.missing_files(&plan) {
+    ///     println!("{}: {} bytes", hub.url(&plan, file), file.size);
+    /// }
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn missing_files<'a>(&self, plan: &'a DownloadPlan) -> Vec<&'a PlannedFile> {
+        let store = self.store(plan);
+        plan.files.iter().filter(|file| !store.has(plan, file)).collect()
+    }
+
+    /// The address of a file of a plan at this hub. See [`DownloadPlan::url`].
+    ///
+    /// ```no_run
+    /// # let hub = causerie_hub::Hub::new(causerie_hub::HubOptions::from_environment()?);
+    /// # let plan = hub.plan("ns/name")?;
+    /// assert!(hub.url(&plan, &plan.files[0]).contains(&plan.commit));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn url(&self, plan: &DownloadPlan, file: &PlannedFile) -> String {
+        plan.url(&self.options.endpoint, file)
+    }
+
+    /// Downloads a model, as far as it is missing or has changed, and returns the file or folder to load. `progress` is called
+    /// ten times a second, whether bytes arrive or not. `Break` cancels; what has arrived is kept, and the next call goes on
+    /// from there. If the hub cannot be reached and the cache has the model, it is that one.
     ///
     /// ```no_run
     /// # use std::ops::ControlFlow;

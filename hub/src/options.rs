@@ -72,7 +72,21 @@ impl HubOptions {
     /// There is no folder for the cache, or the token has characters that no token has.
     pub fn from_environment() -> Result<Self> {
         let no_folder = || storage("HF_HUB_CACHE, HF_HOME or the home folder must be set, found none of them", None);
-        Self::from_variables(cache_folder().ok_or_else(no_folder)?, &|name| env::var_os(name))
+        Self::from_environment_with_cache(cache_folder().ok_or_else(no_folder)?)
+    }
+
+    /// Options of the environment, with a cache that the app chooses.
+    ///
+    /// ```
+    /// let options = causerie_hub::HubOptions::from_environment_with_cache("/app/models")?;
+    /// assert_eq!(options.cache, std::path::Path::new("/app/models"));
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The token has characters that no token has.
+    pub fn from_environment_with_cache(cache: impl Into<PathBuf>) -> Result<Self> {
+        Self::from_variables(cache.into(), &|name| env::var_os(name))
     }
 
     fn from_variables(cache: PathBuf, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {

@@ -71,6 +71,36 @@ impl DownloadPlan {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
     }
 
+    /// Parses the JSON of a plan.
+    ///
+    /// ```
+    /// let err = causerie_hub::DownloadPlan::from_json("[]").unwrap_err();
+    /// assert_eq!(err.message(), "a plan must be a JSON object with name, repository, commit and files");
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Serialization`].
+    pub fn from_json(json: &str) -> Result<Self> {
+        let invalid = "a plan must be a JSON object with name, repository, commit and files";
+        let plan: Self = serde_json::from_str(json)
+            .map_err(|err| SdkError::new(ErrorKind::Serialization, invalid).caused_by(err))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The JSON of the plan, for an app that fetches the files in another process.
+    ///
+    /// ```no_run
+    /// # let hub = causerie_hub::Hub::new(causerie_hub::HubOptions::from_environment()?);
+    /// let plan = hub.plan("ns/name")?;
+    /// assert_eq!(causerie_hub::DownloadPlan::from_json(&plan.to_json())?, plan);
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        // Strings and integers always serialize.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
     /// The address of a file at a hub, whose answer redirects to the place where the file is stored.
     ///
     /// ```no_run
@@ -215,6 +245,14 @@ mod tests {
         };
         change(&mut plan);
         ModelLock::new(vec![plan]).to_json()
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_written() {
+        let plan = ModelLock::from_json(&plan(|_| ())).unwrap().models.remove(0);
+        assert_eq!(DownloadPlan::from_json(&plan.to_json()).unwrap(), plan);
+        let changed = plan.to_json().replace("a.gguf", "../a.gguf");
+        assert_eq!(DownloadPlan::from_json(&changed).unwrap_err().kind(), ErrorKind::Serialization);
     }
 
     #[test]

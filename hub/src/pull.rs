@@ -191,8 +191,8 @@ pub(crate) fn model_path(plan: &DownloadPlan, store: &RepositoryStore) -> PathBu
     }
 }
 
-/// Runs work on another thread, and reports its progress on this one, at most ten times a second and once at the end. `Break`
-/// ends the work, also one that waits for a server.
+/// Runs work on another thread, and reports its progress on this one, ten times a second and once at the end. `Break` ends the
+/// work, also one that waits for a server.
 pub(crate) fn watched<T: Send>(
     transport: &dyn Transport,
     mut progress: impl FnMut(&PullProgress) -> ControlFlow<()>,
@@ -208,13 +208,9 @@ pub(crate) fn watched<T: Send>(
             result
         });
         let mut is_ended = false;
-        let mut last = None;
         while is_finished.recv_timeout(REPORT_PAUSE) == Err::<(), _>(RecvTimeoutError::Timeout) {
-            let report = meter.measured(watch);
-            if !is_ended && last.as_ref() != Some(&report) {
-                is_ended = progress(&report).is_break();
-                last = Some(report);
-            }
+            // Also when nothing has changed: the caller may wish to end a download that has stalled.
+            is_ended = is_ended || progress(&meter.measured(watch)).is_break();
             if is_ended {
                 watch.stop();
                 // Again and again: a request may just have begun.

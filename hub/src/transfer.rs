@@ -187,7 +187,7 @@ impl Failures {
     /// The pause before the next try, between one half of the doubled pause and all of it.
     pub(crate) fn pause(&self, first: Duration) -> Duration {
         let doubled = 2_u32.saturating_pow(self.n_failed.saturating_sub(1)).min(LONGEST_PAUSE);
-        (first * doubled).mul_f64(0.5 + fastrand::f64() / 2.0)
+        first.saturating_mul(doubled).mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 }
 

@@ -7,6 +7,7 @@ mod faults;
 mod names;
 mod refusals;
 mod requests;
+mod scenarios;
 
 #[path = "../fake/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "tests of several crates use it")]

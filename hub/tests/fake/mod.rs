@@ -9,6 +9,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use serde_json::Value as Json;
+
 pub use http::Request;
 pub use repository::Repository;
 
@@ -44,6 +46,20 @@ pub enum Act {
     Call(fn()),
 }
 
+impl Act {
+    /// Reads an act of a scenario, such as `{"cut": 1000}`.
+    fn from_json(fault: &Json) -> Self {
+        let number = |key: &str| Some(usize::try_from(fault.get(key)?.as_u64()?).unwrap());
+        let acts = [
+            number("cut").map(Self::Cut),
+            number("stall").map(Self::Stall),
+            number("flip").map(Self::Flip),
+            number("answer").map(|status| Self::Answer(u16::try_from(status).unwrap(), Vec::new(), "")),
+        ];
+        acts.into_iter().flatten().next().unwrap()
+    }
+}
+
 /// A fault of the requests whose line, `hub GET /path` or `store GET /path`, contains a text.
 struct Fault {
     matches: String,
@@ -59,6 +75,8 @@ struct State {
     journal: Vec<Request>,
     /// Entries in a page of a listing.
     page: usize,
+    /// The addresses of the hub and of its store, as answers have them.
+    addresses: (String, String),
 }
 
 /// The bytes of a file of weights: it begins with `GGUF`.
@@ -84,9 +102,19 @@ pub fn demo() -> Repository {
     ])
 }
 
+/// A repository of a folder with safetensors.
+pub fn folder() -> Repository {
+    Repository::new(&[
+        ("config.json", b"{}".to_vec()),
+        ("tokenizer.json", content(1, 40_000)),
+        ("model.safetensors", content(2, 50_000)),
+    ])
+}
+
 /// The hub and its store, each on a port of loopback.
 pub struct FakeHub {
-    hub: SocketAddr,
+    /// The ports of the hub and of its store.
+    pub ports: (SocketAddr, SocketAddr),
     state: Arc<Mutex<State>>,
 }
 
@@ -94,24 +122,26 @@ impl FakeHub {
     /// Starts both with these repositories, by name.
     pub fn start(repositories: impl IntoIterator<Item = (&'static str, Repository)>) -> Self {
         let repositories = repositories.into_iter().map(|(name, repository)| (name.to_owned(), repository)).collect();
-        let state = Arc::new(Mutex::new(State { repositories, faults: Vec::new(), journal: Vec::new(), page: 3 }));
         let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (hub, store) = (listen(), listen());
-        let addresses = (hub.local_addr().unwrap(), store.local_addr().unwrap());
+        let ports = (hub.local_addr().unwrap(), store.local_addr().unwrap());
+        let addresses = (format!("http://{}", ports.0), format!("http://{}", ports.1));
+        let state = State { repositories, faults: Vec::new(), journal: Vec::new(), page: 3, addresses };
+        let state = Arc::new(Mutex::new(state));
         for (listener, is_hub) in [(hub, true), (store, false)] {
             let state = state.clone();
             thread::spawn(move || {
                 for stream in listener.incoming().flatten() {
                     let state = state.clone();
-                    thread::spawn(move || serve(stream, is_hub, addresses, &state));
+                    thread::spawn(move || serve(stream, is_hub, &state));
                 }
             });
         }
-        Self { hub: addresses.0, state }
+        Self { ports, state }
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.hub)
+        self.lock().addresses.0.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -126,6 +156,17 @@ impl FakeHub {
     /// The same, after a number of matching requests that go well.
     pub fn fault_after(&self, skip: usize, matches: &str, times: usize, act: Act) {
         self.lock().faults.push(Fault { matches: matches.to_owned(), skip, times, act });
+    }
+
+    /// Plays a step of a scenario: a fault, or the end of all faults.
+    pub fn play(&self, step: &Json) {
+        match step.get("fault") {
+            Some(fault) => {
+                let times = usize::try_from(fault["times"].as_u64().unwrap()).unwrap();
+                self.fault(fault["matches"].as_str().unwrap(), times, Act::from_json(fault));
+            }
+            None => self.heal(),
+        }
     }
 
     /// Everything goes well again.
@@ -143,6 +184,11 @@ impl FakeHub {
         self.lock().journal.clone()
     }
 
+    /// Answers with other addresses of the hub and of its store, where something passes requests on to them.
+    pub fn stand_behind(&self, hub: String, store: String) {
+        self.lock().addresses = (hub, store);
+    }
+
     /// Sets the number of entries in a page of a listing.
     pub fn set_page(&self, page: usize) {
         self.lock().page = page;
@@ -155,7 +201,7 @@ impl FakeHub {
 }
 
 /// Answers one request; the connection is closed after it.
-fn serve(mut stream: TcpStream, is_hub: bool, addresses: (SocketAddr, SocketAddr), state: &Mutex<State>) {
+fn serve(mut stream: TcpStream, is_hub: bool, state: &Mutex<State>) {
     let Some(request) = Request::read(&mut stream, is_hub) else { return };
     let (act, answer) = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +227,7 @@ fn serve(mut stream: TcpStream, is_hub: bool, addresses: (SocketAddr, SocketAddr
             _ => request.clone(),
         };
         let answer = if is_hub {
-            repository::answer_hub(&asked, addresses, &state.repositories, state.page)
+            repository::answer_hub(&asked, &state.addresses, &state.repositories, state.page)
         } else {
             repository::answer_store(&asked, &state.repositories)
         };

@@ -1,7 +1,6 @@
 //! Repositories, and the answers of the hub and of its store.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 
 use serde_json::{Value as Json, json};
 use sha1::Sha1;
@@ -90,7 +89,7 @@ fn split_repository(path: &str) -> Option<(String, &str)> {
 
 pub(super) fn answer_hub(
     request: &Request,
-    (hub, store): (SocketAddr, SocketAddr),
+    (hub, store): &(String, String),
     repositories: &BTreeMap<String, Repository>,
     page: usize,
 ) -> Answer {
@@ -134,12 +133,12 @@ pub(super) fn answer_hub(
         );
         return Answer::new(307, &[("Location", there), known, ("ETag", format!("\"{digest}\""))], "moved");
     }
-    let there = format!("http://{store}/{name}/{digest}?Expires=1&Signature=s");
+    let there = format!("{store}/{name}/{digest}?Expires=1&Signature=s");
     let linked = [("X-Linked-Etag", format!("\"{digest}\"")), ("X-Linked-Size", content.len().to_string())];
     Answer::new(302, &[&[("Location", there), known][..], &linked].concat(), "Found. Redirecting")
 }
 
-fn api(repository: &Repository, name: &str, rest: &str, query: &str, hub: SocketAddr, page: usize) -> Answer {
+fn api(repository: &Repository, name: &str, rest: &str, query: &str, hub: &str, page: usize) -> Answer {
     let (kind, revision) = rest.split_once('/').unwrap_or((rest, ""));
     if ["revision", "tree"].contains(&kind) && !["main", "refs/pr/1", &repository.commit].contains(&revision) {
         return refused(404, "RevisionNotFound", "Invalid rev id");
@@ -158,8 +157,7 @@ fn api(repository: &Repository, name: &str, rest: &str, query: &str, hub: Socket
             let cursor = query.split('&').find_map(|part| part.strip_prefix("cursor="));
             let start = cursor.map_or(0, |cursor| cursor.parse().unwrap());
             let end = entries.len().min(start + page);
-            let next =
-                format!("<http://{hub}/api/models/{name}/tree/{revision}?recursive=true&cursor={end}>; rel=\"next\"");
+            let next = format!("<{hub}/api/models/{name}/tree/{revision}?recursive=true&cursor={end}>; rel=\"next\"");
             let link = [("Link", next)];
             reply(&Json::from(&entries[start..end]), if end < entries.len() { &link } else { &[] })
         }

@@ -1,5 +1,6 @@
-//! The fake hub as a program, for clients in other languages: prints its address, and at the end of its standard input the
-//! requests that it got.
+//! The fake hub as a program, for clients in other languages. It prints its address. Then it answers each line of its standard
+//! input with lines of which the last one is empty: an empty line with the requests since the last one, and a step of a
+//! scenario, which is JSON, with nothing.
 
 #![allow(clippy::unwrap_used, reason = "a program of the tests")]
 
@@ -9,23 +10,21 @@ mod fake;
 
 use std::io::Write;
 
-use fake::{FakeHub, Repository, demo};
+use fake::{FakeHub, demo, folder};
 
 fn main() {
-    let folder = Repository::new(&[
-        ("config.json", b"{}".to_vec()),
-        ("tokenizer.json", fake::content(1, 40_000)),
-        ("model.safetensors", fake::content(2, 50_000)),
-    ]);
-    let fake = FakeHub::start([("ns/demo", demo()), ("ns/folder", folder)]);
+    let fake = FakeHub::start([("ns/demo", demo()), ("ns/folder", folder())]);
     fake.set_page(1000);
     let mut out = std::io::stdout();
     writeln!(out, "{}", fake.url()).unwrap();
     out.flush().unwrap();
-    // An empty line asks for the requests since the last one.
-    for _ in std::io::stdin().lines() {
-        for request in fake.journal() {
-            writeln!(out, "{}", request.line()).unwrap();
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        if line.is_empty() {
+            for request in fake.journal() {
+                writeln!(out, "{}", request.line()).unwrap();
+            }
+        } else {
+            fake.play(&serde_json::from_str(&line).unwrap());
         }
         writeln!(out).unwrap();
         out.flush().unwrap();

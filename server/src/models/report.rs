@@ -49,9 +49,14 @@ impl DownloadReport {
         // Draws nothing if standard error is not a terminal.
         let bar = ProgressBar::hidden();
         let mut is_shown = false;
+        let mut last = None;
         move |progress| {
             match self {
-                Self::JsonLines => anstream::println!("{}", event("progress", progress)),
+                Self::JsonLines if last.as_ref() == Some(progress) => {}
+                Self::JsonLines => {
+                    anstream::println!("{}", event("progress", progress));
+                    last = Some(progress.clone());
+                }
                 Self::Terminal => {
                     if !is_shown {
                         is_shown = true;
