@@ -17,6 +17,7 @@ use crate::serve::request::sampling::{
     ChoiceFields, ClientFields, MAX_LOGPROBS, ReasoningEffort, SamplingFields, TemplateVariables, Truncation,
     ignore_verbosity,
 };
+use crate::serve::request::tool_choice::ToolChoiceForm;
 use crate::serve::request::tools::{ChatToolChoice, FunctionTools, read_tools};
 use crate::serve::request::types::{Integer, WithoutEffect};
 use crate::serve::request::{ChatRequest, Thinking, schema};
@@ -60,6 +61,7 @@ pub(super) fn read(service: &Arc<Service>, mut fields: RequestFields) -> Result<
 }
 
 fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
+    ToolChoiceForm::Chat.translate(fields);
     let (sampling, choices): (SamplingFields, ChoiceFields) = (fields.read()?, fields.read()?);
     let chat: ChatFields = fields.read()?;
     let _: ClientFields = fields.read()?;

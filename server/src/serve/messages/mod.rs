@@ -14,6 +14,7 @@ use crate::serve::error::HttpError;
 use crate::serve::http::{ResponseBody, json_response};
 use crate::serve::request::fields::RequestFields;
 use crate::serve::request::sampling::{SamplingFields, TemplateVariables};
+use crate::serve::request::tool_choice::ToolChoiceForm;
 use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_tools};
 use crate::serve::request::types::{Lenient, StopSequences, TokenLimit, WithoutEffect};
 use crate::serve::request::{ChatRequest, Delivery, Thinking, schema};
@@ -134,6 +135,7 @@ pub(super) fn count(service: &Arc<Service>, mut fields: RequestFields) -> Result
 }
 
 fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
+    ToolChoiceForm::Messages.translate(fields);
     let (sampling, message): (SamplingFields, MessageFields) = (fields.read()?, fields.read()?);
     let _: MessageClientFields = fields.read()?;
     fields.refuse("context_management", only_clears)?;

@@ -46,6 +46,11 @@ impl RequestFields {
         self.left.remove(name)
     }
 
+    /// Gives a field another value.
+    pub(in crate::serve) fn replace(&mut self, name: &str, value: Json) {
+        self.left.insert(name.to_owned(), value);
+    }
+
     /// Takes a field that this server cannot honour; an error unless its value asks for nothing.
     pub(in crate::serve) fn refuse(
         &mut self,

@@ -17,6 +17,7 @@ mod notes;
 mod reader;
 pub(super) mod sampling;
 pub(super) mod schema;
+pub(super) mod tool_choice;
 pub(super) mod tools;
 pub(super) mod types;
 

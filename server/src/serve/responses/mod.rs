@@ -15,6 +15,7 @@ use crate::serve::request::format::TextField;
 use crate::serve::request::sampling::{
     MAX_LOGPROBS, ReasoningEffort, SamplingFields, StreamOptions, TemplateVariables, Truncation, ignore_verbosity,
 };
+use crate::serve::request::tool_choice::ToolChoiceForm;
 use crate::serve::request::tools::{FunctionChoice, FunctionTools, read_choice, read_tools};
 use crate::serve::request::types::{Integer, MAX_TOKENS, TokenLimit, WithoutEffect};
 use crate::serve::request::{ChatRequest, Delivery, Thinking, must_be, schema};
@@ -105,6 +106,7 @@ pub(super) fn read(
     mut fields: RequestFields,
     store: ResponseStore,
 ) -> Result<Answer, HttpError> {
+    ToolChoiceForm::Responses.translate(&mut fields);
     let repeated = repeated::fields(&fields, &service.model_id, &service.runner()?.sampling_defaults());
     let (request, stored_input) = read_request(&mut fields, &store)?;
     let chat = request.prepare(service, fields)?;
