@@ -88,7 +88,7 @@ pub mod fuzzing;
 pub use causerie_derive::{SdkFunction, SdkFunctionParameterType};
 pub use constrain::{CallGrammar, CallRefusal};
 pub use conversation::{ContextPlan, Conversation, FunctionHandlers, RoundOptions};
-pub use engine::{CancelHandle, ResponseStream};
+pub use engine::{CancelHandle, PrefillProgress, ResponseStream};
 pub use error::{AccessFault, DownloadFault, ErrorKind, Result, SdkError, SessionFault};
 pub use function::{
     Arguments, BigInteger, Diagnostic, DiagnosticCode, FunctionNames, RejectedCall, RejectionReason, Repair,

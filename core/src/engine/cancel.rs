@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::thread::Thread;
 
+use crate::engine::prefill_progress::PrefillProgress;
+
 /// Cancels a reply from any thread, for example from a signal handler. Clones cancel the same reply.
 ///
 /// ```
@@ -25,6 +27,8 @@ pub struct CancelHandle {
     engine: Arc<OnceLock<Thread>>,
     /// The reader while it waits for functions instead of the engine.
     waiting: Arc<Mutex<Option<Waker>>>,
+    /// How far the prompt is, which readers learn in the same way.
+    progress: PrefillProgress,
 }
 
 impl CancelHandle {
@@ -63,6 +67,11 @@ impl CancelHandle {
     /// A flag that becomes true when the reply is cancelled, for code that only reads it.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancelled)
+    }
+
+    /// How far the prompt of the reply is.
+    pub(super) fn progress(&self) -> PrefillProgress {
+        self.progress.clone()
     }
 
     /// Sets the thread that a cancel wakes. All replies of one handle run on the same engine.

@@ -10,6 +10,7 @@ use futures_channel::mpsc::{Receiver, Sender, channel};
 use futures_core::Stream;
 
 use crate::engine::cancel::CancelHandle;
+use crate::engine::prefill_progress::PrefillProgress;
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::message::ChatMessage;
 use crate::response::MessageResponse;
@@ -22,9 +23,15 @@ pub(crate) struct EventSender {
     sender: Sender<Result<MessageResponse>>,
     cancelled: Arc<AtomicBool>,
     partial: Arc<OnceLock<ChatMessage>>,
+    progress: PrefillProgress,
 }
 
 impl EventSender {
+    /// Where the reader sees how far the prompt is.
+    pub(crate) fn progress(&self) -> &PrefillProgress {
+        &self.progress
+    }
+
     /// Whether the reader has cancelled the reply or dropped the stream.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed) || self.sender.is_closed()
@@ -70,7 +77,8 @@ impl ReplyReceiver {
     ) -> Self {
         let (sender, receiver) = channel(CAPACITY);
         let partial = Arc::default();
-        let sender = EventSender { sender, cancelled: cancel.flag(), partial: Arc::clone(&partial) };
+        let (cancelled, progress) = (cancel.flag(), cancel.progress());
+        let sender = EventSender { sender, cancelled, partial: Arc::clone(&partial), progress };
         Self { receiver, cancel, start: Some((Box::new(start), sender)), engine: None, partial, has_ended: false }
     }
 

@@ -10,6 +10,7 @@ use futures_core::Stream;
 
 use crate::engine::cancel::CancelHandle;
 use crate::engine::channel::{EventSender, ReplyReceiver};
+use crate::engine::prefill_progress::PrefillProgress;
 use crate::error::{Result, SdkError};
 use crate::message::ChatMessage;
 use crate::response::{FunctionOutcome, MessageResponse};
@@ -165,6 +166,21 @@ impl ResponseStream {
     /// ```
     pub fn cancel_handle(&self) -> CancelHandle {
         self.cancel.clone()
+    }
+
+    /// How much of the prompt was prefilled, for progress that another thread shows.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let mut reply = conversation.generate_response(ChatMessage::user("Hi"), GenerationOptions::default());
+    /// let progress = reply.prefill_progress();
+    /// Iterator::next(&mut reply).unwrap()?; // the first word
+    /// assert_eq!(progress.done_tokens(), progress.total_tokens());
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    pub fn prefill_progress(&self) -> PrefillProgress {
+        self.cancel.progress()
     }
 }
 
