@@ -109,10 +109,7 @@ fn definitions_replace_references() {
     assert!(function.parameters.iter().all(|parameter| parameter.schema.is_none()), "{function:?}");
     let point = r#"{"type": "object", "properties": {"x": {"type": "integer"}, "name": {"type": "string"}}, "required": ["x"]}"#;
     let schema = function_schema(function).to_string();
-    assert!(
-        schema.contains(&format!(r#""path": {{"type": "array", "items": {point}}}"#)),
-        "{schema}"
-    );
+    assert!(schema.contains(&format!(r#""path": {{"type": "array", "items": {point}}}"#)), "{schema}");
     assert!(schema.contains(r#""at": {"type": "object", "description": "Where.", "properties""#), "{schema}");
 }
 
