@@ -13,6 +13,9 @@ use crate::model::rope::{
 pub(crate) const FULL: &str = "full_attention";
 pub(crate) const SLIDING: &str = "sliding_attention";
 
+/// The sections of Qwen3.5, if config.json has none.
+const DEFAULT_SECTIONS: [i32; 4] = [11, 11, 10, 0];
+
 /// The rotary positions of layers of one kind.
 pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kind: &str) -> Result<RopeSettings> {
     // Settings without a kind are not those of layers with a window, if these have their own.
@@ -49,6 +52,23 @@ pub(crate) fn rope(config: Config<'_>, family: &Family, context_size: usize, kin
         n_rotated,
         query_growth: settings.query_growth(config, context_size)?,
     })
+}
+
+/// How many pairs rotate by time, by height, by width and by nothing else, which GGUF files of some families must say. The
+/// positions of text are the same in all of them.
+pub(crate) fn rope_sections(config: &Json) -> Result<Vec<i32>> {
+    let whole = Config(config);
+    let config = whole.object("text_config")?.unwrap_or(whole);
+    for key in ["rope_parameters", "rope_scaling"] {
+        let settings = config.object(key)?.unwrap_or(Config(&Json::Null));
+        if let Some(sections) = settings.list("mrope_section")? {
+            let count = |section: &Json| section.as_u64().and_then(|count| i32::try_from(count).ok());
+            let counts: Option<Vec<i32>> = sections.iter().chain([&Json::from(0)]).map(count).collect();
+            let counts = counts.filter(|counts| counts.len() == 4);
+            return counts.ok_or_else(|| invalid("mrope_section in config.json must be three integers of 0 or more"));
+        }
+    }
+    Ok(DEFAULT_SECTIONS.to_vec())
 }
 
 fn head_dim(config: Config<'_>) -> Result<usize> {

@@ -49,6 +49,11 @@ pub(crate) struct DeltaHeads {
 }
 
 impl DeltaHeads {
+    /// Whether a layer has a delta net.
+    pub(crate) fn are_in<B>(weights: &LayerWeights<'_, B>) -> bool {
+        weights.shape("ssm_beta").is_some()
+    }
+
     pub(crate) fn read<B>(weights: &LayerWeights<'_, B>) -> Result<Self> {
         let n_keys = weights.architecture.n_delta_keys;
         let n_keys = n_keys.ok_or_else(|| invalid("the files must give the number of key heads of delta nets"))?;

@@ -7,68 +7,23 @@ use std::ops::Range;
 use crate::error::{Result, SdkError};
 use crate::model::architecture::Architecture;
 use crate::model::decoder::embedding_shape;
+use crate::model::delta_net::DeltaHeads;
 use crate::model::dense;
-use crate::model::heads::{Heads, STACKED};
-use crate::model::invalid::invalid;
+use crate::model::export_delta_net;
+use crate::model::exported_tensor::{ExportSource, ExportedTensor, FolderRows, RowOrder};
+use crate::model::heads::Heads;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::metadata::{LONG_FACTORS, SHORT_FACTORS};
 use crate::model::names;
 use crate::model::rope::{self, RopePairing, RopeScaling};
 use crate::weights::Weights;
 
-/// Families whose folders can be written, by their names in GGUF files. Those of Qwen3.5 cannot: GGUF files have the value
-/// heads of delta nets in another order, which is one of columns in some tensors.
-const FAMILIES: [&str; 12] = [
-    "lfm2",
-    "lfm2moe",
-    "lfm3",
-    "gemma3",
-    "llama",
-    "mistral3",
-    "granite",
-    "granitehybrid",
-    "phi3",
-    "qwen2",
-    "qwen3",
-    "smollm3",
-];
-
-/// A tensor of a GGUF file.
-pub(crate) struct ExportedTensor {
-    pub(crate) name: String,
-    /// Outermost first.
-    pub(crate) shape: Vec<usize>,
-    pub(crate) source: ExportSource,
-}
-
-/// Where the values of a tensor come from.
-pub(crate) enum ExportSource {
-    Folder(FolderRows),
-    /// Values that the folder only describes.
-    Values(Vec<f32>),
-}
-
-/// For each row its place in the folder, if the order differs.
-type RowOrder = Option<Vec<usize>>;
-
-/// The rows of tensors of a folder.
-pub(crate) struct FolderRows {
-    /// Tensors of one shape, one after the other.
-    pub(crate) names: Vec<String>,
-    pub(crate) order: RowOrder,
-    /// Whether values are one more than in the folder.
-    pub(crate) adds_one: bool,
-}
+/// The parts that layers which read the keys and values of another one do not need.
+const KEYS_AND_VALUES: [&str; 3] = ["attn_k", "attn_k_norm", "attn_v"];
 
 /// All tensors of the decoder, layer by layer.
 pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<Vec<ExportedTensor>> {
     let (family, prefix) = (architecture.family, names::folder_prefix(weights));
-    if !FAMILIES.contains(&family.gguf) {
-        let name = family.model_type;
-        return Err(invalid(format!(
-            "a folder of architecture {name:?} cannot be written as a GGUF file; give a GGUF file"
-        )));
-    }
     let (_, hidden) = embedding_shape(weights)?;
     let mut tensors = Vec::new();
     let mut add = |name: String, folder: String, order: RowOrder| {
@@ -78,7 +33,7 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
             if let (Some(order), Some(n_rows)) = (&order, shape.first_mut()) {
                 *n_rows = order.len();
             }
-            let rows = FolderRows { names: vec![folder], order, adds_one };
+            let rows = FolderRows { order, adds_one, ..FolderRows::new(folder) };
             tensors.push(ExportedTensor { name, shape, source: ExportSource::Folder(rows) });
         }
     };
@@ -87,10 +42,21 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
     if let Some(head) = names::head(weights, architecture) {
         add("output.weight".to_owned(), head.to_owned(), None);
     }
-    let mut stacks = Vec::new();
+    add("per_layer_token_embd.weight".to_owned(), names::per_layer_table(weights), None);
+    add("per_layer_model_proj.weight".to_owned(), names::per_layer_projection(weights), None);
+    add("per_layer_proj_norm.weight".to_owned(), names::per_layer_norm(weights), None);
+    let (mut stacks, mut delta_nets) = (Vec::new(), Vec::new());
     for layer in 0..architecture.layers.len() {
         let layer_weights = LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden };
+        let is_delta_net = DeltaHeads::are_in(&layer_weights);
+        if is_delta_net {
+            delta_nets.extend(export_delta_net::tensors(&layer_weights)?);
+        }
+        let shares = architecture.layers[layer].key_values_of.is_some();
         for part in family.parts() {
+            if is_delta_net && export_delta_net::PARTS.contains(&part) || shares && KEYS_AND_VALUES.contains(&part) {
+                continue;
+            }
             for (exported, order) in pieces(&layer_weights, part)? {
                 for kind in ["weight", "bias"] {
                     add(format!("blk.{layer}.{exported}.{kind}"), layer_weights.tensor(part, kind), order.clone());
@@ -98,9 +64,14 @@ pub(crate) fn tensors(weights: &Weights, architecture: &Architecture) -> Result<
             }
             stacks.extend(stack(&layer_weights, part));
         }
-        add(format!("blk.{layer}.exp_probs_b.bias"), format!("{prefix}layers.{layer}.feed_forward.expert_bias"), None);
+        for (exported, name) in
+            [("exp_probs_b.bias", "feed_forward.expert_bias"), ("layer_output_scale.weight", "layer_scalar")]
+        {
+            add(format!("blk.{layer}.{exported}"), format!("{prefix}layers.{layer}.{name}"), None);
+        }
     }
     tensors.extend(stacks);
+    tensors.extend(delta_nets);
     tensors.extend(divisors(weights, architecture)?);
     tensors.extend(long_factors(architecture));
     Ok(tensors)
@@ -161,7 +132,7 @@ fn stack(weights: &LayerWeights<'_, ()>, part: &str) -> Option<ExportedTensor> {
     let names = (0..).map(|expert| weights.expert_name(part, expert));
     let names: Vec<_> = names.take_while(|name| weights.weights.shape(name) == Some(shape)).collect();
     let shape = [&[names.len()], shape].concat();
-    let source = ExportSource::Folder(FolderRows { names, order: None, adds_one: false });
+    let source = ExportSource::Folder(FolderRows { names, order: None, columns: None, adds_one: false });
     Some(ExportedTensor { name: format!("blk.{}.{part}.weight", weights.layer), shape, source })
 }
 
@@ -169,17 +140,20 @@ fn stack(weights: &LayerWeights<'_, ()>, part: &str) -> Option<ExportedTensor> {
 fn divisors(weights: &Weights, architecture: &Architecture) -> Result<Option<ExportedTensor>> {
     let prefix = names::folder_prefix(weights);
     let (_, hidden) = embedding_shape(weights)?;
-    let layers = (0..architecture.layers.len())
-        .filter(|layer| architecture.layers[*layer].window.is_none())
-        .map(|layer| LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden });
-    let is_attention = |layer: &LayerWeights<'_, ()>| layer.shape("attn_q").or(layer.shape(STACKED)).is_some();
-    let Some(layer) = layers.into_iter().find(is_attention) else { return Ok(None) };
-    let divisors = rope::exported_divisors(&architecture.rope, Heads::read(&layer)?.head_dim);
-    Ok(divisors.map(|divisors| ExportedTensor {
+    let tensor = |divisors: Vec<f32>| ExportedTensor {
         name: rope::DIVISORS.to_owned(),
         shape: vec![divisors.len()],
         source: ExportSource::Values(divisors),
-    }))
+    };
+    let layers = (0..architecture.layers.len())
+        .filter(|layer| architecture.layers[*layer].window.is_none())
+        .map(|layer| LayerWeights { backend: &(), weights, architecture, prefix, layer, hidden });
+    for layer in layers {
+        if let Some(heads) = Heads::of_attention(&layer)? {
+            return Ok(rope::exported_divisors(&architecture.rope, heads.head_dim).map(tensor));
+        }
+    }
+    Ok(None)
 }
 
 /// The factors of LongRoPE.

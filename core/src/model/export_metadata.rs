@@ -2,15 +2,19 @@
 
 use crate::error::Result;
 use crate::model::architecture::{Architecture, Mixture};
+use crate::model::config_rope::rope_sections;
 use crate::model::decoder::embedding_shape;
+use crate::model::delta_net::DeltaHeads;
 use crate::model::dense;
-use crate::model::heads::{Heads, STACKED};
+use crate::model::heads::Heads;
 use crate::model::invalid::invalid;
 use crate::model::layer_weights::LayerWeights;
 use crate::model::metadata::SIGMOID;
 use crate::model::names;
+use crate::model::per_layer;
 use crate::model::rope::{RopeScaling, Yarn, yarn_attention_factor};
 use crate::model::short_convolution;
+use crate::model::taps;
 use crate::weights::{MetadataValue, Weights};
 
 /// The entries under the architecture's name.
@@ -31,6 +35,13 @@ pub(crate) fn metadata(weights: &Weights, architecture: &Architecture) -> Result
     entries.add_windows();
     entries.add_rope();
     entries.add_scales();
+    if let Some(width) = per_layer::width(weights, architecture.layers.len())? {
+        entries.add("embedding_length_per_layer_input", width);
+    }
+    match architecture.layers.iter().filter(|layer| layer.key_values_of.is_some()).count() {
+        0 => {}
+        n_sharing => entries.add("attention.shared_kv_layers", n_sharing),
+    }
     Ok(entries.entries)
 }
 
@@ -65,14 +76,13 @@ impl Entries<'_> {
         }
     }
 
-    /// Heads and convolutions. A layer without attention has no key heads.
+    /// Heads and convolutions. A layer without attention has no key heads, unless it is a delta net.
     fn add_operators(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
-        let heads = |layer: &LayerWeights<'_, ()>| {
-            layer.shape("attn_q").or(layer.shape(STACKED)).map(|_| Heads::read(layer)).transpose()
-        };
-        let heads = layers.iter().map(heads).collect::<Result<Vec<_>>>()?;
-        let n_keys = heads.iter().map(|heads| heads.map_or(0, |heads| heads.n_keys));
+        let heads = layers.iter().map(Heads::of_attention).collect::<Result<Vec<_>>>()?;
         let first = heads.iter().flatten().next().copied().unwrap_or_default();
+        let delta_net = layers.iter().find(|layer| DeltaHeads::are_in(layer));
+        let n_without = if delta_net.is_some() { first.n_keys } else { 0 };
+        let n_keys = heads.iter().map(|heads| heads.map_or(n_without, |heads| heads.n_keys));
         self.add("attention.head_count", first.n_queries);
         let is_hybrid = self.architecture.family.gguf == "granitehybrid"; // whose files list them
         match !is_hybrid && n_keys.clone().all(|n_keys| n_keys == first.n_keys) {
@@ -82,23 +92,72 @@ impl Entries<'_> {
                 self.add("attention.head_count_kv", MetadataValue::Integers(n_keys));
             }
         }
-        self.add("attention.key_length", first.head_dim);
-        self.add("attention.value_length", first.head_dim);
-        self.add("rope.dimension_count", self.architecture.rope.n_rotated.unwrap_or(first.head_dim));
+        self.add_head_sizes(&heads, first);
         if let Some(layer) = layers.iter().find(|layer| layer.shape("shortconv.conv").is_some()) {
             self.add("shortconv.l_cache", short_convolution::window(layer)?);
+        }
+        delta_net.map_or(Ok(()), |layer| self.add_delta_nets(layer, layers))
+    }
+
+    /// The sizes of heads. Layers with a window have keys of their own if their heads have another size.
+    fn add_head_sizes(&mut self, heads: &[Option<Heads>], first: Heads) {
+        let architecture = self.architecture;
+        let size = |has_window: bool| {
+            let mut layers = heads.iter().zip(&architecture.layers);
+            layers
+                .find_map(|(heads, layer)| heads.filter(|_| layer.window.is_some() == has_window))
+                .map(|it| it.head_dim)
+        };
+        let full = size(false).unwrap_or(first.head_dim);
+        let sliding = size(true).filter(|sliding| *sliding != full);
+        for (size, end) in [(Some(full), ""), (sliding, "_swa")] {
+            let Some(size) = size else { continue };
+            self.add(&format!("attention.key_length{end}"), size);
+            self.add(&format!("attention.value_length{end}"), size);
+            self.add(&format!("rope.dimension_count{end}"), architecture.rope.n_rotated.unwrap_or(size));
+        }
+    }
+
+    /// What describes delta nets, and which layers have them; `first` is the first of these.
+    fn add_delta_nets(&mut self, first: &LayerWeights<'_, ()>, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
+        let heads = DeltaHeads::read(first)?;
+        self.add("ssm.conv_kernel", taps::window(first, "ssm_conv1d", heads.n_channels())?);
+        self.add("ssm.state_size", heads.key_dim);
+        self.add("ssm.group_count", heads.n_keys);
+        self.add("ssm.time_step_rank", heads.n_values);
+        self.add("ssm.inner_size", heads.width());
+        self.add("nextn_predict_layers", 0usize);
+        if let Weights::Folder(folder) = first.weights {
+            self.add("rope.dimension_sections", MetadataValue::Integers(rope_sections(folder.config())?));
+        }
+        let are_recurrent: Vec<bool> = layers.iter().map(DeltaHeads::are_in).collect();
+        let interval =
+            are_recurrent.iter().position(|is_recurrent| !is_recurrent).map_or(layers.len() + 1, |at| at + 1);
+        let is_regular = |(layer, is_recurrent): (usize, &bool)| *is_recurrent == !(layer + 1).is_multiple_of(interval);
+        match are_recurrent.iter().enumerate().all(is_regular) {
+            true => self.add("full_attention_interval", interval),
+            false => self.add("attention.recurrent_layers", MetadataValue::Flags(are_recurrent)),
         }
         Ok(())
     }
 
     fn add_feed_forward(&mut self, layers: &[LayerWeights<'_, ()>]) -> Result<()> {
         let router = layers.iter().find(|layer| layer.shape("ffn_gate_inp").is_some());
-        let width = match (layers.iter().find(|layer| layer.shape("ffn_gate_inp").is_none()), router) {
-            (Some(layer), _) => dense::width(layer)?,
-            (None, Some(router)) => router.expert_width()?,
-            (None, None) => 0,
-        };
-        self.add("feed_forward_length", width);
+        let dense = layers.iter().filter(|layer| layer.shape("ffn_gate_inp").is_none());
+        let widths = dense.map(dense::width).collect::<Result<Vec<_>>>()?;
+        match (&widths[..], router) {
+            ([first, others @ ..], _) if others.iter().all(|width| width == first) => {
+                self.add("feed_forward_length", *first);
+            }
+            ([], router) => {
+                let width = router.map_or(Ok(0), LayerWeights::expert_width)?;
+                self.add("feed_forward_length", width);
+            }
+            (widths, _) => {
+                let widths = widths.iter().map(|width| i32::try_from(*width).unwrap_or(i32::MAX)).collect();
+                self.add("feed_forward_length", MetadataValue::Integers(widths));
+            }
+        }
         if let (Some(mixture), Some(router)) = (self.architecture.mixture.clone(), router) {
             self.add_experts(&mixture, router)?;
         }
@@ -169,7 +228,7 @@ impl Entries<'_> {
         let scales = self.architecture.scales;
         for (key, scale, usual) in [
             ("embedding_scale", Some(scales.embedding), Some(1.0)),
-            ("attention.scale", scales.attention, None),
+            ("attention.scale", scales.attention, self.architecture.family.attention_scale),
             ("residual_scale", Some(scales.residual), Some(1.0)),
             ("logit_scale", Some(scales.logits.recip()), Some(1.0)),
             ("final_logit_softcapping", scales.logit_softcap, None),

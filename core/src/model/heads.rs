@@ -1,6 +1,7 @@
 //! The numbers of heads in a layer, and the size of each.
 
 use crate::error::Result;
+use crate::model::delta_net::DeltaHeads;
 use crate::model::family::Family;
 use crate::model::invalid::{invalid, mamba};
 use crate::model::layer_weights::{LayerWeights, StackedRows};
@@ -40,6 +41,13 @@ impl Heads {
         let heads = Self { n_queries: q_rows / rows_of_query, n_keys: k_rows / head_dim, head_dim };
         let is_grouped = heads.n_keys != 0 && heads.n_queries.is_multiple_of(heads.n_keys);
         if is_grouped { Ok(heads) } else { Err(invalid_heads()) }
+    }
+
+    /// The heads of a layer, if its operator is attention.
+    pub(crate) fn of_attention<B>(weights: &LayerWeights<'_, B>) -> Result<Option<Self>> {
+        let has_queries = weights.shape("attn_q").or(weights.shape(STACKED)).is_some();
+        let is_attention = has_queries && !DeltaHeads::are_in(weights);
+        is_attention.then(|| Self::read(weights)).transpose()
     }
 
     /// Rows of the map to queries, and to their gates if the family has them.

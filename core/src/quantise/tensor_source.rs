@@ -9,23 +9,23 @@ const LARGEST: f32 = 65504.0;
 
 /// Where the values of a tensor come from. Several threads may read at once.
 pub(super) enum TensorSource<'a> {
-    Parts { parts: Vec<TensorBlocks<'a>>, order: Option<&'a [usize]>, adds_one: bool },
+    Parts { parts: Vec<TensorBlocks<'a>>, order: Option<&'a [usize]>, columns: Option<&'a [usize]>, adds_one: bool },
     Values(&'a [f32]),
 }
 
 impl<'a> TensorSource<'a> {
     /// A tensor of a GGUF file.
     pub(super) fn of_file(weights: &'a Weights, name: &'a str) -> Result<Self> {
-        Ok(Self::Parts { parts: vec![weights.tensor_blocks(name)?], order: None, adds_one: false })
+        Ok(Self::Parts { parts: vec![weights.tensor_blocks(name)?], order: None, columns: None, adds_one: false })
     }
 
     /// A tensor that a folder's tensors make.
     pub(super) fn of_folder(weights: &'a Weights, source: &'a ExportSource) -> Result<Self> {
         match source {
             ExportSource::Values(values) => Ok(Self::Values(values)),
-            ExportSource::Folder(FolderRows { names, order, adds_one }) => {
+            ExportSource::Folder(FolderRows { names, order, columns, adds_one }) => {
                 let parts = names.iter().map(|name| weights.tensor_blocks(name)).collect::<Result<_>>()?;
-                Ok(Self::Parts { parts, order: order.as_deref(), adds_one: *adds_one })
+                Ok(Self::Parts { parts, order: order.as_deref(), columns: columns.as_deref(), adds_one: *adds_one })
             }
         }
     }
@@ -40,7 +40,7 @@ impl<'a> TensorSource<'a> {
 
     /// Whether the values lie in one tensor as they are.
     pub(super) fn is_whole(&self) -> bool {
-        matches!(self, Self::Parts { parts, order: None, adds_one: false } if parts.len() == 1)
+        matches!(self, Self::Parts { parts, order: None, columns: None, adds_one: false } if parts.len() == 1)
     }
 
     /// Whether rows have another order than in the files.
@@ -56,7 +56,7 @@ impl<'a> TensorSource<'a> {
                 values.extend_from_slice(&all[row * columns..(row + 1) * columns]);
                 return Ok(()); // stored as F32, and checked where they come from
             }
-            Self::Parts { parts, order, adds_one } => {
+            Self::Parts { parts, order, columns: column_order, adds_one } => {
                 let row = order.map_or(row, |order| order[row]);
                 let n_bytes = row_bytes(columns, self.tensor_type());
                 let rows_of_part = parts.first().map_or(0, TensorBlocks::n_bytes) / n_bytes.max(1);
@@ -65,6 +65,10 @@ impl<'a> TensorSource<'a> {
                     part.ok_or_else(|| SdkError::new(ErrorKind::ModelLoad, "it has fewer rows than its matrix"))?;
                 let blocks = part.read(row * n_bytes..(row + 1) * n_bytes).map_err(|err| part.unreadable(err))?;
                 dequantise(part.tensor_type(), &blocks, values);
+                if let Some(order) = column_order {
+                    let row = values.split_off(start);
+                    values.extend(order.iter().map(|column| row[*column]));
+                }
                 if *adds_one {
                     values[start..].iter_mut().for_each(|value| *value += 1.0);
                 }

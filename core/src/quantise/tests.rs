@@ -88,13 +88,14 @@ fn deviation(found: &[f32], expect: &[f32]) -> f32 {
     difference / largest(&mut expect.iter().copied()).max(f32::MIN_POSITIVE)
 }
 
-const PAIRS: [(&str, &str); 18] = [
+const PAIRS: [(&str, &str); 20] = [
     ("lfm2-hf", "lfm2-f32.gguf"),
     ("lfm2-sliding", "lfm2-sliding-f32.gguf"),
     ("lfm2moe", "lfm2moe-f32.gguf"),
     ("lfm3", "lfm3-f32.gguf"),
     ("gemma3", "gemma3-f32.gguf"),
     ("gemma3-linear", "gemma3-linear-f32.gguf"),
+    ("gemma4", "gemma4-f32.gguf"),
     ("granite", "granite-f32.gguf"),
     ("granite4", "granite4-f32.gguf"),
     ("ministral3", "ministral3-f32.gguf"),
@@ -106,6 +107,7 @@ const PAIRS: [(&str, &str); 18] = [
     ("mistral", "mistral-f32.gguf"),
     ("qwen2", "qwen2-f32.gguf"),
     ("qwen3", "qwen3-f32.gguf"),
+    ("qwen35", "qwen35-f32.gguf"),
     ("smollm3", "smollm3-f32.gguf"),
 ];
 
@@ -122,9 +124,10 @@ fn folders_become_the_files_that_the_converter_writes() {
         let found = open(&output);
         differences
             .extend(differing(&found, &open(&fixture(golden))).into_iter().map(|what| format!("{name}: {what}")));
-        // The engine quantises the inputs of products with Q8_0, too, and random weights amplify errors.
+        // The engine quantises the inputs of products with Q8_0, too, and random weights amplify errors. A wrong order of rows
+        // or columns gives about 1.
         let deviation = deviation(&logits(&found), &logits(&open(&folder)));
-        if !(0.0..0.2).contains(&deviation) || deviation == 0.0 {
+        if !(0.0..0.25).contains(&deviation) || deviation == 0.0 {
             differences.push(format!("{name}: logits differ by {deviation}"));
         }
     }
@@ -254,25 +257,6 @@ fn what_cannot_be_quantised_leaves_no_file() {
         "the output must be a file that can be created",
         &scratch,
     );
-    fs::remove_dir_all(scratch).unwrap();
-}
-
-/// The value heads of GGUF files have another order than those of folders.
-#[test]
-fn models_with_delta_nets_are_quantised_from_gguf_files_only() {
-    let scratch = scratch("delta-nets");
-    let (model, output) = (folder_with_tokenizer("qwen35", &scratch), scratch.join("out.gguf"));
-    let err = quantised(&model, GgufType::Q8_0, &output).unwrap_err();
-    assert_eq!(err.kind(), ErrorKind::ModelLoad);
-    assert!(
-        err.to_string().contains("a folder of architecture \"qwen3_5_text\" cannot be written as a GGUF file"),
-        "{err}"
-    );
-    assert!(!output.exists());
-    let exact = fixture("qwen35-f32.gguf");
-    quantised(&exact, GgufType::Q8_0, &output).unwrap();
-    let deviation = deviation(&logits(&open(&output)), &logits(&open(&exact)));
-    assert!(0.0 < deviation && deviation < 0.1, "{deviation}"); // a wrong order of heads would give about 1
     fs::remove_dir_all(scratch).unwrap();
 }
 

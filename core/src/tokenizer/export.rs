@@ -1,5 +1,7 @@
 //! The tokenizer of a Hugging Face folder as the metadata of a GGUF file: the inverse of `gguf`.
 
+use std::collections::HashSet;
+
 use serde_json::Value as Json;
 
 use crate::error::{ErrorKind, Result, SdkError};
@@ -16,6 +18,10 @@ const USER_DEFINED: i32 = 4;
 const UNUSED: i32 = 5;
 const BYTE: i32 = 6;
 
+/// Control tokens of Gemma 4 that llama.cpp's converter makes visible, so that programs can read calls and reasoning.
+const VISIBLE: [&str; 7] =
+    ["<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", "<|\"|>"];
+
 /// The entries for the tokenizer. `n_rows` are those of the embedding, each of which needs a token; `family` is the architecture
 /// in GGUF files, which decides between names of one rule.
 pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<Vec<(String, MetadataValue)>> {
@@ -26,13 +32,20 @@ pub(crate) fn metadata(folder: &Folder, n_rows: usize, family: &str) -> Result<V
     let tokenizer = TokenizerJson(&json);
     let mut entries = Vec::new();
     let mut add = |key: &str, value: MetadataValue| entries.push((format!("tokenizer.ggml.{key}"), value));
-    let (tokens, types) = tokenizer.tokens(n_rows)?;
+    let (mut tokens, mut types) = tokenizer.tokens(n_rows)?;
     let merges = tokenizer.merges()?;
+    let spelled = |merges: &[(String, String)]| {
+        MetadataValue::Texts(merges.iter().map(|(left, right)| format!("{left} {right}")).collect())
+    };
     if tokenizer.is_byte_level() {
         add("model", "gpt2".into());
         add("pre", tokenizer.word_rule(family)?.into());
-        let merges = merges.into_iter().map(|(left, right)| format!("{left} {right}"));
-        add("merges", MetadataValue::Texts(merges.collect()));
+        add("merges", spelled(&merges));
+    } else if family == "gemma4" {
+        respell(&mut tokens, &mut types, &merges);
+        add("model", "gemma4".into());
+        add("merges", spelled(&merges));
+        add("add_space_prefix", tokenizer.adds_space()?.into());
     } else {
         // Merges follow from the scores. The file's own may name tokens that are spelled with spaces in GGUF files.
         add("model", "llama".into());
@@ -181,6 +194,24 @@ fn pattern(step: &Json) -> Option<String> {
     }
 }
 
+/// Changes tokens to the form of Gemma 4's files, which have merges: what merges make is spelled as they spell it, and some
+/// control tokens are visible.
+fn respell(tokens: &mut [String], types: &mut [i32], merges: &[(String, String)]) {
+    let made: HashSet<String> = merges.iter().map(|(left, right)| format!("{left}{right}")).collect();
+    for (token, token_type) in tokens.iter_mut().zip(types) {
+        match *token_type {
+            CONTROL if VISIBLE.contains(&token.as_str()) => *token_type = USER_DEFINED,
+            USER_DEFINED => {
+                let spelled = token.replace(' ', SPACE);
+                if made.contains(&spelled) {
+                    *token = spelled;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Scores that lead to the same merges: a token is worth more the earlier its first merge comes.
 fn scores(tokens: &[String], merges: &[(String, String)]) -> Vec<f32> {
     let mut ranks = std::collections::HashMap::new();
@@ -202,7 +233,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::weights::Weights;
+    use crate::tokenizer::{ModelTokenizer, Segment};
+    use crate::weights::{Weights, gguf_header};
 
     /// Entries as bytes, by key.
     fn by_key<'a>(entries: impl IntoIterator<Item = (&'a str, &'a MetadataValue)>) -> BTreeMap<String, Vec<u8>> {
@@ -215,7 +247,7 @@ mod tests {
     }
 
     /// The exported entries of a tokenizer.json of the fixtures, in a folder of its own.
-    fn exported(name: &str, n_rows: usize) -> Result<Vec<(String, MetadataValue)>> {
+    fn exported(name: &str, n_rows: usize, family: &str) -> Result<Vec<(String, MetadataValue)>> {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
         let folder = std::env::temp_dir().join(format!("causerie-export-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -227,7 +259,7 @@ mod tests {
         let Weights::Folder(opened) = Weights::open(folder.to_str().unwrap()).unwrap() else {
             unreachable!("a folder")
         };
-        let entries = metadata(&opened, n_rows, "llama");
+        let entries = metadata(&opened, n_rows, family);
         fs::remove_dir_all(folder).unwrap();
         entries
     }
@@ -238,7 +270,7 @@ mod tests {
             let path = format!("{}/../tests/fixtures/tokenizers/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
             let Weights::Gguf(golden) = Weights::open(&path).unwrap() else { unreachable!("a file") };
             let n_tokens = golden.byte_strings("tokenizer.ggml.tokens").unwrap().unwrap().len();
-            let entries = exported(name, n_tokens).unwrap();
+            let entries = exported(name, n_tokens, "llama").unwrap();
             let entries = by_key(entries.iter().map(|(key, value)| (key.as_str(), value)));
             // Scores are compared by their order; the names of the end are in another file.
             let is_compared =
@@ -252,10 +284,28 @@ mod tests {
     }
 
     #[test]
+    fn the_form_of_gemma_4_keeps_the_ids_and_shows_calls() {
+        let path = format!("{}/../tests/fixtures/tokenizers/gemma.gguf", env!("CARGO_MANIFEST_DIR"));
+        let expect = ModelTokenizer::load(&Weights::open(&path).unwrap()).unwrap();
+        let mut entries = exported("gemma", expect.n_tokens(), "gemma4").unwrap();
+        assert!(entries.contains(&("tokenizer.ggml.model".to_owned(), "gemma4".into())));
+        assert!(entries.iter().all(|(key, _)| key != "tokenizer.ggml.scores"));
+        entries.push(("general.architecture".to_owned(), "gemma4".into()));
+        let found = ModelTokenizer::load(&Weights::from_bytes(gguf_header(&entries, &[]).into()).unwrap()).unwrap();
+        for text in ["Hello, world!", "  two   three    four ", "a\n\n\nb\t\tc", "façade 中 👍 <table>"] {
+            let ids = |tokenizer: &ModelTokenizer| tokenizer.encode(&[Segment::Text(text.to_owned())]).unwrap();
+            assert_eq!(ids(&found), ids(&expect), "{text:?}");
+        }
+        let (mut tokens, mut types) = (vec!["<|tool_call>".to_owned(), "<eos>".to_owned()], vec![CONTROL; 2]);
+        respell(&mut tokens, &mut types, &[]);
+        assert_eq!(types, [USER_DEFINED, CONTROL]);
+    }
+
+    #[test]
     fn tokenizers_that_gguf_files_cannot_describe_are_refused() {
-        let err = exported("llama-words", 692).unwrap_err();
+        let err = exported("llama-words", 692, "llama").unwrap_err();
         assert_eq!(err.message(), "GGUF files cannot describe the pre-tokenizer Metaspace without bytes");
-        let err = exported("qwen2", 100).unwrap_err();
+        let err = exported("qwen2", 100, "llama").unwrap_err();
         assert!(err.message().ends_with("must have an id below 100"), "{err}");
     }
 }
