@@ -41,7 +41,7 @@ Examples:
   causerie chat --functions tools.json \"Dim the lamp in the hall to 40 percent\"
 
 Notes and timers are stored in the user's data folder; set CAUSERIE_HOME to choose another folder.
-Ctrl-C cancels a reply and keeps the conversation.";
+Ctrl-C cancels a reply and keeps the conversation. /help lists the commands of a chat.";
 
 #[derive(Args)]
 #[command(after_help = GENERATE_EXAMPLES)]

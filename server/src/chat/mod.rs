@@ -1,5 +1,8 @@
 //! `causerie chat`: a conversation on the terminal, in which the model may call functions.
 
+mod commands;
+mod markdown;
+mod progress;
 mod terminal;
 
 use std::fs;
@@ -15,9 +18,10 @@ use jiff::Zoned;
 use crate::arguments::ChatArguments;
 use crate::failure::Failure;
 use crate::folder::data_folder;
-use crate::functions::{BuiltInFunctions, definitions, read_definitions};
+use crate::functions::{BuiltInFunctions, ListFile, definitions, read_definitions};
 use crate::{interrupt, model};
 
+use commands::{ChatCommand, HELP};
 use terminal::{ChatTerminal, ring};
 
 /// Maximum rounds of calls per message, so that a model cannot call functions forever.
@@ -37,7 +41,7 @@ pub(crate) fn run(arguments: &ChatArguments) -> Result<(), Failure> {
     let runner = model::load(arguments.model.name.as_deref(), arguments.context.size)?;
     let system = arguments.system.as_deref().unwrap_or(include_str!("system_prompt.txt"));
     let conversation = runner.create_conversation(system);
-    let terminal = ChatTerminal::new(arguments.show_calls);
+    let terminal = ChatTerminal::new(arguments.show_calls, ListFile::new(data_folder().join("lines.json")));
     if runner.supports_function_calling() {
         for function in offered {
             conversation.register_function(function)?;
@@ -83,13 +87,75 @@ impl ChatLoop {
             if line.trim().is_empty() {
                 continue;
             }
+            let done = match ChatCommand::read(&line) {
+                Some(ChatCommand::Quit) => break,
+                Some(command) => self.run_command(command),
+                None => self.reply_to(&line),
+            };
             // The conversation continues after a failure.
-            if let Err(failure) = self.reply_to(&line) {
+            if let Err(failure) = done {
                 self.terminal.warn(&failure.0);
             }
         }
         interrupt::forget_press();
         Ok(())
+    }
+
+    fn run_command(&mut self, command: ChatCommand<'_>) -> Result<(), Failure> {
+        match command {
+            ChatCommand::Help => self.terminal.remark(HELP),
+            ChatCommand::System(None) => self.terminal.remark(&self.system_prompt()),
+            ChatCommand::System(Some(text)) => self.set_system_prompt(text),
+            ChatCommand::Save(file) => {
+                self.conversation.save_session(file, false)?;
+                self.terminal.remark(&format!("saved {} to {}", self.described(), file.display()));
+            }
+            ChatCommand::Load(file) => self.load(file)?,
+            ChatCommand::Retry => self.retry()?,
+            ChatCommand::Invalid(problem) => return Err(Failure(problem)),
+            ChatCommand::Quit => {}
+        }
+        Ok(())
+    }
+
+    fn system_prompt(&self) -> String {
+        let history = self.conversation.history();
+        let system = history.first().filter(|first| first.role == Role::System).map(ChatMessage::text);
+        system.filter(|text| !text.is_empty()).unwrap_or_else(|| "there is no system prompt".to_owned())
+    }
+
+    /// Replaces the system prompt. The conversation and its functions stay.
+    fn set_system_prompt(&mut self, text: &str) {
+        let mut history = self.conversation.history();
+        match history.first_mut().filter(|first| first.role == Role::System) {
+            Some(system) => system.content = vec![ChatMessageContent::Text(text.to_owned())],
+            None => history.insert(0, ChatMessage::system(text)),
+        }
+        self.conversation = self.conversation.model_runner().create_conversation_from_history(history);
+    }
+
+    fn load(&mut self, file: &Path) -> Result<(), Failure> {
+        self.conversation = self.conversation.model_runner().restore_session(file)?;
+        self.terminal.remark(&format!("loaded {} from {}", self.described(), file.display()));
+        Ok(())
+    }
+
+    /// The length of the conversation, in words.
+    fn described(&self) -> String {
+        match self.conversation.history().iter().filter(|message| message.role == Role::User).count() {
+            1 => "a conversation of 1 message".to_owned(),
+            n => format!("a conversation of {n} messages"),
+        }
+    }
+
+    /// Replies to the last message again, as if the reply had not been.
+    fn retry(&mut self) -> Result<(), Failure> {
+        let mut history = self.conversation.history();
+        let Some(at) = history.iter().rposition(|message| message.role == Role::User) else {
+            return Err(Failure("there is no message to reply to yet".to_owned()));
+        };
+        self.conversation.truncate(at)?;
+        self.reply_to_message(history.swap_remove(at))
     }
 
     fn answer_once(&mut self, prompt: &str) -> Result<(), Failure> {
@@ -118,9 +184,13 @@ impl ChatLoop {
     }
 
     fn reply_to(&mut self, text: &str) -> Result<(), Failure> {
-        self.forget_oldest_turns();
         let mut message = ChatMessage::user(text);
         message.content.splice(0..0, self.images.drain(..));
+        self.reply_to_message(message)
+    }
+
+    fn reply_to_message(&mut self, message: ChatMessage) -> Result<(), Failure> {
+        self.forget_oldest_turns();
         let mut reply = self.conversation.generate_response(message, self.options.clone());
         for _ in 0..MAX_ROUNDS {
             let calls = self.show(&mut reply)?;
@@ -139,6 +209,7 @@ impl ChatLoop {
     /// Prints a reply while it is generated, and returns its calls.
     fn show(&mut self, reply: &mut ResponseStream) -> Result<Vec<SdkFunctionCall>, Failure> {
         interrupt::cancel_on_press(reply);
+        self.terminal.begin_reply(reply.prefill_progress());
         let mut calls = Vec::new();
         while let Some(event) = Iterator::next(reply) {
             match event {

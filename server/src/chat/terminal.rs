@@ -1,19 +1,24 @@
 //! The terminal of the chat: input lines and formatted output.
 
+use std::borrow::Cow;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anstream::{eprintln, println};
+use anstream::{AutoStream, ColorChoice, eprintln, println};
 use anstyle::{AnsiColor, Style};
-use causerie::{RejectedCall, SdkFunction, SdkFunctionCall, Value};
+use causerie::{PrefillProgress, RejectedCall, SdkFunction, SdkFunctionCall, Value};
+use indicatif::ProgressBar;
 use jiff::Zoned;
 use rustyline::error::ReadlineError;
 use rustyline::{DefaultEditor, ExternalPrinter};
 
 use crate::failure::Failure;
-use crate::functions::BuiltInFunctions;
+use crate::functions::{BuiltInFunctions, ListFile};
+
+use super::markdown::MarkdownStyler;
+use super::progress;
 
 const QUIET: Style = Style::new().dimmed();
 const CALL: Style = AnsiColor::Cyan.on_default();
@@ -22,18 +27,37 @@ const WARNING: Style = AnsiColor::Yellow.on_default();
 /// Timers are read at least this often, since another chat may change them.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
+/// Lines that are remembered from earlier chats.
+const MAX_LINES: usize = 500;
+
 pub(crate) struct ChatTerminal {
     /// `None` if standard input or output is not a terminal; lines are then read without an editor.
     editor: Option<DefaultEditor>,
+    /// The lines that were typed, in this chat and earlier ones.
+    lines: ListFile,
+    /// Whether a reader sees the output, not a program.
+    is_terminal: bool,
+    /// Styles replies, if the terminal has colours.
+    styler: Option<MarkdownStyler>,
+    /// What is shown until something of the reply comes.
+    progress: Option<ProgressBar>,
     show_calls: bool,
     is_in_line: bool,
 }
 
 impl ChatTerminal {
-    pub(crate) fn new(show_calls: bool) -> Self {
-        let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        let editor = if is_interactive { DefaultEditor::new().ok() } else { None };
-        Self { editor, show_calls, is_in_line: false }
+    pub(crate) fn new(show_calls: bool, lines: ListFile) -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let is_interactive = std::io::stdin().is_terminal() && is_terminal;
+        let mut editor = if is_interactive { DefaultEditor::new().ok() } else { None };
+        if let Some(editor) = &mut editor {
+            for line in lines.load::<String>().unwrap_or_default() {
+                let _ = editor.add_history_entry(line); // the chat works without earlier lines
+            }
+        }
+        let has_styles = is_terminal && AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
+        let styler = has_styles.then(MarkdownStyler::default);
+        Self { editor, lines, is_terminal, styler, progress: None, show_calls, is_in_line: false }
     }
 
     /// Returns a function that prints above the line being typed.
@@ -47,7 +71,10 @@ impl ChatTerminal {
     pub(crate) fn greet(&self, functions: &[SdkFunction]) {
         if self.editor.is_some() {
             let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
-            println!("{QUIET}Functions: {}.\nCtrl-C cancels a reply, Ctrl-D ends.{QUIET:#}", names.join(", "));
+            if !names.is_empty() {
+                println!("{QUIET}Functions: {}.{QUIET:#}", names.join(", "));
+            }
+            println!("{QUIET}Ctrl-C cancels a reply, Ctrl-D ends, /help lists commands.{QUIET:#}");
         }
     }
 
@@ -61,7 +88,9 @@ impl ChatTerminal {
         loop {
             match editor.readline("> ") {
                 Ok(line) => {
-                    let _ = editor.add_history_entry(&line); // without a history entry, the line is still answered
+                    if let Ok(true) = editor.add_history_entry(&line) {
+                        remember(&self.lines, &line);
+                    }
                     return Ok(Some(line));
                 }
                 Err(ReadlineError::Interrupted) => println!("{QUIET}Ctrl-D ends.{QUIET:#}"),
@@ -71,15 +100,39 @@ impl ChatTerminal {
         }
     }
 
+    /// A reply begins, which reads its prompt first.
+    pub(crate) fn begin_reply(&mut self, progress: PrefillProgress) {
+        self.progress = self.is_terminal.then(|| progress::show(progress));
+    }
+
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
-        self.write(text)
+        let text = self.harmless(text);
+        match &mut self.styler {
+            Some(styler) => {
+                let styled = styler.push(&text);
+                self.write(&styled)?;
+                self.is_in_line = !text.ends_with('\n');
+                Ok(())
+            }
+            None => self.write(&text),
+        }
     }
 
     pub(crate) fn reasoning(&mut self, text: &str) -> Result<(), Failure> {
-        self.write(&format!("{QUIET}{text}{QUIET:#}"))
+        self.write(&format!("{QUIET}{}{QUIET:#}", self.harmless(text)))
+    }
+
+    /// Text of the model without the characters by which programs control a terminal.
+    fn harmless<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let controls = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+        match self.is_terminal && text.contains(controls) {
+            true => Cow::Owned(text.replace(controls, "\u{fffd}")),
+            false => Cow::Borrowed(text),
+        }
     }
 
     fn write(&mut self, text: &str) -> Result<(), Failure> {
+        self.end_progress();
         let mut out = anstream::stdout();
         out.write_all(text.as_bytes())?;
         out.flush()?;
@@ -87,8 +140,20 @@ impl ChatTerminal {
         Ok(())
     }
 
-    /// Starts a new line unless the current one is empty.
+    fn end_progress(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.finish_and_clear();
+        }
+    }
+
+    /// Ends the text of a reply, and starts a new line unless the current one is empty.
     pub(crate) fn end_line(&mut self) -> Result<(), Failure> {
+        self.end_progress();
+        if let Some(styler) = &mut self.styler {
+            let (rest, is_in_line) = (styler.finish(), self.is_in_line);
+            self.write(&rest)?;
+            self.is_in_line = is_in_line;
+        }
         if self.is_in_line { self.write("\n") } else { Ok(()) }
     }
 
@@ -98,11 +163,13 @@ impl ChatTerminal {
             return Ok(());
         }
         let arguments: Vec<String> = call.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        self.write(&format!("{CALL}→ {}({}){CALL:#}\n", call.name, arguments.join(", ")))
+        let call = format!("→ {}({})", call.name, arguments.join(", "));
+        self.write(&format!("{CALL}{}{CALL:#}\n", self.harmless(&call)))
     }
 
     pub(crate) fn result(&mut self, result: &str) -> Result<(), Failure> {
-        if self.show_calls { self.write(&format!("{QUIET}← {result}{QUIET:#}\n")) } else { Ok(()) }
+        let result = format!("{QUIET}← {}{QUIET:#}\n", self.harmless(result));
+        if self.show_calls { self.write(&result) } else { Ok(()) }
     }
 
     pub(crate) fn ask_result(&mut self, function: &str) -> Result<String, Failure> {
@@ -115,7 +182,7 @@ impl ChatTerminal {
     pub(crate) fn rejected(&mut self, rejected: &[RejectedCall]) -> Result<(), Failure> {
         let shown = if self.show_calls { rejected } else { &[] };
         for call in shown {
-            self.write(&format!("{WARNING}✗ {}{WARNING:#}\n", call.message))?;
+            self.write(&format!("{WARNING}✗ {}{WARNING:#}\n", self.harmless(&call.message)))?;
         }
         Ok(())
     }
@@ -127,6 +194,13 @@ impl ChatTerminal {
     pub(crate) fn warn(&self, text: &str) {
         eprintln!("{WARNING}{text}{WARNING:#}");
     }
+}
+
+/// Adds a line to those that later chats offer.
+fn remember(lines: &ListFile, line: &str) {
+    let mut known: Vec<String> = lines.load().unwrap_or_default();
+    known.push(line.to_owned());
+    let _ = lines.save(&known[known.len().saturating_sub(MAX_LINES)..]); // the chat works without a history
 }
 
 /// Starts a thread that prints a line whenever a timer rings, until the command ends.

@@ -15,8 +15,7 @@ use causerie::{Arguments, SdkError, SdkFunction, SdkFunctionCall, Value, functio
 use jiff::Zoned;
 
 use crate::failure::Failure;
-use store::ListFile;
-
+pub(crate) use store::ListFile;
 pub(crate) use timers::{Timer, Timers};
 
 /// Returns the definitions of the built-in functions.

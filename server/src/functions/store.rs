@@ -9,17 +9,17 @@ use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
 
 /// A list in a JSON file.
-pub(super) struct ListFile {
+pub(crate) struct ListFile {
     path: PathBuf,
 }
 
 impl ListFile {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
     /// Reads the list, which is empty if there is no file yet. It is not cached, since another chat may change it.
-    pub(super) fn load<T: DeserializeOwned>(&self) -> Result<Vec<T>, String> {
+    pub(crate) fn load<T: DeserializeOwned>(&self) -> Result<Vec<T>, String> {
         let failed = |err: &dyn std::fmt::Display| format!("cannot read {}: {err}", self.path.display());
         match fs::read_to_string(&self.path) {
             Ok(text) => serde_json::from_str(&text).map_err(|err| failed(&err)),
@@ -29,7 +29,7 @@ impl ListFile {
     }
 
     /// Replaces the whole list atomically.
-    pub(super) fn save<T: Serialize>(&self, list: &[T]) -> Result<(), String> {
+    pub(crate) fn save<T: Serialize>(&self, list: &[T]) -> Result<(), String> {
         let write = || -> io::Result<()> {
             let folder = self.path.parent().unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod chat;
 mod deploy;
 #[path = "../../../hub/tests/fake/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "tests of several crates use it")]
 mod fake;
 mod pull;
+#[cfg(unix)]
+mod terminal;
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
