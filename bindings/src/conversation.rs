@@ -61,12 +61,13 @@ impl Conversation {
         self.conversation.is_generating()
     }
 
-    /// Offers a function to the model. It replaces a function of the same name in place.
-    pub fn register_function(&self, function: SdkFunction) -> Result<()> {
-        Ok(self.conversation.register_function(function.into())?)
+    /// Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+    /// reply reports the error, once.
+    pub fn offer_function(&self, function: SdkFunction) {
+        self.conversation.offer_function(function.into());
     }
 
-    /// Offers several functions to the model, all or none.
+    /// Offers functions to the model, all or none. Each replaces a function of the same name in place.
     pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
         Ok(self.conversation.register_functions(functions.into_iter().map(Into::into).collect())?)
     }

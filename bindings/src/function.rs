@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use causerie as core;
 
-use crate::error::Result;
+use crate::error::{Result, SdkError};
 use crate::json::JsonObject;
 use crate::number::SdkLong;
 
@@ -196,6 +196,14 @@ pub fn function_schema(function: SdkFunction) -> String {
 pub fn functions_to_json(functions: Vec<SdkFunction>) -> String {
     let functions: Vec<core::SdkFunction> = functions.into_iter().map(Into::into).collect();
     core::functions_to_json(&functions)
+}
+
+/// Reads the JSON of a reply as the only argument, `reply`, of a function.
+#[uniffi::export]
+pub fn read_reply(text: String) -> Result<JsonObject> {
+    let refused =
+        |err: core::SdkError| SdkError::InvalidArgument { reason: err.to_string(), argument: "reply".to_owned() };
+    core::typed::read_reply(&text).map(JsonObject).map_err(refused)
 }
 
 /// Reads chat-completions `tools` from JSON text.

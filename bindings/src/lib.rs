@@ -22,7 +22,7 @@ pub use conversation::{ContextPlan, Conversation};
 pub use error::SdkError;
 pub use function::{
     Diagnostic, RejectedCall, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity,
-    Validation, function_schema, functions_from_json, functions_to_json, validate,
+    Validation, function_schema, functions_from_json, functions_to_json, read_reply, validate,
 };
 pub use json::JsonObject;
 pub use message::{ChatMessage, ChatMessageContent, ChatMessageRole, messages_from_json, messages_to_json};

@@ -2,7 +2,7 @@
 
 use causerie as core;
 
-use crate::function::{RejectedCall, SdkFunctionCall};
+use crate::function::{Diagnostic, RejectedCall, SdkFunctionCall};
 use crate::message::ChatMessage;
 use crate::number::{SdkCount, SdkLong, count, counts};
 
@@ -73,6 +73,8 @@ pub enum MessageResponse {
         prompt: PromptReport,
         /// Why calls were not constrained, or only up to some token, although that was requested.
         unconstrained: Option<String>,
+        /// Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+        diagnostics: Vec<Diagnostic>,
     },
     /// The end of the stream.
     Complete {
@@ -90,6 +92,8 @@ pub enum MessageResponse {
         prompt: PromptReport,
         /// Why calls were not constrained, or only up to some token, although that was requested.
         unconstrained: Option<String>,
+        /// Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+        diagnostics: Vec<Diagnostic>,
     },
 }
 
@@ -242,6 +246,7 @@ impl From<core::MessageResponse> for MessageResponse {
                 stats: completion.stats.into(),
                 prompt: completion.prompt.into(),
                 unconstrained: completion.unconstrained,
+                diagnostics: completion.diagnostics.into_iter().map(Into::into).collect(),
             },
             core::MessageResponse::Complete(completion) => Self::Complete {
                 full_message: completion.full_message.into(),
@@ -251,6 +256,7 @@ impl From<core::MessageResponse> for MessageResponse {
                 earlier_rounds: completion.earlier_rounds.into_iter().map(Into::into).collect(),
                 prompt: completion.prompt.into(),
                 unconstrained: completion.unconstrained,
+                diagnostics: completion.diagnostics.into_iter().map(Into::into).collect(),
             },
             // The core has no other event. One without text changes nothing for the reader.
             _ => Self::Chunk { text: String::new() },

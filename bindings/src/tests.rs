@@ -95,7 +95,7 @@ fn a_call_is_converted_and_validated() {
         schema: None,
     };
     let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters: vec![a] };
-    conversation.register_function(function.clone()).unwrap();
+    conversation.register_functions(vec![function.clone()]).unwrap();
     let events = read(&conversation.start_response(user("Hi"), options())).unwrap();
     let [MessageResponse::FunctionCalls { function_calls }, MessageResponse::Complete { finish_reason, .. }] =
         &events[..]
@@ -194,7 +194,7 @@ fn types_that_are_nested_too_deeply_are_refused() {
         let parameters =
             vec![SdkFunctionParameter { name, parameter_type, description, optional: false, schema: None }];
         let function = SdkFunction { name: "f".to_owned(), description: String::new(), parameters };
-        let refused = conversation.register_function(function);
+        let refused = conversation.register_functions(vec![function]);
         assert!(matches!(refused, Err(SdkError::InvalidFunction { .. })), "{depth}: {refused:?}");
     }
 }
@@ -208,7 +208,7 @@ fn a_call_can_be_required_and_constrained() {
     ] {
         let conversation = scripted(script);
         let function = core::SdkFunction::new("f", "", Vec::new());
-        conversation.register_function(function.into()).unwrap();
+        conversation.register_functions(vec![function.into()]).unwrap();
         let events = read(&conversation.start_response(user("Hi"), options)).unwrap();
         let Some(MessageResponse::Complete { finish_reason, unconstrained, .. }) = events.last() else { panic!() };
         assert_eq!((*finish_reason, unconstrained), (FinishReason::Constraint, &None));

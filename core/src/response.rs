@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::function::{RejectedCall, SdkFunctionCall, Value};
+use crate::function::{Diagnostic, RejectedCall, SdkFunctionCall, Value};
 use crate::message::ChatMessage;
 use crate::options::Sampling;
 
@@ -189,6 +189,9 @@ pub struct Completion {
     /// Why calls were not constrained, or not until their end, although
     /// [`Typed`](crate::ToolCallConstraint::Typed) was requested.
     pub unconstrained: Option<String>,
+    /// Remarks about the reply as a whole. [`MissedCall`](crate::DiagnosticCode::MissedCall): functions were offered, none was
+    /// called, and the text looks like a call.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// How the prompt differs from the history.

@@ -36,6 +36,8 @@
 //! Fields are numbers, `bool`, `String`, `Vec`, [`Arguments`] for an object with any members, and types that derive
 //! [`SdkFunctionParameterType`](macro@crate::SdkFunctionParameterType). A call may omit an `Option`.
 
+use serde::de::IgnoredAny;
+
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{
     Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Severity, Value,
@@ -160,13 +162,39 @@ pub fn reply_schema<T: TypedParameter>() -> String {
 /// [`ErrorKind::InvalidArgument`] for text that is not valid JSON, and for a value that does not fit the type; the message
 /// starts with the place in the `reply`.
 pub fn decode_reply<T: TypedParameter>(text: &str) -> Result<T> {
-    let value = read_json(text.trim()).ok_or_else(|| invalid(REPLY, "must be valid JSON"))?;
-    let arguments = Arguments::from([(REPLY.to_owned(), value)]);
+    let arguments = read_reply(text)?;
     let mut arguments = coerced(&SdkFunctionCall { arguments, ..Default::default() }, &reply_function::<T>())?;
     match arguments.swap_remove(REPLY) {
         Some(value) => T::from_value(value, REPLY),
         None => T::absent().ok_or_else(|| invalid(REPLY, "must not be null")),
     }
+}
+
+/// Reads the JSON of a reply as the only argument, `reply`, of a function.
+///
+/// ```
+/// use causerie::typed::read_reply;
+/// assert_eq!(read_reply("[1, 2]")?["reply"].to_string(), "[1, 2]");
+/// let err = read_reply(r#"{"title": "Pa"#).unwrap_err();
+/// assert!(err.message().contains("cut short"));
+/// # Ok::<(), causerie::SdkError>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for text that is not valid JSON. The message says so if the text ends too early, as after
+/// `max_tokens`.
+pub fn read_reply(text: &str) -> Result<Arguments> {
+    let value = read_json(text.trim()).ok_or_else(|| {
+        let is_cut = serde_json::from_str::<IgnoredAny>(text).is_err_and(|err| err.is_eof());
+        match text.trim() {
+            "" => invalid(REPLY, "must be valid JSON, found no text"),
+            _ if is_cut => {
+                invalid(REPLY, "must be complete JSON, found JSON that was cut short, for example by max_tokens")
+            }
+            _ => invalid(REPLY, "must be valid JSON"),
+        }
+    })?;
+    Ok(Arguments::from([(REPLY.to_owned(), value)]))
 }
 
 const REPLY: &str = "reply";

@@ -37,7 +37,7 @@ private suspend fun ask(conversation: Conversation) {
 
     val history = conversation.history + results
     conversation.modelRunner.createConversationFromHistory(history).use { answering ->
-        answering.continueResponse(options).collect { response ->
+        answering.generateResponse(options).collect { response ->
             if (response is MessageResponse.Chunk) print(response.text)
         }
     }

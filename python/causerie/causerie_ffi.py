@@ -542,6 +542,8 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_read_model_info() != 21593:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_func_read_reply() != 11354:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_func_validate() != 50377:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_append_to_history() != 41754:
@@ -556,13 +558,13 @@ def _uniffi_check_api_checksums(lib):
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_model_runner() != 43498:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_offer_function() != 12068:
+        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 12774:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() != 24368:
-        raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    if lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 33076:
+    if lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 13762:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     if lib.uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() != 29780:
         raise InternalError("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
@@ -667,6 +669,9 @@ _UniffiLib.uniffi_causerie_ffi_checksum_func_messages_to_json.restype = ctypes.c
 _UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_read_model_info.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_func_read_reply.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_func_read_reply.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_func_validate.restype = ctypes.c_uint16
@@ -688,15 +693,15 @@ _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_is_generating.restyp
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_model_runner.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_model_runner.restype = ctypes.c_uint16
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_offer_function.argtypes = (
+)
+_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_offer_function.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_plan_context.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_plan_context.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count.restype = ctypes.c_uint16
-_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_register_function.argtypes = (
-)
-_UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_register_function.restype = ctypes.c_uint16
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_register_functions.argtypes = (
 )
 _UniffiLib.uniffi_causerie_ffi_checksum_method_conversation_register_functions.restype = ctypes.c_uint16
@@ -817,6 +822,11 @@ _UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_func_read_model_info.restype = _UniffiRustBuffer
+_UniffiLib.uniffi_causerie_ffi_fn_func_read_reply.argtypes = (
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_func_read_reply.restype = _UniffiRustBuffer
 _UniffiLib.uniffi_causerie_ffi_fn_func_validate.argtypes = (
     _UniffiRustBuffer,
     _UniffiRustBuffer,
@@ -854,6 +864,12 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_model_runner.argtypes = (
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_model_runner.restype = ctypes.c_uint64
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_offer_function.argtypes = (
+    ctypes.c_uint64,
+    _UniffiRustBuffer,
+    ctypes.POINTER(_UniffiRustCallStatus),
+)
+_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_offer_function.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_plan_context.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
@@ -865,12 +881,6 @@ _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prompt_token_count.argtype
     ctypes.POINTER(_UniffiRustCallStatus),
 )
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_prompt_token_count.restype = ctypes.c_uint32
-_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_register_function.argtypes = (
-    ctypes.c_uint64,
-    _UniffiRustBuffer,
-    ctypes.POINTER(_UniffiRustCallStatus),
-)
-_UniffiLib.uniffi_causerie_ffi_fn_method_conversation_register_function.restype = None
 _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_register_functions.argtypes = (
     ctypes.c_uint64,
     _UniffiRustBuffer,
@@ -6057,7 +6067,7 @@ class MessageResponse:
         The end of a reply whose calls were run; another reply follows. The results of its calls come before this event.
 """
 
-        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, prompt:PromptReport, unconstrained:typing.Optional[str]):
+        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, prompt:PromptReport, unconstrained:typing.Optional[str], diagnostics:typing.List[Diagnostic]):
             self.full_message = full_message
 
             """
@@ -6094,6 +6104,12 @@ class MessageResponse:
         Why calls were not constrained, or only up to some token, although that was requested.
 """
 
+            self.diagnostics = diagnostics
+
+            """
+        Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+"""
+
             pass
 
 
@@ -6101,7 +6117,7 @@ class MessageResponse:
 
 
         def __str__(self):
-            return "MessageResponse.ROUND_COMPLETE(full_message={}, finish_reason={}, stop_sequence={}, stats={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stop_sequence, self.stats, self.prompt, self.unconstrained)
+            return "MessageResponse.ROUND_COMPLETE(full_message={}, finish_reason={}, stop_sequence={}, stats={}, prompt={}, unconstrained={}, diagnostics={})".format(self.full_message, self.finish_reason, self.stop_sequence, self.stats, self.prompt, self.unconstrained, self.diagnostics)
         def __eq__(self, other):
             if not isinstance(other, MessageResponse):
                 return NotImplemented
@@ -6119,6 +6135,8 @@ class MessageResponse:
                 return False
             if self.unconstrained != other.unconstrained:
                 return False
+            if self.diagnostics != other.diagnostics:
+                return False
             return True
 
     @dataclass
@@ -6127,7 +6145,7 @@ class MessageResponse:
         The end of the stream.
 """
 
-        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, earlier_rounds:typing.List[GenerationStats], prompt:PromptReport, unconstrained:typing.Optional[str]):
+        def __init__(self, full_message:ChatMessage, finish_reason:FinishReason, stop_sequence:typing.Optional[str], stats:GenerationStats, earlier_rounds:typing.List[GenerationStats], prompt:PromptReport, unconstrained:typing.Optional[str], diagnostics:typing.List[Diagnostic]):
             self.full_message = full_message
 
             """
@@ -6170,6 +6188,12 @@ class MessageResponse:
         Why calls were not constrained, or only up to some token, although that was requested.
 """
 
+            self.diagnostics = diagnostics
+
+            """
+        Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+"""
+
             pass
 
 
@@ -6177,7 +6201,7 @@ class MessageResponse:
 
 
         def __str__(self):
-            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stop_sequence={}, stats={}, earlier_rounds={}, prompt={}, unconstrained={})".format(self.full_message, self.finish_reason, self.stop_sequence, self.stats, self.earlier_rounds, self.prompt, self.unconstrained)
+            return "MessageResponse.COMPLETE(full_message={}, finish_reason={}, stop_sequence={}, stats={}, earlier_rounds={}, prompt={}, unconstrained={}, diagnostics={})".format(self.full_message, self.finish_reason, self.stop_sequence, self.stats, self.earlier_rounds, self.prompt, self.unconstrained, self.diagnostics)
         def __eq__(self, other):
             if not isinstance(other, MessageResponse):
                 return NotImplemented
@@ -6196,6 +6220,8 @@ class MessageResponse:
             if self.prompt != other.prompt:
                 return False
             if self.unconstrained != other.unconstrained:
+                return False
+            if self.diagnostics != other.diagnostics:
                 return False
             return True
 
@@ -6310,6 +6336,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterTypeGenerationStats.read(buf),
                 _UniffiFfiConverterTypePromptReport.read(buf),
                 _UniffiFfiConverterOptionalString.read(buf),
+                _UniffiFfiConverterSequenceTypeDiagnostic.read(buf),
             )
         if variant == 10:
             return MessageResponse.COMPLETE(
@@ -6320,6 +6347,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
                 _UniffiFfiConverterSequenceTypeGenerationStats.read(buf),
                 _UniffiFfiConverterTypePromptReport.read(buf),
                 _UniffiFfiConverterOptionalString.read(buf),
+                _UniffiFfiConverterSequenceTypeDiagnostic.read(buf),
             )
         raise InternalError("Raw enum value doesn't match any cases")
 
@@ -6360,6 +6388,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeGenerationStats.check_lower(value.stats)
             _UniffiFfiConverterTypePromptReport.check_lower(value.prompt)
             _UniffiFfiConverterOptionalString.check_lower(value.unconstrained)
+            _UniffiFfiConverterSequenceTypeDiagnostic.check_lower(value.diagnostics)
             return
         if value.is_COMPLETE():
             _UniffiFfiConverterTypeChatMessage.check_lower(value.full_message)
@@ -6369,6 +6398,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterSequenceTypeGenerationStats.check_lower(value.earlier_rounds)
             _UniffiFfiConverterTypePromptReport.check_lower(value.prompt)
             _UniffiFfiConverterOptionalString.check_lower(value.unconstrained)
+            _UniffiFfiConverterSequenceTypeDiagnostic.check_lower(value.diagnostics)
             return
         raise ValueError(value)
 
@@ -6410,6 +6440,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterTypeGenerationStats.write(value.stats, buf)
             _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
             _UniffiFfiConverterOptionalString.write(value.unconstrained, buf)
+            _UniffiFfiConverterSequenceTypeDiagnostic.write(value.diagnostics, buf)
         if value.is_COMPLETE():
             buf.write_i32(10)
             _UniffiFfiConverterTypeChatMessage.write(value.full_message, buf)
@@ -6419,6 +6450,7 @@ class _UniffiFfiConverterTypeMessageResponse(_UniffiConverterRustBuffer):
             _UniffiFfiConverterSequenceTypeGenerationStats.write(value.earlier_rounds, buf)
             _UniffiFfiConverterTypePromptReport.write(value.prompt, buf)
             _UniffiFfiConverterOptionalString.write(value.unconstrained, buf)
+            _UniffiFfiConverterSequenceTypeDiagnostic.write(value.diagnostics, buf)
 
 
 
@@ -7564,6 +7596,12 @@ class ConversationProtocol(typing.Protocol):
         The runner that created this conversation.
 """
         raise NotImplementedError
+    def offer_function(self, function: SdkFunction) -> None:
+        """
+        Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+        reply reports the error, once.
+"""
+        raise NotImplementedError
     def plan_context(self, options: GenerationOptions) -> ContextPlan:
         """
         What a reply to the history as it stands would leave out of the prompt with these options.
@@ -7574,14 +7612,9 @@ class ConversationProtocol(typing.Protocol):
         Number of prompt tokens for the history as it stands, including functions.
 """
         raise NotImplementedError
-    def register_function(self, function: SdkFunction) -> None:
-        """
-        Offers a function to the model. It replaces a function of the same name in place.
-"""
-        raise NotImplementedError
     def register_functions(self, functions: typing.List[SdkFunction]) -> None:
         """
-        Offers several functions to the model, all or none.
+        Offers functions to the model, all or none. Each replaces a function of the same name in place.
 """
         raise NotImplementedError
     def remove_last_message(self, ) -> typing.Optional[ChatMessage]:
@@ -7743,6 +7776,25 @@ class Conversation(ConversationProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
+    def offer_function(self, function: SdkFunction) -> None:
+        """
+        Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+        reply reports the error, once.
+"""
+
+        _UniffiFfiConverterTypeSdkFunction.check_lower(function)
+        _uniffi_lowered_args = (
+            self._uniffi_clone_handle(),
+            _UniffiFfiConverterTypeSdkFunction.lower(function),
+        )
+        _uniffi_lift_return = lambda val: None
+        _uniffi_error_converter = None
+        _uniffi_ffi_result = _uniffi_rust_call_with_error(
+            _uniffi_error_converter,
+            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_offer_function,
+            *_uniffi_lowered_args,
+        )
+        return _uniffi_lift_return(_uniffi_ffi_result)
     def plan_context(self, options: GenerationOptions) -> ContextPlan:
         """
         What a reply to the history as it stands would leave out of the prompt with these options.
@@ -7776,27 +7828,9 @@ class Conversation(ConversationProtocol):
             *_uniffi_lowered_args,
         )
         return _uniffi_lift_return(_uniffi_ffi_result)
-    def register_function(self, function: SdkFunction) -> None:
-        """
-        Offers a function to the model. It replaces a function of the same name in place.
-"""
-
-        _UniffiFfiConverterTypeSdkFunction.check_lower(function)
-        _uniffi_lowered_args = (
-            self._uniffi_clone_handle(),
-            _UniffiFfiConverterTypeSdkFunction.lower(function),
-        )
-        _uniffi_lift_return = lambda val: None
-        _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
-        _uniffi_ffi_result = _uniffi_rust_call_with_error(
-            _uniffi_error_converter,
-            _UniffiLib.uniffi_causerie_ffi_fn_method_conversation_register_function,
-            *_uniffi_lowered_args,
-        )
-        return _uniffi_lift_return(_uniffi_ffi_result)
     def register_functions(self, functions: typing.List[SdkFunction]) -> None:
         """
-        Offers several functions to the model, all or none.
+        Offers functions to the model, all or none. Each replaces a function of the same name in place.
 """
 
         _UniffiFfiConverterSequenceTypeSdkFunction.check_lower(functions)
@@ -8306,6 +8340,23 @@ def read_model_info(path: str,context_size: typing.Union[object, typing.Optional
         *_uniffi_lowered_args,
     )
     return _uniffi_lift_return(_uniffi_ffi_result)
+def read_reply(text: str) -> JsonObject:
+    """
+    Reads the JSON of a reply as the only argument, `reply`, of a function.
+"""
+
+    _UniffiFfiConverterString.check_lower(text)
+    _uniffi_lowered_args = (
+        _UniffiFfiConverterString.lower(text),
+    )
+    _uniffi_lift_return = _UniffiFfiConverterTypeJsonObject.lift
+    _uniffi_error_converter = _UniffiFfiConverterTypeSdkError
+    _uniffi_ffi_result = _uniffi_rust_call_with_error(
+        _uniffi_error_converter,
+        _UniffiLib.uniffi_causerie_ffi_fn_func_read_reply,
+        *_uniffi_lowered_args,
+    )
+    return _uniffi_lift_return(_uniffi_ffi_result)
 def validate(call: SdkFunctionCall,functions: typing.List[SdkFunction]) -> Validation:
     """
     Compares a call with the function of its name; see the core's `validate_among`.
@@ -8374,6 +8425,7 @@ __all__ = [
     "messages_from_json",
     "messages_to_json",
     "read_model_info",
+    "read_reply",
     "validate",
     "ResponseStream",
     "ResponseStreamProtocol",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable
 from causerie.error import SdkError
-from causerie.function import FunctionLike, SdkFunction, as_function, as_functions
-from causerie.handlers import FunctionHandlers
+from causerie.function import FunctionLike, SdkFunction, as_functions
+from causerie.handlers import FunctionHandlers, as_handlers
 from causerie.message import ChatMessage, MessageLike, as_message
 from causerie.options import GenerationOptions, gathered
-from causerie.response import Response
+from causerie.response import Complete, Readers, Response
 from causerie.runner import ModelRunner
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Conversation:
     def __init__(self, model_runner: ModelRunner, conversation: ffi.Conversation) -> None:
         self._model_runner = model_runner
         self._ffi = conversation
+        self._readers = Readers()
 
     @property
     def model_runner(self) -> ModelRunner:
@@ -75,66 +77,86 @@ class Conversation:
 
     def register_function(self, function: FunctionLike) -> None:
         """Offers a function to the model. It replaces a function of the same name in place."""
-        self._check_not_forked()
-        self._ffi.register_function(as_function(function))
+        self.register_functions([function])
 
     def register_functions(self, functions: Iterable[FunctionLike]) -> None:
         """Offers several functions to the model, all or none."""
-        self._check_not_forked()
+        self._prepare_change()
         self._ffi.register_functions(as_functions(functions))
 
     def unregister_function(self, name: str) -> bool:
         """Stops offering a function. Returns false if none has this name."""
-        self._check_not_forked()
+        self._prepare_change()
         return self._ffi.unregister_function(name)
 
     def generate_response(
         self,
-        message: MessageLike,
+        message: MessageLike | EllipsisType = ...,
         options: GenerationOptions | None = None,
         **keywords: Unpack[GenerationKeywords],
     ) -> Response:
-        """The reply to a message. Options may be given as an object or as keywords.
+        """The reply to a message; without one, to the history as it stands. Options may be given as an object or as keywords.
 
         Reading it raises `SdkError.Busy` while another reply is being generated, `SdkError.PromptExceedsContext`,
         `SdkError.InvalidMessage`, `SdkError.InvalidOption`, `SdkError.FunctionCallingUnsupported`,
         `SdkError.UnsupportedContent`, `SdkError.ModelUnloaded`, and `SdkError.Generation` if the computation fails.
         """
+        if isinstance(message, EllipsisType):
+            return self.continue_response(options, **keywords)
         chosen = gathered(GenerationOptions, options, keywords)
-        return self._model_runner._response(self._ffi.start_response(as_message(message), chosen))
+        return self._response(self._ffi.start_response(as_message(message), chosen))
+
+    def respond(
+        self, message: MessageLike, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
+    ) -> Complete:
+        """Sends a message, reads the reply, and returns its end, with its `text`. Raises the errors of `generate_response`."""
+        response = self.generate_response(message, options, **keywords)
+        for _ in response:
+            pass
+        return _end(response)
+
+    async def respond_async(
+        self, message: MessageLike, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
+    ) -> Complete:
+        """Like `respond`, without blocking the event loop."""
+        response = self.generate_response(message, options, **keywords)
+        async for _ in response:
+            pass
+        return _end(response)
 
     def continue_response(
         self, options: GenerationOptions | None = None, **keywords: Unpack[GenerationKeywords]
     ) -> Response:
         """The reply to the history as it stands; see `generate_response`."""
         chosen = gathered(GenerationOptions, options, keywords)
-        return self._model_runner._response(self._ffi.start_continuation(chosen))
+        return self._response(self._ffi.start_continuation(chosen))
 
     def respond_with_functions(
         self,
         message: MessageLike,
-        handlers: FunctionHandlers,
+        handlers: FunctionHandlers | Iterable[Callable[..., Any]],
         options: GenerationOptions | None = None,
         **keywords: Unpack[GenerationKeywords],
     ) -> Response:
-        """The reply to a message with all its function calls.
+        """The reply to a message with all its function calls. Functions may be given instead of their `FunctionHandlers`.
 
         The handlers run the calls, the model reads the results, and so on until it answers. All messages join the
         history as if they were sent by hand. The functions of the handlers are registered when the reply begins; one of
         the same name is replaced. The events are those of a plain reply. `FunctionResult` reports the result
         of each call, `RoundComplete` the end of a reply with calls, and one `Complete` the end of the last reply. If a
-        call does not fit its function, was rejected, or names a function that is neither declared nor handled, the model
-        reads an error that lets it repair the call. A call of a function that is declared but not handled ends the
+        call does not fit its function, was rejected, or names a function that is not declared, the model reads an
+        error that lets it repair the call. A call of a function that is declared but not handled ends the
         stream: all calls of that reply are left to the app. The conversation is busy until the end. The options apply to
         each reply.
 
-        Reading it raises the errors of `generate_response`.
+        Reading it raises the errors of `generate_response`, and `SdkError.InvalidOption` for a handler of a function that is
+        not registered.
         """
         return self._with_functions(as_message(message), handlers, gathered(GenerationOptions, options, keywords))
 
     def continue_with_functions(
         self,
-        handlers: FunctionHandlers,
+        handlers: FunctionHandlers | Iterable[Callable[..., Any]],
         options: GenerationOptions | None = None,
         **keywords: Unpack[GenerationKeywords],
     ) -> Response:
@@ -142,25 +164,32 @@ class Conversation:
         return self._with_functions(None, handlers, gathered(GenerationOptions, options, keywords))
 
     def _with_functions(
-        self, message: ChatMessage | None, handlers: FunctionHandlers, options: GenerationOptions
+        self,
+        message: ChatMessage | None,
+        handlers: FunctionHandlers | Iterable[Callable[..., Any]],
+        options: GenerationOptions,
     ) -> Response:
+        handlers = as_handlers(handlers)
         names, rounds = list(handlers._handlers), handlers._options()
         stream = self._ffi.start_response_with_functions(message, names, handlers.functions, rounds, options)
-        return self._model_runner._response(stream, handlers)
+        return self._response(stream, handlers)
+
+    def _response(self, stream: ffi.ResponseStream, handlers: FunctionHandlers | None = None) -> Response:
+        return self._model_runner._response(stream, self._readers, handlers)
 
     def append_to_history(self, message: MessageLike) -> None:
         """Adds a message without generating, for example one of several function results."""
-        self._check_not_forked()
+        self._prepare_change()
         self._ffi.append_to_history(as_message(message))
 
     def remove_last_message(self) -> ChatMessage | None:
         """Removes and returns the last message; `None` if there is none."""
-        self._check_not_forked()
+        self._prepare_change()
         return self._ffi.remove_last_message()
 
     def truncate(self, message_count: int) -> None:
         """Keeps only the first messages of the history. Raises `SdkError.InvalidArgument` for a negative count."""
-        self._check_not_forked()
+        self._prepare_change()
         if message_count < 0:
             reason = f"message_count must be 0 or more, found {message_count}"
             raise SdkError.InvalidArgument(reason, "message_count")
@@ -186,9 +215,16 @@ class Conversation:
         Raises `SdkError.Session` if the file cannot be written, `SdkError.Busy` while a reply is being generated, and
         `SdkError.ModelUnloaded`.
         """
-        self._check_not_forked()
+        self._prepare_change()
         self._ffi.save_session(os.fspath(path), include_cache)
 
-    def _check_not_forked(self) -> None:
+    def _prepare_change(self) -> None:
         """Refuses calls in a forked process, where changes and saving would wait for the engine forever."""
         check_not_forked(self._model_runner._fork_count)
+        self._readers.end_cancelled()
+
+
+def _end(response: Response) -> Complete:
+    if response.completion is None:
+        raise SdkError.Internal("the reply has no end")
+    return response.completion

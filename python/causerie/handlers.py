@@ -9,7 +9,7 @@ import inspect
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from causerie import causerie_ffi as ffi
@@ -179,6 +179,17 @@ class FunctionHandlers:
             task.cancel()
         raised = asyncio.CancelledError() if task.cancelled() else task.exception()
         return None if raised else task.result(), raised
+
+
+def as_handlers(handlers: object) -> FunctionHandlers:
+    """Takes functions for their handlers."""
+    if isinstance(handlers, FunctionHandlers):
+        return handlers
+    if isinstance(handlers, Iterable):
+        functions = list(handlers)
+        if all(callable(function) for function in functions):
+            return FunctionHandlers(*functions)
+    raise TypeError(f"handlers must be a FunctionHandlers or a list of functions, not {type(handlers).__name__}")
 
 
 class ReplyStream:

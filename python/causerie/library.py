@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from causerie._border import uncopyable
 from causerie.error import SdkError
@@ -236,16 +236,42 @@ def stream_generate(
     return TextStream(model.complete(prompt, options))
 
 
+@overload
 def generate(
     model: ModelRunner,
     tokenizer: Tokenizer,
     prompt: str | Sequence[int],
     *,
-    verbose: bool = False,
-    image: object = None,
+    verbose: bool = ...,
+    image: object = ...,
     **keywords: Unpack[GenerationKeywords],
-) -> str:
-    """Generates text for a prompt. `verbose` prints the text as it arrives, and then the counts."""
+) -> str: ...
+
+
+@overload
+def generate(
+    model: ModelRunner,
+    processor: Tokenizer,
+    /,
+    image: object,
+    prompt: str | Sequence[int],
+    *,
+    verbose: bool = ...,
+    **keywords: Unpack[GenerationKeywords],
+) -> str: ...
+
+
+def generate(model: ModelRunner, tokenizer: Tokenizer, *inputs: Any, verbose: bool = False, **keywords: Any) -> str:
+    """Generates text for a prompt. `verbose` prints the text as it arrives, and then the counts.
+
+    With vision models an image, or a list of images, comes before the prompt. These are not supported yet:
+    `SdkError.UnsupportedContent`.
+    """
+    inputs = (*inputs, keywords.pop("prompt")) if "prompt" in keywords else inputs
+    if len(inputs) not in (1, 2):
+        raise TypeError(f"generate() takes a prompt, or an image and a prompt, found {len(inputs)} values")
+    *images, prompt = inputs
+    image = images[0] if images else keywords.pop("image", None)
     pieces: list[str] = []
     for piece in stream_generate(model, tokenizer, prompt, image=image, **keywords):
         pieces.append(piece)

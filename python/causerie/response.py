@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 
 from causerie import causerie_ffi as ffi
 from causerie._border import adopted, check_not_forked, uncopyable, variant
 from causerie.error import SdkError
-from causerie.function import RejectedCall, SdkFunctionCall
+from causerie.function import Diagnostic, RejectedCall, SdkFunctionCall
 from causerie.message import ChatMessage
+
+if TYPE_CHECKING:
+    from causerie.library import TextStream
 
 
 @adopted
@@ -209,7 +216,7 @@ class RoundComplete:
     """The end of a reply whose calls were run; another reply follows. The results of its calls come before this event."""
 
     # The order of patterns: the most used fields first.
-    __match_args__ = ("full_message", "finish_reason", "stats", "prompt", "unconstrained", "stop_sequence")
+    __match_args__ = ("full_message", "finish_reason", "stats", "prompt", "unconstrained", "stop_sequence", "diagnostics")
 
     full_message: ChatMessage
     """The assembled reply, as it stands in the history."""
@@ -221,6 +228,8 @@ class RoundComplete:
     """What the prompt left out of the history, and whether the results in it match the calls."""
     unconstrained: str | None
     """Why calls were not constrained, or only up to some token, although that was requested."""
+    diagnostics: list[Diagnostic]
+    """Remarks about the reply as a whole: that its text looks like a call, although no function was called."""
 
 
 @variant(ffi.MessageResponse, "COMPLETE")
@@ -229,7 +238,7 @@ class Complete:
     """The end of the stream."""
 
     # The order of patterns: the most used fields first.
-    __match_args__ = ("full_message", "finish_reason", "stats", "earlier_rounds", "prompt", "unconstrained", "stop_sequence")
+    __match_args__ = ("full_message", "finish_reason", "stats", "earlier_rounds", "prompt", "unconstrained", "stop_sequence", "diagnostics")
 
     full_message: ChatMessage
     """The assembled reply, as it stands in the history."""
@@ -243,6 +252,13 @@ class Complete:
     """What the prompt left out of the history, and whether the results in it match the calls."""
     unconstrained: str | None
     """Why calls were not constrained, or only up to some token, although that was requested."""
+    diagnostics: list[Diagnostic]
+    """Remarks about the reply as a whole: that its text looks like a call, although no function was called."""
+
+    @property
+    def text(self) -> str:
+        """The text of the reply."""
+        return self.full_message.text
 
 
 MessageResponse: TypeAlias = Union[
@@ -268,6 +284,30 @@ class Stream(Protocol):
     async def next(self) -> MessageResponse | None: ...
 
 
+class Readers:
+    """Iterators over the replies of one conversation that tasks of asyncio read.
+
+    A cancelled task does not run before its event loop gets to it. Until then its reply would keep the conversation busy, so
+    the next request ends the replies of cancelled tasks.
+    """
+
+    def __init__(self) -> None:
+        self._iterators: weakref.WeakSet[ResponseIterator] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def add(self, iterator: ResponseIterator) -> None:
+        with self._lock:
+            self._iterators.add(iterator)
+
+    def end_cancelled(self) -> None:
+        """Ends the replies of tasks that were cancelled."""
+        with self._lock:
+            iterators = list(self._iterators)
+        for iterator in iterators:
+            if iterator._is_cancelled():
+                iterator._leave()
+
+
 @uncopyable("read it once, and keep its events or its completion")
 class Response:
     """The events of a reply. Read them once, with `for` or `async for`.
@@ -277,15 +317,23 @@ class Response:
     task that reads.
     """
 
-    def __init__(self, stream: Stream, fork_count: int) -> None:
+    def __init__(self, stream: Stream, fork_count: int, readers: Readers) -> None:
         self._stream: Stream | None = stream
         self._fork_count = fork_count
+        self._readers = readers
         self._completion: Complete | None = None
 
     @property
     def completion(self) -> Complete | None:
         """The last event, once it has been read."""
         return self._completion
+
+    @property
+    def text(self) -> TextStream:
+        """The text of the reply, in pieces, instead of its events."""
+        from causerie.library import TextStream
+
+        return TextStream(self)
 
     def cancel(self) -> None:
         """Stops the reply within one token. It then ends with a `Complete` whose finish reason is `INTERRUPTED`.
@@ -324,6 +372,9 @@ class ResponseIterator:
     """Reads a response. Stops the reply when it is garbage-collected."""
 
     _response: Response | None = None
+    _has_begun = False
+    # The task that reads, with the number of its cancellations when it asked for the last event.
+    _task: tuple[weakref.ref[asyncio.Task[Any]], int] | None = None
 
     def __init__(self, response: Response) -> None:
         if response._stream is None:
@@ -354,6 +405,7 @@ class ResponseIterator:
         stream = self._stream()
         if stream is None:
             raise StopAsyncIteration
+        self._note_task()
         try:
             event = await stream.next()
         except BaseException:
@@ -370,7 +422,24 @@ class ResponseIterator:
         if self._response is None:
             return None
         check_not_forked(self._response._fork_count)
+        if not self._has_begun:
+            self._has_begun = True
+            self._response._readers.end_cancelled()
         return self._response._stream
+
+    def _note_task(self) -> None:
+        task = asyncio.current_task()
+        if task and self._response:
+            if self._task is None:
+                self._response._readers.add(self)
+            self._task = weakref.ref(task), _cancellations(task)
+
+    def _is_cancelled(self) -> bool:
+        """Whether the task that reads was cancelled since it asked for the last event."""
+        if self._task is None:
+            return False
+        task = self._task[0]()
+        return task is not None and self._task[1] < _cancellations(task)
 
     def _taken(self, event: MessageResponse) -> MessageResponse:
         if isinstance(event, Complete) and self._response:
@@ -381,3 +450,9 @@ class ResponseIterator:
     def _leave(self) -> None:
         if self._response:
             self._response._leave()
+
+
+def _cancellations(task: asyncio.Task[Any]) -> int:
+    """The number of cancellations that the task has not handled; always 0 before Python 3.11, which does not tell."""
+    cancelling: Callable[[], int] | None = getattr(task, "cancelling", None)
+    return cancelling() if cancelling else 0

@@ -17,7 +17,7 @@ from causerie.error import SdkError
 from causerie.handlers import FunctionHandlers, ReplyStream
 from causerie.message import MessageLike, as_messages
 from causerie.options import GenerationOptions, LoadOptions, gathered
-from causerie.response import Response
+from causerie.response import Readers, Response
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -212,8 +212,10 @@ class ModelRunner:
 
         return Conversation(self, conversation)
 
-    def _response(self, stream: ffi.ResponseStream, handlers: FunctionHandlers | None = None) -> Response:
-        return Response(ReplyStream(stream, handlers), self._fork_count)
+    def _response(
+        self, stream: ffi.ResponseStream, readers: Readers | None = None, handlers: FunctionHandlers | None = None
+    ) -> Response:
+        return Response(ReplyStream(stream, handlers), self._fork_count, readers or Readers())
 
 
 class _Progress(ffi.LoadProgress):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar, Union
 
-from causerie._json import dumps, loads
+from causerie import causerie_ffi as ffi
 from causerie.error import SdkError
 from causerie.function import (
     SdkArr,
@@ -49,6 +49,8 @@ def function_from(thing: Callable[..., Any]) -> SdkFunction:
 
     The name of a class is converted to snake case. Raises `TypeError` for unsupported types.
     """
+    if not hasattr(thing, "__name__"):
+        raise TypeError(f"a function of the model must have a name, found {thing!r}; define it with def")
     name = thing.__name__ if not isinstance(thing, type) else re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", thing.__name__).lower()
     return SdkFunction(name, _documentation(thing), [member.parameter() for member in _members(thing, 0)])
 
@@ -71,12 +73,7 @@ def reply_schema(of: Any) -> dict[str, Any]:
 
 def decode_reply(text: str, to: Callable[..., T]) -> T:
     """Returns the text of a reply as a value of a type. Raises `SdkError.InvalidArgument`."""
-    try:
-        value = loads(text)
-        dumps(value)  # json.loads also accepts NaN and 1e400
-    except (ValueError, RecursionError):
-        raise SdkError.InvalidArgument(f"{_REPLY} must be valid JSON", _REPLY) from None
-    call = SdkFunctionCall(_REPLY, {_REPLY: value})
+    call = SdkFunctionCall(_REPLY, ffi.read_reply(text))
     arguments = _fitting(call, _reply_function(to))
     result: T = _value(to, arguments.get(_REPLY), _REPLY, 0)
     return result

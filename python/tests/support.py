@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from causerie import Chunk, Conversation, ModelRunner
+from causerie import Chunk, Conversation, ModelRunner, SdkFunction
 from causerie.testing import load_scripted_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -26,6 +26,13 @@ def scripted(*replies: list[Any], system: str = "") -> Conversation:
 
 def runner(*replies: list[Any]) -> ModelRunner:
     return load_scripted_model({"replies": list(replies)})
+
+
+def offering(*replies: list[Any]) -> Conversation:
+    """Returns such a conversation that offers the functions `f` and `g`."""
+    conversation = scripted(*replies)
+    conversation.register_functions([SdkFunction("f", "", []), SdkFunction("g", "", [])])
+    return conversation
 
 
 def text_of(events: list[Any]) -> str:

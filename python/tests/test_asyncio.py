@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import pytest
-from support import STALL, runner, scripted, text_of, until
+from support import CALL_END, CALL_START, STALL, offering, runner, scripted, text_of, until
 
 from causerie import Chunk, Complete, Conversation, ModelRunner, Response, SdkError, causerie_ffi
 
@@ -71,6 +72,67 @@ def test_cancelling_the_task_stops_the_reply() -> None:
             await task
         until(lambda: not conversation.is_generating)
         assert await read(conversation.generate_response("Hi")) == "b"
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="before, tasks do not tell that they were cancelled")
+@pytest.mark.parametrize("place", ["event", "body", "function"])
+@pytest.mark.parametrize("then", ["generate_response", "append_to_history", "for"])
+def test_after_a_cancel_the_next_request_is_never_busy(place: str, then: str) -> None:
+    async def main() -> None:
+        conversation = offering([CALL_START, "[f()]", CALL_END, *([] if place == "function" else [STALL])], ["b"], ["b"])
+        has_begun = asyncio.Event()
+
+        async def f() -> None:
+            """A function."""
+            has_begun.set()
+            await asyncio.Event().wait()
+
+        async def wait_for_more() -> None:
+            async for _ in conversation.respond_with_functions("1", [f]):
+                if place != "function":
+                    has_begun.set()
+                if place == "body":
+                    await asyncio.Event().wait()
+
+        task = asyncio.create_task(wait_for_more())
+        await has_begun.wait()
+        task.cancel()
+        # The loop has not run since, so the task does not know yet.
+        if then == "append_to_history":
+            conversation.append_to_history("2")
+        elif then == "for":
+            assert conversation.respond("2").text == "b"
+        else:
+            assert (await conversation.respond_async("2")).text == "b"
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_task_that_goes_on_after_its_cancellation_keeps_its_next_reply() -> None:
+    async def main() -> None:
+        conversation = scripted(["a", STALL], ["b", STALL])
+        has_begun, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def wait_for_more() -> None:
+            try:
+                async for _ in conversation.generate_response("1"):
+                    has_begun.set()
+            except asyncio.CancelledError:
+                async for _ in conversation.generate_response("2"):
+                    goes_on.set()
+
+        task = asyncio.create_task(wait_for_more())
+        await has_begun.wait()
+        task.cancel()
+        await goes_on.wait()
+        with pytest.raises(SdkError.Busy):
+            await read(conversation.generate_response("3"))
+        task.cancel()
+        await asyncio.wait([task])
 
     asyncio.run(main())
 

@@ -158,11 +158,12 @@ def test_a_tokenizer_of_another_model_is_refused() -> None:
 
 def test_images_are_refused_by_name() -> None:
     model = runner(["a"])
-    with pytest.raises(SdkError.UnsupportedContent):
-        generate(model, Tokenizer(model), "Hi", image=b"")
-    with pytest.raises(SdkError):
-        parts = [{"type": "image"}, {"type": "text", "text": "What is this?"}]
-        Tokenizer(model).apply_chat_template([{"role": "user", "content": parts}])
+    processor = Tokenizer(model)
     with pytest.raises(SdkError.UnsupportedContent):
         image = causerie.ChatMessage("user", [causerie.Image(b"\x89PNG\r\n\x1a\n"), causerie.Text("What is this?")])
         list(model.create_conversation().generate_response(image))
+    with pytest.raises(SdkError.UnsupportedContent):
+        generate(model, processor, "Hi", image=b"")
+    with pytest.raises(TypeError, match="found 3 values"):
+        generate(model, processor, b"", "Hi", "Hi")  # type: ignore[call-overload]
+    assert generate(model, processor, prompt="Hi", image=None) == "a"

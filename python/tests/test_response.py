@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -257,3 +258,12 @@ def test_other_signals_lose_no_event(other_signals: list[int]) -> None:
     other.join()
     assert text == "".join(MANY)
     assert other_signals
+
+
+def test_a_reply_is_read_as_text_or_to_its_end() -> None:
+    conversation = scripted(["a", "b"], ["c"], ["d"], [{"fail": "no memory"}])
+    assert "".join(conversation.generate_response("Hi").text) == "ab"
+    assert conversation.respond("Hi").text == "c"
+    assert asyncio.run(conversation.respond_async("Hi")).text == "d"
+    with pytest.raises(SdkError.Generation):
+        conversation.respond("Hi")

@@ -206,6 +206,8 @@ class Trace:
         end: dict[str, Any] = {key: event.finish_reason.value, "message": event.full_message.to_dict()}
         if event.stop_sequence is not None:
             end["stop_sequence"] = event.stop_sequence
+        if event.diagnostics:
+            end["diagnostics"] = [diagnostic.code for diagnostic in event.diagnostics]
         for count in ("prompt_tokens", "cached_prompt_tokens", "completion_tokens"):
             if self.has_counts:
                 end[count] = getattr(event.stats, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import inspect
 import json
@@ -15,7 +16,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
-from support import CALL_END, CALL_START, FIXTURES, scripted, text_of, until
+from support import CALL_END, CALL_START, FIXTURES, offering, scripted, text_of, until
 
 import causerie
 from causerie import FunctionHandlers, FunctionResult, SdkError, SdkFunctionCall
@@ -179,6 +180,17 @@ def test_functions_are_run_with_values_of_their_types() -> None:
     assert text_of(events) == "Done."
 
 
+def test_functions_may_be_given_without_handlers() -> None:
+    conversation = scripted(call("[get_weather(city='Oslo')]"), ["Done."])
+    events = list(conversation.respond_with_functions("Hi", [get_weather]))
+    assert [event.text for event in events if isinstance(event, FunctionResult)] == ["Oslo, None, celsius"]
+    for wrong in (get_weather, ["get_weather"], None):
+        with pytest.raises(TypeError, match="must be a FunctionHandlers or a list of functions"):
+            conversation.respond_with_functions("Hi", wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must have a name"):
+        conversation.respond_with_functions("Hi", [functools.partial(get_weather, "Oslo")])
+
+
 def test_a_reply_is_constrained_to_a_type() -> None:
     options = causerie.GenerationOptions(json_schema_constraint=Recipe)
     assert json.loads(str(options.json_schema_constraint)) == causerie.reply_schema(Recipe)
@@ -186,7 +198,7 @@ def test_a_reply_is_constrained_to_a_type() -> None:
 
 @pytest.mark.parametrize("reading", ["for", "async for"])
 def test_functions_may_be_asynchronous(reading: str) -> None:
-    conversation = scripted(call("[f(), f()]"), ["Done."])
+    conversation = offering(call("[f(), f()]"), ["Done."])
 
     async def f(_: SdkFunctionCall) -> int:
         await asyncio.sleep(0)
@@ -199,7 +211,7 @@ def test_functions_may_be_asynchronous(reading: str) -> None:
 
 
 def test_without_a_limit_functions_run_on_the_thread_that_reads() -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     seen = []
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: seen.append(threading.current_thread()))
@@ -208,7 +220,7 @@ def test_without_a_limit_functions_run_on_the_thread_that_reads() -> None:
 
 
 def test_a_task_that_is_cancelled_cancels_its_functions() -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     ended = []
 
     async def main() -> None:
@@ -240,7 +252,7 @@ def test_a_task_that_is_cancelled_cancels_its_functions() -> None:
 
 
 def test_an_interrupt_in_a_function_reaches_the_reader() -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
 
     def f(_: SdkFunctionCall) -> None:
         raise KeyboardInterrupt
@@ -263,7 +275,7 @@ def events_of(response: causerie.Response, reading: str) -> list[Any]:
 @pytest.mark.parametrize("in_parallel", [False, True])
 @pytest.mark.parametrize("reading", ["for", "async for"])
 def test_a_function_that_cancels_its_own_task_has_failed(reading: str, in_parallel: bool, is_async: bool) -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
 
     async def f(_: SdkFunctionCall) -> None:
         task = asyncio.ensure_future(asyncio.Event().wait())
@@ -285,7 +297,7 @@ class Stop(BaseException):
 @pytest.mark.parametrize("in_parallel", [False, True])
 @pytest.mark.parametrize("reading", ["for", "async for"])
 def test_base_exceptions_reach_the_reader_from_any_thread(reading: str, in_parallel: bool, is_async: bool) -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
 
     def stop(_: SdkFunctionCall) -> None:
         raise Stop
@@ -325,7 +337,7 @@ def test_invalid_options_of_handlers_are_refused_at_once(option: str, value: Any
 @pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
 @pytest.mark.parametrize("reading", ["for", "async for"])
 def test_the_conversation_is_idle_when_the_reader_gets_the_exception(reading: str, options: Any, is_async: bool) -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
 
     def stop(_: SdkFunctionCall) -> None:
         raise Stop
@@ -339,13 +351,13 @@ def test_the_conversation_is_idle_when_the_reader_gets_the_exception(reading: st
         events_of(conversation.respond_with_functions("Hi", handlers), reading)
     assert raised.tb  # which references the frames that read
     assert not conversation.is_generating
-    assert [message.role for message in conversation.history] == ["user", "assistant", "tool"]
+    assert [message.role for message in conversation.history] == ["system", "user", "assistant", "tool"]
 
 
 @pytest.mark.parametrize("kind", [Stop, ValueError])
 @pytest.mark.parametrize("options", [{}, {"in_parallel": True}, {"time_limit": 60.0}], ids=str)
 def test_exceptions_of_functions_create_no_reference_cycles(options: Any, kind: type[BaseException]) -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
 
     class Held:
         """An object that a function references while it runs."""
@@ -369,7 +381,7 @@ def test_exceptions_of_functions_create_no_reference_cycles(options: Any, kind: 
 
 
 def test_a_coroutine_returned_after_cancellation_is_closed_without_a_warning() -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     entered, left, returned = threading.Event(), threading.Event(), threading.Event()
     coroutines: list[Any] = []
 
@@ -406,7 +418,7 @@ def test_a_coroutine_returned_after_cancellation_is_closed_without_a_warning() -
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_cancel_does_not_wait_for_functions_on_other_threads(is_async: bool) -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     entered, left = threading.Event(), threading.Event()
 
     def f(_: SdkFunctionCall) -> None:
@@ -446,7 +458,7 @@ class Booking:
 
 
 def test_results_with_python_types_are_converted_to_json() -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: {"all": (Booking(7, Colour.RED, date(2026, 11, 25), [Point(x=1)]),)})
     result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
@@ -457,7 +469,7 @@ def test_results_with_python_types_are_converted_to_json() -> None:
 def test_a_pydantic_result_is_converted_to_json() -> None:
     pydantic = pytest.importorskip("pydantic")
     book = pydantic.create_model("Book", title=(str, ...), day=(date, ...))
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: [book(title="a", day=date(2026, 11, 25))])
     result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
@@ -477,7 +489,7 @@ def test_values_of_dicts_are_checked_and_converted() -> None:
 
 
 def test_a_result_that_json_cannot_represent_is_an_error() -> None:
-    conversation = scripted(call("[f()]"), ["Done."])
+    conversation = offering(call("[f()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: object())
     result = next(event for event in conversation.respond_with_functions("Hi", handlers) if isinstance(event, FunctionResult))
@@ -485,7 +497,7 @@ def test_a_result_that_json_cannot_represent_is_an_error() -> None:
 
 
 def test_lone_surrogates_are_replaced_in_results() -> None:
-    conversation = scripted(call("[f(), g()]"), ["Done."])
+    conversation = offering(call("[f(), g()]"), ["Done."])
     handlers = FunctionHandlers()
     handlers.on("f", lambda _: "caf\udce9.txt")
 

@@ -1,41 +1,48 @@
-//! Functions that are run along with a reply, and functions and replies whose types are Rust's own.
+//! Functions that are run along with a reply, and calls that are missed.
 
-use std::fs;
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use causerie::testing::{ScriptedModel, ScriptedReply};
-use causerie::typed::{TypedFunction, TypedParameter, decode_reply, reply_schema};
 use causerie::{
     ChatMessage, Conversation, ErrorKind, FinishReason, FunctionHandlers, FunctionOutcome, GenerationOptions,
-    MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunctionCall, ToolChoice,
-    functions_to_json,
+    MessageResponse, OnBusy, OnCancel, ResponseStream, Role, RoundOptions, SdkError, SdkFunction, SdkFunctionParameter,
+    SdkFunctionParameterType, ToolCallConstraint, ToolChoice,
 };
 use futures_core::Stream;
-use serde::{Deserialize, Serialize};
 
-use crate::fixture;
-
-fn call(text: &str) -> ScriptedReply {
+pub(crate) fn call(text: &str) -> ScriptedReply {
     ScriptedReply::new().control("<|tool_call_start|>").text(text).control("<|tool_call_end|>")
 }
 
 fn conversation(replies: impl IntoIterator<Item = ScriptedReply>) -> Conversation {
     let script = replies.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply);
-    script.load().unwrap().create_conversation("")
+    offering(script.load().unwrap().create_conversation(""))
+}
+
+/// Offers the functions `f` and `g`.
+fn offering(conversation: Conversation) -> Conversation {
+    let number = SdkFunctionParameter::new("n", SdkFunctionParameterType::integer(), "").optional();
+    let functions = ["f", "g"].map(|name| SdkFunction::new(name, "", vec![number.clone()]));
+    conversation.register_functions(functions.to_vec()).unwrap();
+    conversation
 }
 
 fn user(text: &str) -> ChatMessage {
     ChatMessage::user(text)
 }
 
-fn texts(conversation: &Conversation) -> Vec<String> {
-    conversation.history().iter().map(ChatMessage::text).collect()
+/// The messages after the system message, which carries the functions.
+fn said(conversation: &Conversation) -> Vec<ChatMessage> {
+    conversation.history().split_off(1)
 }
 
-fn ends(stream: impl Iterator<Item = Result<MessageResponse, SdkError>>) -> causerie::Completion {
+fn texts(conversation: &Conversation) -> Vec<String> {
+    said(conversation).iter().map(ChatMessage::text).collect()
+}
+
+pub(crate) fn ends(stream: impl Iterator<Item = Result<MessageResponse, SdkError>>) -> causerie::Completion {
     match stream.last() {
         Some(Ok(MessageResponse::Complete(completion))) => *completion,
         other => panic!("the reply ends: {other:?}"),
@@ -136,6 +143,64 @@ fn calls_that_are_not_answered_are_handed_out_again() {
 }
 
 #[test]
+fn a_handler_without_its_function_is_refused() {
+    let conversation = conversation(["Hi.".into()]);
+    let handlers = || FunctionHandlers::new().run_by_reader(["f", "h"]);
+    let ask = |handlers: &FunctionHandlers| {
+        conversation.respond_with_functions(user("Hi"), handlers, GenerationOptions::default())
+    };
+    let err = Iterator::next(&mut ask(&handlers())).unwrap().unwrap_err();
+    assert_eq!(err.kind(), ErrorKind::InvalidOption("handlers"));
+    assert!(err.message().contains(r#"found "h""#), "{err}");
+    assert!(texts(&conversation).is_empty() && !conversation.is_generating());
+    ends(ask(&handlers().offer([SdkFunction::new("h", "", Vec::new())])));
+    assert_eq!(texts(&conversation), ["Hi", "Hi."]);
+}
+
+#[test]
+fn a_refused_offer_is_the_error_of_the_next_reply_only() {
+    let conversation = conversation(["Hi.".into()]);
+    conversation.offer_function(SdkFunction::new("no name", "", Vec::new()));
+    for ask in [false, true] {
+        let mut reply = conversation.generate_response(user("Hi"), GenerationOptions::default());
+        match Iterator::next(&mut reply).unwrap() {
+            Err(err) => assert_eq!((err.kind(), ask), (ErrorKind::InvalidFunction, false)),
+            Ok(event) => assert_eq!((event, ask), (MessageResponse::Chunk("Hi.".into()), true)),
+        }
+        reply.for_each(drop);
+    }
+    assert_eq!(texts(&conversation), ["Hi", "Hi."]);
+    conversation.offer_function(SdkFunction::new("f", "New.", Vec::new()));
+    assert_eq!(conversation.functions()[0].description, "New.");
+}
+
+#[test]
+fn a_call_that_is_written_as_text_is_reported() {
+    let ask = |text: &str, options| {
+        let conversation = conversation([text.into()]);
+        ends(conversation.generate_response(user("Hi"), options))
+    };
+    let default = GenerationOptions::default;
+    let typed = || GenerationOptions { tool_call_constraint: ToolCallConstraint::Typed, ..default() };
+    let missed = "no function was called, but the text of the reply looks like a call of g";
+    let end = ask("I call g(n=1).", default());
+    let (codes, messages): (Vec<_>, Vec<_>) =
+        end.diagnostics.iter().map(|found| (found.code.code(), found.message.as_str())).unzip();
+    assert_eq!((codes, messages, end.unconstrained), (vec!["missed_call"], vec![missed], None));
+    let end = ask("I call g(n=1).", typed());
+    assert_eq!(end.unconstrained.as_deref(), Some("the model began no block of calls"));
+    let end = ask("I call nothing.", typed());
+    assert_eq!((end.diagnostics.len(), end.unconstrained), (0, None));
+    for options in [
+        GenerationOptions { function_call_parser: None, ..default() },
+        GenerationOptions { tool_choice: ToolChoice::None, ..default() },
+        GenerationOptions { allowed_tools: Some(vec!["f".into()]), ..default() },
+    ] {
+        assert!(ask("I call g(n=1).", options.clone()).diagnostics.is_empty(), "{options:?}");
+    }
+}
+
+#[test]
 fn a_cancel_at_the_end_of_a_round_ends_the_stream_there() {
     for on_cancel in [OnCancel::KeepPartial, OnCancel::DropTurn] {
         let conversation = conversation([call("[f()]"), "Two.".into()]);
@@ -212,7 +277,6 @@ fn functions_that_run_at_once_can_wait_for_each_other() {
 #[test]
 fn a_required_call_is_required_once() {
     let conversation = conversation([call("[f()]"), "Done.".into()]);
-    conversation.register_function(causerie::SdkFunction::new("f", "", Vec::new())).unwrap();
     let handlers = FunctionHandlers::new().on("f", |_| Ok::<_, SdkError>("r"));
     let options = GenerationOptions { tool_choice: ToolChoice::Required, ..Default::default() };
     let end = ends(conversation.respond_with_functions(user("Hi"), &handlers, options));
@@ -277,7 +341,7 @@ fn a_cancel_after_the_calls_leaves_none_open() {
         while let Some(event) = Iterator::next(&mut stream) {
             event.unwrap();
         }
-        let roles: Vec<_> = conversation.history().iter().map(|message| message.role).collect();
+        let roles: Vec<_> = said(&conversation).iter().map(|message| message.role).collect();
         let expected: &[Role] = match on_cancel {
             OnCancel::KeepPartial => &[Role::User, Role::Assistant, Role::Tool],
             OnCancel::DropPartial => &[Role::User],
@@ -320,7 +384,7 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     let long = || (0..40).fold(ScriptedReply::new(), |reply, _| reply.text("long "));
     let script = [call("[f()]"), long(), long(), "Two.".into()];
     let runner = script.into_iter().fold(ScriptedModel::new(), ScriptedModel::reply).load().unwrap();
-    let conversation = runner.create_conversation("");
+    let conversation = offering(runner.create_conversation(""));
     let mut stream = by_reader(&conversation, &["f"], GenerationOptions::default());
     until_calls_are_to_run(&mut stream);
 
@@ -336,146 +400,4 @@ fn a_cancelled_reply_lets_the_next_go_on_while_its_reader_stalls() {
     ends(runner.complete("Barrier", GenerationOptions::default())); // meanwhile the channel fills, and the next one waits
     stream.cancel();
     assert_eq!(waiting.join().unwrap(), "Two.");
-}
-
-/// The weather in a city.
-#[derive(causerie::SdkFunction)]
-#[expect(dead_code, reason = "only its form is looked at")]
-struct GetWeather {
-    /// The city.
-    city: String,
-    /// How many days.
-    days: Option<u8>,
-    /// The unit to report.
-    unit: Option<Unit>,
-}
-
-#[derive(causerie::SdkFunctionParameterType)]
-enum Unit {
-    Celsius,
-    Fahrenheit,
-}
-
-/// Book a table
-/// in a restaurant.
-#[derive(causerie::SdkFunction, Serialize)]
-struct BookTable {
-    /// Name of the restaurant.
-    restaurant: String,
-    /// The guests.
-    guests: Vec<Guest>,
-    /// From now.
-    hours: f64,
-    /// Where to sit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    place: Option<Place>,
-    /// Whether a child comes.
-    #[sdk(name = "with_child")]
-    #[serde(rename = "with_child", skip_serializing_if = "Option::is_none")]
-    has_child: Option<bool>,
-}
-
-/// A guest.
-#[derive(causerie::SdkFunctionParameterType, Serialize)]
-struct Guest {
-    /// As it is called.
-    name: String,
-    /// In years.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    age: Option<u8>,
-}
-
-#[derive(causerie::SdkFunctionParameterType, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Place {
-    Inside,
-    Outside,
-    AtTheBar,
-}
-
-/// How to cook.
-#[derive(causerie::SdkFunctionParameterType, Serialize)]
-struct Recipe {
-    title: String,
-    /// How long it takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    minutes: Option<u32>,
-    steps: Vec<String>,
-}
-
-/// What all languages must make of their own types.
-#[derive(Deserialize)]
-struct Shared {
-    functions: serde_json::Value,
-    reply_schema: serde_json::Value,
-    calls: Vec<Case>,
-    replies: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    #[serde(default)]
-    arguments: serde_json::Map<String, serde_json::Value>,
-    #[serde(default)]
-    text: String,
-    value: Option<serde_json::Value>,
-    reason: Option<String>,
-}
-
-fn shared() -> Shared {
-    serde_json::from_slice(&fs::read(fixture("typed/functions.json")).unwrap()).unwrap()
-}
-
-#[track_caller]
-fn check(case: &Case, decoded: Result<impl Serialize, SdkError>) {
-    match decoded {
-        Ok(value) => assert_eq!(Some(serde_json::to_value(value).unwrap()), case.value),
-        Err(err) => {
-            assert_eq!((err.kind(), Some(err.to_string())), (ErrorKind::InvalidArgument, case.reason.clone()));
-        }
-    }
-}
-
-#[test]
-fn types_give_the_functions_that_all_languages_give() {
-    let functions = functions_to_json(&[GetWeather::function(), BookTable::function()]);
-    let expect = causerie::Value::from(shared().functions).to_string();
-    assert_eq!(functions, expect);
-    assert_eq!(reply_schema::<Recipe>(), causerie::Value::from(shared().reply_schema).to_string());
-}
-
-#[test]
-fn what_the_model_wrote_comes_back_as_the_type_or_as_an_error_with_its_place() {
-    for case in shared().calls {
-        let arguments = case.arguments.clone().into_iter().map(|(name, value)| (name, value.into())).collect();
-        check(&case, BookTable::decode(&SdkFunctionCall { arguments, ..Default::default() }));
-    }
-    for case in shared().replies {
-        check(&case, decode_reply::<Recipe>(&case.text));
-    }
-}
-
-#[test]
-fn numbers_beyond_their_type_are_refused() {
-    let arguments = [("city".to_owned(), "Oslo".into()), ("days".to_owned(), 256.into())].into();
-    let err = GetWeather::decode(&SdkFunctionCall { arguments, ..Default::default() }).err().unwrap();
-    assert_eq!(err.to_string(), "days must be an integer from 0 to 255, found 256");
-    assert_eq!(i128::from_value(causerie::Value::from(-1), "a").unwrap(), -1);
-}
-
-#[test]
-fn a_typed_handler_takes_and_returns_types() {
-    let conversation = conversation([
-        call(r#"[book_table(restaurant="Da Ugo", guests=[{"name": "Ada"}], hours=1)]"#),
-        call(r#"[book_table(restaurant="Da Ugo", guests=[{"name": "Ada", "age": 900}], hours=1)]"#),
-        "Done.".into(),
-    ]);
-    let handlers = FunctionHandlers::new()
-        .typed(|table: BookTable| Ok::<_, SdkError>(table))
-        .with(RoundOptions { time_limit: Some(Duration::from_secs(600)), ..Default::default() });
-    ends(conversation.respond_with_functions(user("Hi"), &handlers, GenerationOptions::default()));
-    let texts = texts(&conversation);
-    assert_eq!(texts[3], r#"{"restaurant": "Da Ugo", "guests": [{"name": "Ada"}], "hours": 1.0}"#);
-    assert_eq!(conversation.functions(), handlers.functions(), "they are offered without being registered");
-    assert_eq!(texts[5], r#"{"error": "guests[0].age must be an integer from 0 to 255, found 900"}"#);
 }

@@ -19,6 +19,7 @@ mod scripted;
 mod session;
 mod speculative_decoding;
 mod turns;
+mod typed;
 
 /// A file of the fixtures.
 fn fixture(path: &str) -> String {

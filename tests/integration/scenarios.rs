@@ -247,7 +247,7 @@ impl Trace {
     }
 
     fn end(&mut self, key: &str, completion: &Completion) {
-        let Completion { full_message, finish_reason, stop_sequence, stats, .. } = completion;
+        let Completion { full_message, finish_reason, stop_sequence, stats, diagnostics, .. } = completion;
         let reason = match finish_reason {
             FinishReason::Stop => "stop",
             FinishReason::ToolCalls => "tool_calls",
@@ -260,6 +260,12 @@ impl Trace {
         let Value::Array(messages) = message else { panic!("messages are an array") };
         let mut event = vec![(key, reason.into()), ("message", messages[0].clone())];
         event.extend(stop_sequence.clone().map(|sequence| ("stop_sequence", sequence.into())));
+        if !diagnostics.is_empty() {
+            event.push((
+                "diagnostics",
+                Value::Array(diagnostics.iter().map(|found| found.code.code().into()).collect()),
+            ));
+        }
         if self.counts {
             let count = |number: usize| Value::Integer(number as i64);
             event.push(("prompt_tokens", count(stats.prompt_tokens)));

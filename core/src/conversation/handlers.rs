@@ -11,7 +11,7 @@ use futures_channel::oneshot;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{SdkFunction, SdkFunctionCall, Value};
 use crate::response::FunctionOutcome;
 use crate::typed::TypedFunction;
@@ -87,7 +87,7 @@ impl FunctionHandlers {
         Self::default()
     }
 
-    /// Runs the calls of a function with a closure. If the function is registered, the arguments fit its parameters. The
+    /// Runs the calls of a registered function with a closure. The arguments fit its parameters. The
     /// model reads a returned string as it is, any other value as JSON.
     ///
     /// ```
@@ -117,11 +117,12 @@ impl FunctionHandlers {
     ///
     /// ```
     /// # use causerie::testing::{ScriptedModel, ScriptedReply};
-    /// use causerie::{ChatMessage, FunctionHandlers, FunctionOutcome, GenerationOptions, MessageResponse};
+    /// use causerie::{ChatMessage, FunctionHandlers, FunctionOutcome, GenerationOptions, MessageResponse, SdkFunction};
     /// # let call = ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>");
     /// # let conversation = ScriptedModel::new().reply(call).reply("Noon.").load()?.create_conversation("");
     /// # pollster::block_on(async {
-    /// let handlers = FunctionHandlers::new().run_by_reader(["now"]);
+    /// let now = SdkFunction::new("now", "Tell the time.", vec![]);
+    /// let handlers = FunctionHandlers::new().run_by_reader(["now"]).offer([now]);
     /// let message = ChatMessage::user("What time is it?");
     /// let mut reply = conversation.respond_with_functions(message, &handlers, GenerationOptions::default());
     /// while let Some(event) = reply.next().await {
@@ -134,7 +135,7 @@ impl FunctionHandlers {
     ///         _ => {}
     ///     }
     /// }
-    /// # assert_eq!(conversation.history().len(), 4);
+    /// # assert_eq!(conversation.history().len(), 5);
     /// # Ok::<(), causerie::SdkError>(())
     /// # })?;
     /// # Ok::<(), causerie::SdkError>(())
@@ -199,6 +200,15 @@ impl FunctionHandlers {
     pub fn offer(mut self, functions: impl IntoIterator<Item = SdkFunction>) -> Self {
         self.functions.extend(functions);
         self
+    }
+
+    /// Refuses a handler whose function the model does not know, so that it would never run.
+    pub(super) fn check<'a>(&self, functions: impl Iterator<Item = &'a SdkFunction>) -> Result<()> {
+        let known: Vec<&str> = functions.map(|function| function.name.as_str()).collect();
+        let Some(name) = self.handlers.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+        let message =
+            format!("handlers must be of registered functions, found {name:?}; register it or offer it with them");
+        Err(SdkError::new(ErrorKind::InvalidOption("handlers"), message))
     }
 
     pub(super) fn offered(&self) -> &[SdkFunction] {

@@ -3,6 +3,7 @@
 mod context;
 #[cfg(test)]
 mod embedded_tests;
+mod functions;
 mod handlers;
 mod request_queue;
 mod round;
@@ -17,12 +18,13 @@ use jiff::Zoned;
 
 use crate::engine::{EventSender, LoadedModel, Owner, Prepare, Prepared, ReplyNews, ResponseStream};
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::GenerationOptions;
+use crate::response::{Completion, MessageResponse};
 use crate::runner::ModelRunner;
 
 use context::ContextWindow;
+use functions::register;
 use request_queue::RequestQueue;
 
 pub use context::ContextPlan;
@@ -130,18 +132,6 @@ impl Conversation {
         self.requests.history()
     }
 
-    /// The registered functions.
-    ///
-    /// ```
-    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// conversation.register_function(causerie::SdkFunction::new("now", "Return the time.", vec![]))?;
-    /// assert_eq!(conversation.functions()[0].name, "now");
-    /// # Ok::<(), causerie::SdkError>(())
-    /// ```
-    pub fn functions(&self) -> Vec<SdkFunction> {
-        self.requests.history().into_iter().flat_map(|message| message.functions).collect()
-    }
-
     /// Whether a reply is being generated, or waits in the request queue.
     ///
     /// ```
@@ -153,66 +143,6 @@ impl Conversation {
     /// ```
     pub fn is_generating(&self) -> bool {
         self.requests.is_generating()
-    }
-
-    /// Offers a function to the model. It replaces a function of the same name in place.
-    ///
-    /// ```
-    /// use causerie::{ErrorKind, SdkFunction};
-    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// conversation.register_function(SdkFunction::new("now", "Return the time.", vec![]))?;
-    /// let err = conversation.register_function(SdkFunction::new("tell time", "", vec![])).unwrap_err();
-    /// assert_eq!(err.kind(), ErrorKind::InvalidFunction);
-    /// # Ok::<(), causerie::SdkError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidFunction`] if [`SdkFunction::check_with`] refuses the function under the rule for names that the
-    /// model was [loaded](crate::LoadOptions::function_names) with, [`ErrorKind::Busy`] during a generation.
-    pub fn register_function(&self, function: SdkFunction) -> Result<()> {
-        self.register_functions(vec![function])
-    }
-
-    /// Offers several functions to the model, all or none.
-    ///
-    /// ```
-    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// let tools = r#"[{"name": "now", "description": "Return the time."}, {"name": "today"}]"#;
-    /// conversation.register_functions(causerie::functions_from_json(tools)?)?;
-    /// assert_eq!(conversation.functions().len(), 2);
-    /// # Ok::<(), causerie::SdkError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`register_function`](Self::register_function).
-    pub fn register_functions(&self, functions: Vec<SdkFunction>) -> Result<()> {
-        functions.iter().try_for_each(|function| function.check_with(self.runner.function_names()))?;
-        self.requests.edit(|history| functions.into_iter().for_each(|function| register(history, function)))
-    }
-
-    /// Stops offering a function. Returns false if none has this name.
-    ///
-    /// ```
-    /// # let conversation = causerie::testing::ScriptedModel::new().load()?.create_conversation("");
-    /// conversation.register_function(causerie::SdkFunction::new("now", "Return the time.", vec![]))?;
-    /// assert!(conversation.unregister_function("now")?);
-    /// assert!(!conversation.unregister_function("now")?);
-    /// # Ok::<(), causerie::SdkError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ErrorKind::Busy`] during a generation.
-    pub fn unregister_function(&self, name: &str) -> Result<bool> {
-        self.requests.edit(|history| {
-            let is_it = |function: &SdkFunction| function.name == name;
-            let Some(at) = history.iter().position(|message| message.functions.iter().any(is_it)) else { return false };
-            history[at].functions.retain(|function| !is_it(function));
-            // A system message that carried only functions is removed with the last one.
-            if history[at].functions.is_empty() && is_blank(&history[at]) {
-                history.remove(at);
-            }
-            true
-        })
     }
 
     /// Adds a message without generating, for example one of several function results.
@@ -361,6 +291,27 @@ impl Conversation {
         self.stream(Some(message), options)
     }
 
+    /// Sends a message, waits for the end of the reply, and returns it. Blocks the thread.
+    ///
+    /// ```
+    /// use causerie::{ChatMessage, GenerationOptions};
+    /// # let conversation = causerie::testing::ScriptedModel::new().reply("Hello!").load()?.create_conversation("");
+    /// let completion = conversation.respond(ChatMessage::user("Hi"), GenerationOptions::default())?;
+    /// assert_eq!(completion.full_message.text(), "Hello!");
+    /// # Ok::<(), causerie::SdkError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`generate_response`](Self::generate_response).
+    pub fn respond(&self, message: ChatMessage, options: GenerationOptions) -> Result<Completion> {
+        for event in self.generate_response(message, options) {
+            if let MessageResponse::Complete(completion) = event? {
+                return Ok(*completion);
+            }
+        }
+        Err(SdkError::new(ErrorKind::Internal, "the reply has no end"))
+    }
+
     /// Streams a reply to the history as it stands, for example after function results were appended.
     ///
     /// ```
@@ -385,7 +336,7 @@ impl Conversation {
         ResponseStream::new(move |sender| {
             options.check()?; // before the request joins the queue
             let id = conversation.requests.enqueue(&options, sender.cancel_flag(), false)?;
-            conversation.submit(id, message, &[], options, sender)
+            conversation.submit(id, message, &FunctionHandlers::new(), options, sender)
         })
     }
 
@@ -394,12 +345,12 @@ impl Conversation {
         &self,
         id: u64,
         message: Option<ChatMessage>,
-        functions: &[SdkFunction],
+        handlers: &FunctionHandlers,
         options: GenerationOptions,
         sender: EventSender,
     ) -> Result<Thread> {
         let options = self.runner.resolved(options);
-        let prepare = self.prepare(id, message, functions, &options);
+        let prepare = self.prepare(id, message, handlers, &options);
         let requests = Arc::clone(&self.requests);
         let listener = Box::new(move |news: ReplyNews<'_>| requests.take_news(id, news));
         // The engine does not call the listener of a request that it refuses.
@@ -414,23 +365,25 @@ impl Conversation {
         self.runner.engine().thread().unpark();
     }
 
-    /// Prepares the prompt once the request is the first in the queue, and registers its functions then. The message joins
-    /// the history when the prompt is ready.
+    /// Prepares the prompt once the request is the first in the queue, and registers the functions of the handlers then. The
+    /// message joins the history when the prompt is ready.
     fn prepare(
         &self,
         id: u64,
         message: Option<ChatMessage>,
-        functions: &[SdkFunction],
+        handlers: &FunctionHandlers,
         options: &GenerationOptions,
     ) -> Prepare {
         let (requests, window) = (Arc::clone(&self.requests), Arc::new(self.window(options)));
-        let functions = functions.to_vec();
+        let handlers = handlers.clone();
         Box::new(move || {
-            let offer =
-                |history: &mut Vec<_>| functions.iter().for_each(|function| register(history, function.clone()));
+            let functions = handlers.offered().iter();
+            let offer = |history: &mut Vec<_>| functions.for_each(|function| register(history, function.clone()));
             let mut history = requests.begin(id, offer)?;
+            let fits = handlers.check(history.iter().flat_map(|message| &message.functions));
             let (requests, window, message) = (Arc::clone(&requests), Arc::clone(&window), message.clone());
             Some(Box::new(move |loaded: &LoadedModel| {
+                fits?;
                 let n_before = history.len();
                 let message = message.map(|message| checked(message, history.last())).transpose()?;
                 history.extend(message.flatten());
@@ -443,18 +396,6 @@ impl Conversation {
 
     fn window(&self, options: &GenerationOptions) -> ContextWindow {
         ContextWindow::new(options, self.now.clone(), self.owner)
-    }
-}
-
-/// The system message carries the functions, so that a history is complete in itself.
-fn register(history: &mut Vec<ChatMessage>, function: SdkFunction) {
-    if history.first().is_none_or(|message| message.role != Role::System) {
-        history.insert(0, ChatMessage::with_functions(Vec::new()));
-    }
-    let functions = &mut history[0].functions;
-    match functions.iter_mut().find(|registered| registered.name == function.name) {
-        Some(registered) => *registered = function,
-        None => functions.push(function),
     }
 }
 

@@ -23,6 +23,8 @@ struct QueueState {
     /// The current reply of the first request, from its first calls on.
     reply: Option<ChatMessage>,
     next_id: u64,
+    /// The error with which the next request is refused.
+    refusal: Option<SdkError>,
 }
 
 /// A request: one reply, or several replies with function calls between them (rounds).
@@ -44,7 +46,7 @@ struct QueuedRequest {
 
 impl RequestQueue {
     pub(super) fn new(history: Vec<ChatMessage>) -> Self {
-        let state = QueueState { history, requests: VecDeque::new(), reply: None, next_id: 0 };
+        let state = QueueState { history, requests: VecDeque::new(), reply: None, next_id: 0, refusal: None };
         Self { state: Mutex::new(state), left: Condvar::new() }
     }
 
@@ -72,6 +74,11 @@ impl RequestQueue {
         }
     }
 
+    /// Refuses the next request with an error.
+    pub(super) fn refuse_next(&self, err: SdkError) {
+        self.lock().refusal = Some(err);
+    }
+
     /// Adds a request and returns its id. After requests that are all cancelled it is never refused.
     pub(super) fn enqueue(
         &self,
@@ -80,6 +87,9 @@ impl RequestQueue {
         has_rounds: bool,
     ) -> Result<u64> {
         let mut state = self.lock();
+        if let Some(err) = state.refusal.take() {
+            return Err(err);
+        }
         let is_busy = state.requests.iter().any(|request| !request.is_cancelled());
         match options.on_busy {
             OnBusy::Error if is_busy => return Err(busy()),

@@ -112,12 +112,10 @@ impl PlannedCall {
         }
         let validation = validate_among(call, functions);
         let is_declared = functions.iter().any(|function| function.name == call.name);
-        if !handlers.has(&call.name) {
-            let reason = validation.diagnostics.first().map_or("", |diagnostic| &diagnostic.message);
-            return if is_declared { None } else { refused(error_text(reason)) };
+        if is_declared && !handlers.has(&call.name) {
+            return None;
         }
-        // A handler may know what was not declared.
-        if is_declared && !validation.is_ok() {
+        if !validation.is_ok() {
             return refused(validation.errors_as_tool_text());
         }
         let call = SdkFunctionCall { arguments: validation.arguments, ..call.clone() };

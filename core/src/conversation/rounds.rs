@@ -54,8 +54,8 @@ impl Conversation {
     ///
     /// The events are those of a plain reply. [`FunctionResult`](MessageResponse::FunctionResult) reports the result of
     /// each call, [`RoundComplete`](MessageResponse::RoundComplete) the end of a reply with calls, and one `Complete` the
-    /// end of the last reply. If a call does not fit its function, was rejected, or names a function that is neither
-    /// declared nor handled, the model reads an error that lets it repair the call. A call of a function that is declared
+    /// end of the last reply. If a call does not fit its function, was rejected, or names a function that is not
+    /// declared, the model reads an error that lets it repair the call. A call of a function that is declared
     /// but not handled ends the stream: all calls of that reply are left to the app. So does a reply after
     /// [`RoundOptions::max_rounds`](crate::RoundOptions::max_rounds). The conversation is busy until the end.
     ///
@@ -63,10 +63,11 @@ impl Conversation {
     ///
     /// ```
     /// # use causerie::testing::{ScriptedModel, ScriptedReply};
-    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions, MessageResponse, SdkError};
+    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions, MessageResponse, SdkError, SdkFunction};
     /// # let call = ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>");
     /// # let conversation = ScriptedModel::new().reply(call).reply("Noon.").load()?.create_conversation("");
     ///
+    /// conversation.register_function(SdkFunction::new("now", "Tell the time.", vec![]))?;
     /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, SdkError>("12:00"));
     /// let message = ChatMessage::user("What time is it?");
     /// for event in conversation.respond_with_functions(message, &handlers, GenerationOptions::default()) {
@@ -76,12 +77,13 @@ impl Conversation {
     ///         _ => {}
     ///     }
     /// }
-    /// # assert_eq!(conversation.history().len(), 4);
+    /// # assert_eq!(conversation.history().len(), 5);
     /// # Ok::<(), SdkError>(())
     /// ```
     ///
     /// # Errors
-    /// In the stream, the errors of [`generate_response`](Self::generate_response), for each reply.
+    /// In the stream, the errors of [`generate_response`](Self::generate_response), for each reply, and
+    /// [`ErrorKind::InvalidOption`](crate::ErrorKind::InvalidOption) for a handler of a function that is not registered.
     pub fn respond_with_functions(
         &self,
         message: ChatMessage,
@@ -94,12 +96,13 @@ impl Conversation {
     /// Like [`respond_with_functions`](Self::respond_with_functions), as a reply to the history as it stands.
     ///
     /// ```
-    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions};
+    /// use causerie::{ChatMessage, FunctionHandlers, GenerationOptions, SdkFunction};
     /// # let conversation = causerie::testing::ScriptedModel::new().reply("Noon.").load()?.create_conversation("");
+    /// conversation.register_function(SdkFunction::new("now", "Tell the time.", vec![]))?;
     /// conversation.append_to_history(ChatMessage::user("What time is it?"))?;
     /// let handlers = FunctionHandlers::new().on("now", |_| Ok::<_, String>("12:00"));
     /// conversation.continue_with_functions(&handlers, GenerationOptions::default()).last();
-    /// assert_eq!(conversation.history()[1].text(), "Noon.");
+    /// assert_eq!(conversation.history()[2].text(), "Noon.");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     ///
@@ -266,10 +269,10 @@ impl ReplyRounds {
         };
         self.request = Some(id);
         let (conversation, options) = (self.conversation.clone(), self.options.clone());
-        let functions = self.handlers.offered().to_vec();
+        let handlers = self.handlers.clone();
         Ok(ReplyReceiver::new(self.cancel.clone(), move |sender| {
             conversation.requests.resume(id);
-            conversation.submit(id, message, &functions, options, sender)
+            conversation.submit(id, message, &handlers, options, sender)
         }))
     }
 

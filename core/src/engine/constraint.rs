@@ -255,6 +255,11 @@ impl ReplyConstraint {
         self.is_done
     }
 
+    /// Whether each block that the model begins is constrained.
+    pub(crate) fn constrains_blocks(&self) -> bool {
+        self.block.is_some()
+    }
+
     /// Why calls were not constrained although they should have been.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.fault.as_ref().map(GrammarFault::message)

@@ -22,8 +22,11 @@ impl Generation {
         let reply = &self.transcript.reply;
         let stop_sequence = reply.stop_sequence().map(str::to_owned);
         let (full_message, has_calls) = (reply.message(is_interrupted), 0 < reply.n_calls());
+        let diagnostics = if is_cut { Vec::new() } else { reply.diagnostics() };
         self.report_end(Some(&full_message));
         let finish_reason = if reason == FinishReason::Stop && has_calls { FinishReason::ToolCalls } else { reason };
+        let missed = (self.constraint.constrains_blocks() && !diagnostics.is_empty())
+            .then_some("the model began no block of calls");
         self.stats.constraint_time = self.constraint.time;
         self.stats.peak_memory = peak_memory();
         let completion = Completion {
@@ -33,7 +36,8 @@ impl Generation {
             stats: self.stats,
             earlier_rounds: Vec::new(),
             prompt: std::mem::take(&mut self.prompt_report),
-            unconstrained: self.constraint.fault().map(str::to_owned),
+            unconstrained: self.constraint.fault().or(missed).map(str::to_owned),
+            diagnostics,
         };
         self.terminal = Some(Ok(MessageResponse::Complete(Box::new(completion))));
         self.has_ended = true;

@@ -6,7 +6,7 @@ use crate::engine::stop::StopFinder;
 use crate::function::{Diagnostic, DiagnosticCode, RejectedCall, Repair, SdkFunction, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, ToolChoice};
-use crate::parse::{Note, Parsed};
+use crate::parse::{Note, Parsed, missed_call};
 use crate::response::MessageResponse;
 use crate::validate::validate_among;
 
@@ -22,6 +22,8 @@ pub(crate) struct ReplyBuilder {
     allowed: Option<Vec<String>>,
     /// Whether several calls may be made.
     is_parallel: bool,
+    /// Whether calls are parsed.
+    parses_calls: bool,
     stop: StopFinder,
     has_stopped: bool,
     /// Bytes of text after a stop.
@@ -66,6 +68,7 @@ impl ReplyBuilder {
                 ToolChoice::Auto | ToolChoice::Required => options.allowed_tools,
             },
             is_parallel: options.parallel_tool_calls,
+            parses_calls: options.function_call_parser.is_some(),
             stop: StopFinder::new(options.stop_sequences),
             has_stopped: false,
             n_ignored: 0,
@@ -215,6 +218,22 @@ impl ReplyBuilder {
     /// Calls delivered so far.
     pub(crate) fn n_calls(&self) -> usize {
         self.calls.len()
+    }
+
+    /// The diagnostics of the reply as a whole: text that looks like a call, where calls were possible and none was made.
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+        if !self.parses_calls || !self.calls.is_empty() || !self.rejected.is_empty() {
+            return Vec::new();
+        }
+        let names = self.functions.iter().map(|function| function.name.as_str());
+        let callable =
+            names.filter(|&name| self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|it| it == name)));
+        let missed = missed_call(&self.text, callable).map(|name| Diagnostic {
+            code: DiagnosticCode::MissedCall,
+            path: String::new(),
+            message: format!("no function was called, but the text of the reply looks like a call of {name}"),
+        });
+        missed.into_iter().collect()
     }
 
     /// The message so far.

@@ -99,11 +99,12 @@ impl ResponseStream {
     ///
     /// ```
     /// # use causerie::testing::{ScriptedModel, ScriptedReply};
-    /// use causerie::{ChatMessage, FunctionHandlers, FunctionOutcome, GenerationOptions, MessageResponse};
+    /// use causerie::{ChatMessage, FunctionHandlers, FunctionOutcome, GenerationOptions, MessageResponse, SdkFunction};
     /// # let call = ScriptedReply::new().control("<|tool_call_start|>").text("[now()]").control("<|tool_call_end|>");
     /// # let conversation = ScriptedModel::new().reply(call).reply("Noon.").load()?.create_conversation("");
     /// # pollster::block_on(async {
-    /// let handlers = FunctionHandlers::new().run_by_reader(["now"]);
+    /// let now = SdkFunction::new("now", "Tell the time.", vec![]);
+    /// let handlers = FunctionHandlers::new().run_by_reader(["now"]).offer([now]);
     /// let message = ChatMessage::user("What time is it?");
     /// let mut reply = conversation.respond_with_functions(message, &handlers, GenerationOptions::default());
     /// while let Some(event) = reply.next().await {
@@ -113,7 +114,7 @@ impl ResponseStream {
     /// }
     /// # Ok::<(), causerie::SdkError>(())
     /// # })?;
-    /// assert_eq!(conversation.history()[3].text(), "Noon.");
+    /// assert_eq!(conversation.history()[4].text(), "Noon.");
     /// # Ok::<(), causerie::SdkError>(())
     /// ```
     pub fn answer(&mut self, outcomes: Vec<FunctionOutcome>) {

@@ -82,6 +82,8 @@ pub enum DiagnosticCode {
     ParallelLimit,
     /// The model wrote the call without the markers of its notation.
     MissingMarkers,
+    /// No function was called, and the text of the reply looks like a call of this one.
+    MissedCall,
 }
 
 impl DiagnosticCode {
@@ -92,7 +94,7 @@ impl DiagnosticCode {
     ///
     /// assert!(DiagnosticCode::ALL.contains(&DiagnosticCode::MissingRequired));
     /// ```
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::UnwrappedArguments,
         Self::StringToNumber,
         Self::StringToBool,
@@ -110,6 +112,7 @@ impl DiagnosticCode {
         Self::ToolNotAllowed,
         Self::ParallelLimit,
         Self::MissingMarkers,
+        Self::MissedCall,
     ];
 
     /// How much it matters.
@@ -126,7 +129,7 @@ impl DiagnosticCode {
             | Self::NullForRequired
             | Self::UndeclaredArgument
             | Self::UndeclaredFunction => Severity::Error,
-            Self::ToolNotAllowed | Self::ParallelLimit | Self::MissingMarkers => Severity::Warning,
+            Self::ToolNotAllowed | Self::ParallelLimit | Self::MissingMarkers | Self::MissedCall => Severity::Warning,
             _ => Severity::Coerced,
         }
     }
@@ -155,6 +158,7 @@ impl DiagnosticCode {
             Self::ToolNotAllowed => "tool_not_allowed",
             Self::ParallelLimit => "parallel_limit",
             Self::MissingMarkers => "missing_markers",
+            Self::MissedCall => "missed_call",
         }
     }
 }

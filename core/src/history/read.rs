@@ -22,7 +22,7 @@ use crate::schema::read_functions;
 /// may carry functions as `tools`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
 ///
 /// # Errors
-/// [`ErrorKind::Serialization`], naming the place.
+/// [`ErrorKind::Serialization`], naming the place; [`ErrorKind::UnsupportedContent`] for an image part without its image.
 ///
 /// ```
 /// let history = causerie::messages_from_json(r#"[{"role": "user", "content": "What time is it?"}]"#)?;
@@ -140,6 +140,11 @@ fn read_part(part: &Json, place: &str) -> Result<ChatMessageContent> {
             let is_wav = |format: &Json| (format == "wav").then_some(());
             audio.required("format", audio.value("format", "\"wav\"", is_wav)?)?;
             Ok(ChatMessageContent::Audio(decode(&data, &audio.place_of("data"))?))
+        }
+        Some("image") => {
+            let message =
+                format!("{place} must be an image_url with the image's data, found a placeholder for an image");
+            Err(SdkError::new(ErrorKind::UnsupportedContent, message))
         }
         _ => {
             let unknown = |_: &Json| None::<ChatMessageContent>;

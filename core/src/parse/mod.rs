@@ -14,7 +14,8 @@
 //!
 //! The table of [`notation`] has the markers around blocks. Llama's and Phi's blocks contain JSON.
 //!
-//! JSON calls of offered functions are also read without markers, see [`untagged`]. After a block, the parser looks for
+//! JSON calls of offered functions are also read without markers, see [`untagged`]; other text that looks like a call is only
+//! reported, see [`missed_call`]. After a block, the parser looks for
 //! an [`echo`] of it. Nothing here fails: what is not a call is text, or is rejected
 //! with a reason.
 
@@ -33,6 +34,7 @@ mod json;
 mod limits;
 mod list;
 mod marker;
+mod missed_call;
 mod mistral;
 mod notation;
 mod python;
@@ -54,6 +56,7 @@ use repairs::Repairs;
 pub use event::{Note, Parsed, Piece, ReplyEnd};
 pub use json::read_json;
 pub(crate) use limits::MAX_CALLS;
+pub(crate) use missed_call::missed_call;
 pub(crate) use mistral::{ARGUMENTS as MISTRAL_ARGUMENTS, CALL_ID as MISTRAL_CALL_ID};
 pub(crate) use notation::Notation;
 pub(crate) use python::is_name;

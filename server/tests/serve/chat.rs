@@ -172,6 +172,18 @@ fn a_malformed_call_is_reported() {
 }
 
 #[test]
+fn a_call_that_is_written_as_text_is_reported() {
+    let missed = || ScriptedReply::from("I call get_weather(city=\"Oslo\").");
+    let server = TestServer::scripted([missed(), missed(), "Hello.".into()], Settings::default());
+    let message = server.chat(TOOLS).json()["choices"][0]["message"].clone();
+    assert_eq!(message["diagnostics"][0]["code"], "missed_call");
+    let events = server.chat(&format!("{TOOLS}, \"stream\": true")).events();
+    let last: Json = serde_json::from_str(&events[events.len() - 2]).unwrap();
+    assert_eq!(last["choices"][0]["delta"]["diagnostics"], message["diagnostics"]);
+    assert!(server.chat(TOOLS).json()["choices"][0]["message"].get("diagnostics").is_none());
+}
+
+#[test]
 fn reasoning_is_a_field_of_its_own() {
     let thinking = ScriptedReply::new().text("<think>").text("Hm.").text("</think>").text("Yes.");
     let server = TestServer::scripted([thinking], Settings::default());

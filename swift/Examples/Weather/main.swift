@@ -31,8 +31,8 @@ func show(_ reply: ResponseStream) async throws -> [SdkFunctionCall] {
         case .chunk(let text):
             print(text, terminator: "")
             fflush(nil)
-        case .functionCalls(let functionCalls):
-            calls += functionCalls
+        case .functionCalls(let found):
+            calls += found.functionCalls
         case .complete(let completion):
             print(calls.isEmpty ? "\n[\(completion.stats.completionTokens) tokens]" : "[\(calls.count) call]")
         default:
@@ -48,7 +48,7 @@ let runner = try await loadModel(url: model)
 let options = GenerationOptions().with(\.temperature, 0).with(\.maxTokens, 100)
 
 let conversation = runner.createConversation(systemPrompt: "You are a small assistant on this device.")
-try conversation.registerFunction(function: checkWeather)
+conversation.registerFunction(function: checkWeather)
 let question = CommandLine.arguments.dropFirst().first ?? "Check the weather in Oslo"
 print("> \(question)")
 let message = ChatMessage(role: .user, textContent: question)
@@ -59,5 +59,5 @@ if let call = calls.first {
     print("\(call.rawText) -> \(answer.text)")
     // A conversation created from the history and the result continues from there, with its functions.
     let next = conversation.modelRunner.createConversationFromHistory(history: conversation.history + [answer])
-    _ = try await show(next.continueResponse(generationOptions: options))
+    _ = try await show(next.generateResponse(generationOptions: options))
 }

@@ -25,7 +25,7 @@ extension Conversation {
     /// for try await response in conversation.generateResponse(message: question) {
     ///     switch response {
     ///     case .chunk(let text): print(text, terminator: "")
-    ///     case .functionCalls(let calls): print(calls.map(\.name))
+    ///     case .functionCalls(let calls): print(calls.functionCalls)
     ///     case .complete(let completion): print(completion.finishReason)
     ///     default: break
     ///     }
@@ -48,6 +48,23 @@ extension Conversation {
     ///   - generationOptions: the options for generation; the model's defaults when `nil`.
     public func generateResponse(_ text: String, generationOptions: GenerationOptions? = nil) -> ResponseStream {
         generateResponse(message: ChatMessage(role: .user, textContent: text), generationOptions: generationOptions)
+    }
+
+    /// A reply to the history as it stands, for example on a conversation that was created from a history. The same as
+    /// ``continueResponse(generationOptions:)``.
+    ///
+    /// - Parameter generationOptions: the options for generation; the model's defaults when `nil`.
+    public func generateResponse(generationOptions: GenerationOptions? = nil) -> ResponseStream {
+        continueResponse(generationOptions: generationOptions)
+    }
+
+    /// Sends a text of the user, reads the reply, and returns its end, with the whole message.
+    ///
+    /// - Parameters:
+    ///   - text: the text of the user.
+    ///   - generationOptions: the options for generation; the model's defaults when `nil`.
+    public func respond(to text: String, generationOptions: GenerationOptions? = nil) async throws -> Completion {
+        try await generateResponse(text, generationOptions: generationOptions).completion()
     }
 
     /// A reply to the history as it stands, for example after several results of functions were appended to it.

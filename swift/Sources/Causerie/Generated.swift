@@ -676,6 +676,12 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func modelRunnerObject()  -> ModelRunner
 
     /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+    func registerFunction(function: SdkFunction)
+
+    /**
      * What a reply to the history as it stands would leave out of the prompt with these options.
      */
     func planContextRaw(options: GenerationOptions) throws  -> ContextPlan
@@ -686,12 +692,7 @@ public protocol ConversationProtocol: AnyObject, Sendable {
     func promptTokenCount() throws  -> SdkCount
 
     /**
-     * Offers a function to the model. It replaces a function of the same name in place.
-     */
-    func registerFunction(function: SdkFunction) throws
-
-    /**
-     * Offers several functions to the model, all or none.
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
      */
     func registerFunctions(functions: [SdkFunction]) throws
 
@@ -863,6 +864,19 @@ open func modelRunnerObject() -> ModelRunner  {
 }
 
     /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+open func registerFunction(function: SdkFunction)  {try! rustCall() {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_method_conversation_offer_function(
+            self.uniffiCloneHandle(),
+        FfiConverterTypeSdkFunction_lower(function),uniffiCallStatus
+    )
+}
+}
+
+    /**
      * What a reply to the history as it stands would leave out of the prompt with these options.
      */
 open func planContextRaw(options: GenerationOptions)throws  -> ContextPlan  {
@@ -888,19 +902,7 @@ open func promptTokenCount()throws  -> SdkCount  {
 }
 
     /**
-     * Offers a function to the model. It replaces a function of the same name in place.
-     */
-open func registerFunction(function: SdkFunction)throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
-        uniffiCallStatus in
-    uniffi_causerie_ffi_fn_method_conversation_register_function(
-            self.uniffiCloneHandle(),
-        FfiConverterTypeSdkFunction_lower(function),uniffiCallStatus
-    )
-}
-}
-
-    /**
-     * Offers several functions to the model, all or none.
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
      */
 open func registerFunctions(functions: [SdkFunction])throws   {try rustCallWithError(FfiConverterTypeSdkError_lift) {
         uniffiCallStatus in
@@ -5115,7 +5117,10 @@ public enum RawMessageResponse: Equatable, Hashable {
          */prompt: PromptReport,
         /**
          * Why calls were not constrained, or only up to some token, although that was requested.
-         */unconstrained: String?
+         */unconstrained: String?,
+        /**
+         * Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+         */diagnostics: [Diagnostic]
     )
     /**
      * The end of the stream.
@@ -5141,7 +5146,10 @@ public enum RawMessageResponse: Equatable, Hashable {
          */prompt: PromptReport,
         /**
          * Why calls were not constrained, or only up to some token, although that was requested.
-         */unconstrained: String?
+         */unconstrained: String?,
+        /**
+         * Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+         */diagnostics: [Diagnostic]
     )
 
 
@@ -5188,10 +5196,10 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
         case 8: return .functionResult(callId: try FfiConverterOptionString.read(from: &buf), name: try FfiConverterOptionString.read(from: &buf), text: try FfiConverterString.read(from: &buf), isError: try FfiConverterBool.read(from: &buf)
         )
 
-        case 9: return .roundComplete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
+        case 9: return .roundComplete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf), diagnostics: try FfiConverterSequenceTypeDiagnostic.read(from: &buf)
         )
 
-        case 10: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf)
+        case 10: return .complete(fullMessage: try FfiConverterTypeChatMessage.read(from: &buf), finishReason: try FfiConverterTypeFinishReason.read(from: &buf), stopSequence: try FfiConverterOptionString.read(from: &buf), stats: try FfiConverterTypeGenerationStats.read(from: &buf), earlierRounds: try FfiConverterSequenceTypeGenerationStats.read(from: &buf), prompt: try FfiConverterTypePromptReport.read(from: &buf), unconstrained: try FfiConverterOptionString.read(from: &buf), diagnostics: try FfiConverterSequenceTypeDiagnostic.read(from: &buf)
         )
 
         default: throw UniffiInternalError.unexpectedEnumCase
@@ -5246,7 +5254,7 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterBool.write(isError, into: &buf)
 
 
-        case let .roundComplete(fullMessage,finishReason,stopSequence,stats,prompt,unconstrained):
+        case let .roundComplete(fullMessage,finishReason,stopSequence,stats,prompt,unconstrained,diagnostics):
             writeInt(&buf, Int32(9))
             FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
             FfiConverterTypeFinishReason.write(finishReason, into: &buf)
@@ -5254,9 +5262,10 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterTypeGenerationStats.write(stats, into: &buf)
             FfiConverterTypePromptReport.write(prompt, into: &buf)
             FfiConverterOptionString.write(unconstrained, into: &buf)
+            FfiConverterSequenceTypeDiagnostic.write(diagnostics, into: &buf)
 
 
-        case let .complete(fullMessage,finishReason,stopSequence,stats,earlierRounds,prompt,unconstrained):
+        case let .complete(fullMessage,finishReason,stopSequence,stats,earlierRounds,prompt,unconstrained,diagnostics):
             writeInt(&buf, Int32(10))
             FfiConverterTypeChatMessage.write(fullMessage, into: &buf)
             FfiConverterTypeFinishReason.write(finishReason, into: &buf)
@@ -5265,6 +5274,7 @@ public struct FfiConverterTypeRawMessageResponse: FfiConverterRustBuffer {
             FfiConverterSequenceTypeGenerationStats.write(earlierRounds, into: &buf)
             FfiConverterTypePromptReport.write(prompt, into: &buf)
             FfiConverterOptionString.write(unconstrained, into: &buf)
+            FfiConverterSequenceTypeDiagnostic.write(diagnostics, into: &buf)
 
         }
     }
@@ -7515,6 +7525,17 @@ public func functionsToJson(functions: [SdkFunction]) -> String  {
 })
 }
 /**
+ * Reads the JSON of a reply as the only argument, `reply`, of a function.
+ */
+public func readReply(text: String)throws  -> JsonObject  {
+    return try  FfiConverterTypeJsonObject_lift(try rustCallWithError(FfiConverterTypeSdkError_lift) {
+        uniffiCallStatus in
+    uniffi_causerie_ffi_fn_func_read_reply(
+        FfiConverterString.lower(text),uniffiCallStatus
+    )
+})
+}
+/**
  * Compares a call with the function of its name; see the core's `validate_among`.
  */
 public func validate(call: SdkFunctionCall, functions: [SdkFunction]) -> Validation  {
@@ -7616,6 +7637,9 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_func_functions_to_json() != 47829) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_func_read_reply() != 11354) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_func_validate() != 50377) {
         return InitializationResult.apiChecksumMismatch
     }
@@ -7652,16 +7676,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_causerie_ffi_checksum_method_conversation_model_runner() != 43498) {
         return InitializationResult.apiChecksumMismatch
     }
+    if (uniffi_causerie_ffi_checksum_method_conversation_offer_function() != 12068) {
+        return InitializationResult.apiChecksumMismatch
+    }
     if (uniffi_causerie_ffi_checksum_method_conversation_plan_context() != 30125) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() != 12774) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_causerie_ffi_checksum_method_conversation_register_function() != 24368) {
-        return InitializationResult.apiChecksumMismatch
-    }
-    if (uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 33076) {
+    if (uniffi_causerie_ffi_checksum_method_conversation_register_functions() != 13762) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() != 29780) {

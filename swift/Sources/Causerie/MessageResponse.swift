@@ -4,10 +4,10 @@ public enum MessageResponse: Equatable, Hashable, Sendable {
     case chunk(String)
     /// Text of the model's reasoning, in whole characters. Only with ``GenerationOptions/enableThinking``.
     case reasoningChunk(String)
-    /// Audio: mono samples from -1 to 1, and their number per second.
-    case audioSample(samples: [Float], sampleRate: Int)
+    /// Audio.
+    case audioSample(AudioSample)
     /// Calls that the model made: one event for each block of calls that it wrote.
-    case functionCalls([SdkFunctionCall])
+    case functionCalls(FunctionCalls)
     /// Call text that could not be delivered as calls.
     case functionCallsRejected([RejectedCall])
     /// Log-probabilities of tokens, if ``GenerationOptions/logprobs`` requests them: each token once, in order, no
@@ -19,6 +19,27 @@ public enum MessageResponse: Equatable, Hashable, Sendable {
     case roundComplete(Completion)
     /// The last event.
     case complete(Completion)
+}
+
+/// A piece of audio.
+public struct AudioSample: Equatable, Hashable, Sendable {
+    /// Mono samples from -1 to 1.
+    public var samples: [Float]
+    /// Samples per second.
+    public var sampleRate: Int
+}
+
+/// Calls that the model made, in order. It is a collection of the calls.
+public struct FunctionCalls: Equatable, Hashable, Sendable, RandomAccessCollection {
+    /// The calls.
+    public var functionCalls: [SdkFunctionCall]
+
+    /// The index of the first call.
+    public var startIndex: Int { functionCalls.startIndex }
+    /// The index after the last call.
+    public var endIndex: Int { functionCalls.endIndex }
+    /// The call at an index.
+    public subscript(index: Int) -> SdkFunctionCall { functionCalls[index] }
 }
 
 /// The result of a call, as the model reads it.
@@ -49,6 +70,11 @@ public struct Completion: Equatable, Hashable, Sendable {
     public var prompt: PromptReport
     /// Why calls were not constrained, or only up to some token, although that was requested.
     public var unconstrained: String?
+    /// Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+    public var diagnostics: [Diagnostic]
+
+    /// The text of the reply.
+    public var text: String { fullMessage.text }
 }
 
 extension MessageResponse {
@@ -62,9 +88,9 @@ extension MessageResponse {
         case .reasoningChunk(let reasoning):
             self = .reasoningChunk(reasoning)
         case .audioSample(let samples, let sampleRate):
-            self = .audioSample(samples: samples, sampleRate: Int(sampleRate))
+            self = .audioSample(AudioSample(samples: samples, sampleRate: Int(sampleRate)))
         case .functionCalls(let functionCalls):
-            self = .functionCalls(functionCalls)
+            self = .functionCalls(FunctionCalls(functionCalls: functionCalls))
         case .functionCallsRejected(let rejectedCalls):
             self = .functionCallsRejected(rejectedCalls)
         case .logprobs(let tokens):
@@ -72,18 +98,20 @@ extension MessageResponse {
         case .functionResult(let callId, let name, let text, let isError):
             self = .functionResult(FunctionResult(callId: callId, name: name, text: text, isError: isError))
         case .roundComplete(
-            let fullMessage, let finishReason, let stopSequence, let stats, let prompt, let unconstrained):
+            let fullMessage, let finishReason, let stopSequence, let stats, let prompt, let unconstrained,
+            let diagnostics):
             self = .roundComplete(
                 Completion(
                     fullMessage: fullMessage, finishReason: finishReason, stopSequence: stopSequence, stats: stats,
-                    earlierRounds: [], prompt: prompt, unconstrained: unconstrained))
+                    earlierRounds: [], prompt: prompt, unconstrained: unconstrained, diagnostics: diagnostics))
         case .complete(
             let fullMessage, let finishReason, let stopSequence, let stats, let earlierRounds, let prompt,
-            let unconstrained):
+            let unconstrained, let diagnostics):
             self = .complete(
                 Completion(
                     fullMessage: fullMessage, finishReason: finishReason, stopSequence: stopSequence, stats: stats,
-                    earlierRounds: earlierRounds, prompt: prompt, unconstrained: unconstrained))
+                    earlierRounds: earlierRounds, prompt: prompt, unconstrained: unconstrained,
+                    diagnostics: diagnostics))
         }
     }
 }

@@ -31,9 +31,15 @@ public final class ResponseStream: AsyncSequence, Sendable {
 
         /// The next event; `nil` after the last one.
         public mutating func next() async throws -> MessageResponse? {
+            try await next(isolation: nil)
+        }
+
+        /// The next event; `nil` after the last one. A loop that runs on an actor begins to wait there, so that a message
+        /// which the actor sends after a cancel finds the reply cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> MessageResponse? {
             if isOver { return nil }
             isOver = true  // until an event says otherwise
-            guard let event = try await reading.next() else { return nil }
+            guard let event = try await reading.next(isolation: actor) else { return nil }
             if case .complete = event { return event }
             isOver = false
             return event
@@ -56,6 +62,22 @@ public final class ResponseStream: AsyncSequence, Sendable {
             stream.answer(outcomes: await running.value(of: Task { await handlers.run(calls) }))
         }
         return nil
+    }
+
+    /// The text of the reply, in pieces: `for try await text in conversation.generateResponse("Hello!").text`.
+    public var text: AsyncCompactMapSequence<ResponseStream, String> {
+        compactMap { event -> String? in
+            guard case .chunk(let text) = event else { return nil }
+            return text
+        }
+    }
+
+    /// Reads the reply, and returns its end.
+    func completion() async throws -> Completion {
+        for try await event in self {
+            if case .complete(let completion) = event { return completion }
+        }
+        throw SdkError.Internal(reason: "the reply has no end")
     }
 
     /// Stops the reply: within one token while the model generates, and at once while functions run, whose tasks are
@@ -118,7 +140,7 @@ private final class Reading: Sendable {
         }
     }
 
-    func next() async throws -> MessageResponse? {
+    func next(isolation actor: isolated (any Actor)?) async throws -> MessageResponse? {
         let stream = try stream.get()
         // The engine answers a cancel at once, so this call ends soon.
         let event = try await withTaskCancellationHandler {

@@ -89,9 +89,7 @@ public func replySchema<Value: Decodable>(of type: Value.Type) throws -> String 
 ///
 /// - Throws: ``SdkError/InvalidArgument(reason:argument:)``, which names the path.
 public func decodedReply<Value: Decodable>(_ text: String, as type: Value.Type) throws -> Value {
-    guard let value = try? JsonReader.value(from: text),
-        let json = try? SdkJsonObject(text: JsonValue.object([(replyName, value)]).text)
-    else { throw SdkError.InvalidArgument(reason: "\(replyName) must be valid JSON", argument: replyName) }
+    let json = try readReply(text: text)
     // The reply is checked like the only argument of a function.
     let member = try replyMember(of: type)
     let function = SdkFunction(name: replyName, functionDescription: "", parameters: [try member.parameter()])

@@ -43,8 +43,14 @@ func completion(of reply: ResponseStream) async throws -> Completion {
     throw Missing()
 }
 
-/// Reads a reply with functions to its end, and returns their results.
+/// A function without parameters.
+func plainFunction(_ name: String) -> SdkFunction {
+    SdkFunction(name: name, functionDescription: "", parameters: [])
+}
+
+/// Reads a reply with functions to its end, and returns their results. `f`, `g` and `check_weather` are registered.
 func results(of conversation: Conversation, with handlers: FunctionHandlers) async throws -> [FunctionResult] {
+    try conversation.registerFunctions(functions: [weather, plainFunction("f"), plainFunction("g")])
     var results: [FunctionResult] = []
     for try await event in conversation.respondWithFunctions(message: hi, handlers: handlers) {
         if case .functionResult(let result) = event { results.append(result) }

@@ -34,7 +34,7 @@ private enum Bare: Codable, CaseIterable { case one, two }
         #expect(
             try replySchema(of: Date.self) == #"{"type": "string", "format": "date-time"}"#)
         let conversation = try scripted()
-        try conversation.registerFunction(function: function)
+        conversation.registerFunction(function: function)
         #expect(conversation.functions == [function])
     }
 

@@ -12,8 +12,18 @@ import Testing
         var handlers = FunctionHandlers()
         handlers.on("check_weather") { call in ["sky": "sunny", "city": call.arguments["city"] as? String] }
         let results = try await results(of: conversation, with: handlers)
-        let expected = [#"{"city": "Oslo", "sky": "sunny"}"#, #"{"city": null, "sky": "sunny"}"#]
+        let expected = [#"{"city": "Oslo", "sky": "sunny"}"#, #"{"city": "1", "sky": "sunny"}"#]
         #expect(results.map(\.text) == expected)
+    }
+
+    @Test func needTheirFunction() async throws {
+        let conversation = try scripted(#"["Done."]"#)
+        var handlers = FunctionHandlers()
+        handlers.on("check_the_weather") { _ in () }
+        await #expect { try await results(of: conversation, with: handlers) } throws: { error in
+            guard case .InvalidOption(let reason, "handlers")? = error as? SdkError else { return false }
+            return reason.contains("check_the_weather")
+        }
     }
 
     @Test func mayReturnNothing() async throws {

@@ -132,6 +132,43 @@ import Testing
         }
     }
 
+    @Test func areReadAsText() async throws {
+        let conversation = try scripted(#"["a", "b"]"#, #"["c", "d"]"#)
+        var pieces: [String] = []
+        for try await text in conversation.generateResponse("Hi").text { pieces.append(text) }
+        #expect(pieces.joined() == "ab")
+        #expect(try await conversation.respond(to: "Hi").text == "cd")
+        #expect(conversation.history.map(\.text) == ["Hi", "ab", "Hi", "cd"])
+    }
+
+    /// A task of an actor that waits for an event is cancelled within the call of `cancel`.
+    @MainActor @Test func areCancelledBeforeTheNextMessage() async throws {
+        for _ in 0..<20 {
+            let conversation = try scripted(#"["a", {"stall": true}]"#, #"["b"]"#)
+            let (begun, begin) = AsyncStream<Void>.makeStream()
+            let first = Task { @MainActor in
+                for try await _ in conversation.generateResponse("1") { begin.yield() }
+            }
+            for await _ in begun { break }
+            first.cancel()
+            let second = Task { @MainActor in try await conversation.respond(to: "2").text }
+            #expect(try await second.value == "b")
+            _ = await first.result
+        }
+    }
+
+    /// Copies of an iterator share its place in the stream, and the stream ends with the last of them.
+    @Test func areReadByCopiesOfAnIterator() async throws {
+        let conversation = try scripted(#"["a", "b"]"#, #"["c"]"#)
+        var copies = [conversation.generateResponse("Hi").makeAsyncIterator()]
+        copies.append(copies[0])
+        #expect(try await copies[1].next() != nil)
+        copies.removeFirst()
+        while try await copies[0].next() != nil {}
+        copies = []
+        #expect(try await conversation.respond(to: "Hi").text == "c")
+    }
+
     @Test func areRefusedWhileAnotherIsGenerated() async throws {
         let conversation = try scripted(#"["a", {"stall": true}]"#)
         let stream = conversation.generateResponse(message: hi)
@@ -140,7 +177,9 @@ import Testing
         await #expect { try await text(of: conversation.generateResponse(message: hi)) } throws: {
             ($0 as? SdkError)?.kind == "Busy"
         }
-        #expect { try conversation.registerFunction(function: weather) } throws: { ($0 as? SdkError)?.kind == "Busy" }
+        #expect { try conversation.registerFunctions(functions: [weather]) } throws: {
+            ($0 as? SdkError)?.kind == "Busy"
+        }
         stream.cancel()
     }
 

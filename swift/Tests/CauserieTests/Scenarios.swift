@@ -68,7 +68,7 @@ private final class Player {
                 try conversation.appendToHistory(message: ChatMessage(message))
             } else if let tool = step["register"] {
                 let functions = try functionsFromJson(text: JsonValue.array([tool]).text)
-                try conversation.registerFunction(function: functions[0])
+                try conversation.registerFunctions(functions: functions)
             } else if let name = step["unregister"]?.string {
                 _ = try conversation.unregisterFunction(name: name)
             } else if step["remove_last"] != nil {

@@ -35,7 +35,7 @@ import Testing
         )
         #expect(schema["parameters"]?["required"]?.text == #"["a", "c"]"#)
         let conversation = try scripted()
-        try conversation.registerFunction(function: function)
+        conversation.registerFunction(function: function)
         #expect(conversation.functions == [function])
         #expect(conversation.history[0].functions == [function])
         #expect(try functionsFromJson(text: functionsToJson(functions: [function])) == [function])
@@ -50,11 +50,15 @@ import Testing
         #expect(SdkObj(properties: ["a": SdkBool()]) == .SdkObj(properties: ["a": .SdkBool()], required: []))
     }
 
+    /// The flow for tool use, step by step.
     @Test func runsAFunctionCall() async throws {
+        // 1. Create a conversation and register functions.
         let modelRunner = try await loadModel(url: repository.appendingPathComponent("models/demo.gguf"))
         let conversation = modelRunner.createConversation(systemPrompt: "You are a small assistant on this device.")
-        try conversation.registerFunction(function: weather)
+        conversation.registerFunction(function: weather)
+        // 2. Call generateResponse with the user message and read the responses.
         var options = GenerationOptions()
+        options.functionCallParser = DefaultFunctionCallParser()
         options.temperature = 0
         options.maxTokens = 100
         let userMessage = ChatMessage(role: .user, textContent: "Check the weather in Oslo")
@@ -62,19 +66,24 @@ import Testing
         var calls: [SdkFunctionCall] = []
         for try await response in conversation.generateResponse(message: userMessage, generationOptions: options) {
             switch response {
-            case .functionCalls(let functionCalls): calls += functionCalls
-            case .functionResult(let result): print(result.text)
+            case .chunk(let text): print(text)
+            case .reasoningChunk(let text): print(text)
+            case .audioSample(let audioSample): print(audioSample)
+            case .functionCalls(let found): calls += found.functionCalls
             case .complete(let completion): #expect(completion.fullMessage.functionCalls == calls)
-            default: Issue.record("\(response)")
+            default: break
             }
         }
+        // 3. Validate each call's arguments against the tool's expected shape, then run the tool.
         #expect(calls.map(\.name) == ["check_weather"])
         #expect(calls.first?.arguments["city"] as? String == "Oslo")
 
+        // 4. Build a ChatMessage with the tool role whose text content is the tool output.
         let result = ChatMessage(role: .tool, textContent: #"{"sky": "sunny"}"#)
+        // 5. Create a new conversation from the history plus that message; call generateResponse on it.
         let next = conversation.modelRunner.createConversationFromHistory(history: conversation.history + [result])
         #expect(next.functions == [weather])
-        let answer = try await text(of: next.continueResponse(generationOptions: options))
+        let answer = try await text(of: next.generateResponse(generationOptions: options))
         #expect(answer.contains("sunny"))
         #expect(next.history.map(\.role) == [.system, .user, .assistant, .tool, .assistant])
     }
@@ -91,13 +100,17 @@ import Testing
         #expect(LoadOptions().with(\.contextSize, 512).contextSize == 512)
     }
 
-    @Test func refusesInvalidFunctions() throws {
-        let conversation = try scripted()
+    /// Registering throws nothing, so the next reply reports a function that is refused.
+    @Test func refusesInvalidFunctions() async throws {
+        let conversation = try scripted(#"["Hello."]"#)
         let function = SdkFunction(name: "9 lives", functionDescription: "", parameters: [])
-        #expect { try conversation.registerFunction(function: function) } throws: { error in
+        conversation.registerFunction(function: function)
+        await #expect { try await text(of: conversation.generateResponse("Hi")) } throws: { error in
             guard case .InvalidFunction(let reason)? = error as? SdkError else { return false }
             return reason == error.localizedDescription && reason == "\(error)" && reason.contains("9 lives")
         }
+        #expect(try await conversation.respond(to: "Hi").text == "Hello.")
+        #expect(throws: SdkError.self) { try conversation.registerFunctions(functions: [function]) }
     }
 
     @Test func acceptsPartsOfAMessage() {

@@ -51,6 +51,9 @@ struct Trace {
             (key, .string(completion.finishReason.name)), ("message", message?.items?.first ?? .null),
         ]
         if let stopSequence = completion.stopSequence { entries.append(("stop_sequence", .string(stopSequence))) }
+        if !completion.diagnostics.isEmpty {
+            entries.append(("diagnostics", .array(completion.diagnostics.map { .string($0.code) })))
+        }
         if counts {
             entries.append(("prompt_tokens", .integer(completion.stats.promptTokens)))
             entries.append(("cached_prompt_tokens", .integer(completion.stats.cachedPromptTokens)))

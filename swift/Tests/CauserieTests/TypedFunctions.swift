@@ -83,7 +83,7 @@ struct Recipe: Codable, SdkDescribed {
         }
     }
 
-    @Test(arguments: [#"[], "x": [1]"#, "[], 5", "[]]", "", "nil", #"{"a": 1, "a": 2}"#])
+    @Test(arguments: [#"[], "x": [1]"#, "[], 5", "[]]", "nil", #"{"a": 1, "a": 2}"#])
     func refuseRepliesThatAreInvalidJson(_ text: String) {
         #expect(throws: SdkError.InvalidArgument(reason: "reply must be valid JSON", argument: "reply")) {
             try decodedReply(text, as: [Int].self)
@@ -107,7 +107,7 @@ struct Recipe: Codable, SdkDescribed {
         var handlers = FunctionHandlers()
         try handlers.on(BookTable.self) { table in table.guests }
         let results = try await results(of: conversation, with: handlers)
-        #expect(conversation.functions == handlers.functions)
+        #expect(handlers.functions.allSatisfy(conversation.functions.contains))
         #expect(results.map(\.isError) == [false, true])
         #expect(results.first?.text == #"[{"name": "Ada"}]"#)
         #expect(results.last?.text.contains("does not fit") == true || results.last?.text.contains("age") == true)

@@ -3,7 +3,7 @@
 use causerie::{Completion, FinishReason, MessageResponse, SdkFunctionCall};
 use serde_json::{Map, Value as Json, json};
 
-use crate::serve::answer::events::{arguments, rejected_calls, text_of};
+use crate::serve::answer::events::{arguments, diagnostics, rejected_calls, text_of};
 use crate::serve::answer::logprobs::{self, LogprobColumns, Logprobs};
 use crate::serve::answer::usage::Usage;
 use crate::serve::answer::{DialectWriter, data};
@@ -218,6 +218,9 @@ impl ChoiceWriter {
         if !reply.rejected_calls.is_empty() {
             message.insert("rejected_calls".to_owned(), rejected_calls(&reply.rejected_calls));
         }
+        if !completion.diagnostics.is_empty() {
+            message.insert("diagnostics".to_owned(), diagnostics(&completion.diagnostics));
+        }
         Json::Object(message)
     }
 
@@ -276,6 +279,9 @@ impl DialectWriter for ChoiceWriter {
             events.push(self.delta(json!({ "reasoning_content": reasoning })));
         }
         let mut last = match self.form {
+            ChoiceForm::Chat { .. } if !completion.diagnostics.is_empty() => {
+                self.delta_piece(json!({ "diagnostics": diagnostics(&completion.diagnostics) }))
+            }
             ChoiceForm::Chat { .. } => self.delta_piece(json!({})),
             ChoiceForm::Text => self.text_piece(""),
         };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use causerie::{MessageResponse, RejectedCall, SdkFunctionCall, Value, render_calls};
+use causerie::{Diagnostic, MessageResponse, RejectedCall, SdkFunctionCall, Value, render_calls};
 use serde_json::{Value as Json, json};
 
 /// The text that an event adds. Where no function can be called, a call is text.
@@ -23,4 +23,10 @@ pub(super) fn arguments(call: &SdkFunctionCall) -> String {
 pub(super) fn rejected_calls(rejected: &[RejectedCall]) -> Json {
     let describe = |call: &RejectedCall| json!({ "reason": call.reason.code(), "name": call.name, "raw_text": call.raw_text, "message": call.message });
     rejected.iter().map(describe).collect()
+}
+
+/// Remarks about a reply as a whole: a field of our own.
+pub(super) fn diagnostics(diagnostics: &[Diagnostic]) -> Json {
+    let describe = |found: &Diagnostic| json!({ "code": found.code.code(), "message": found.message });
+    diagnostics.iter().map(describe).collect()
 }

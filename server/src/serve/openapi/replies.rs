@@ -106,6 +106,7 @@ fn message() -> Json {
     message["properties"]["reasoning_content"] = text();
     message["properties"]["tool_calls"] = list(call);
     message["properties"]["rejected_calls"] = list(json!({ "type": "object" }));
+    message["properties"]["diagnostics"] = list(object(json!({ "code": text(), "message": text() })));
     message
 }
 

@@ -712,6 +712,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_functions_to_json(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_func_read_reply(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_func_validate(
     ): Int
     external fun uniffi_causerie_ffi_checksum_func_messages_from_json(
@@ -736,11 +738,11 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_model_runner(
     ): Int
+    external fun uniffi_causerie_ffi_checksum_method_conversation_offer_function(
+    ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_plan_context(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count(
-    ): Int
-    external fun uniffi_causerie_ffi_checksum_method_conversation_register_function(
     ): Int
     external fun uniffi_causerie_ffi_checksum_method_conversation_register_functions(
     ): Int
@@ -831,12 +833,12 @@ internal object UniffiLib {
     ): Byte
     external fun uniffi_causerie_ffi_fn_method_conversation_model_runner(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Long
+    external fun uniffi_causerie_ffi_fn_method_conversation_offer_function(`ptr`: Long,`function`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_plan_context(`ptr`: Long,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_method_conversation_prompt_token_count(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
     ): Int
-    external fun uniffi_causerie_ffi_fn_method_conversation_register_function(`ptr`: Long,`function`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
-    ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_register_functions(`ptr`: Long,`functions`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): Unit
     external fun uniffi_causerie_ffi_fn_method_conversation_remove_last_message(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus,
@@ -910,6 +912,8 @@ internal object UniffiLib {
     external fun uniffi_causerie_ffi_fn_func_functions_from_json(`text`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_functions_to_json(`functions`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
+    ): RustBuffer.ByValue
+    external fun uniffi_causerie_ffi_fn_func_read_reply(`text`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
     external fun uniffi_causerie_ffi_fn_func_validate(`call`: RustBuffer.ByValue,`functions`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus,
     ): RustBuffer.ByValue
@@ -1051,6 +1055,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_func_functions_to_json() and 0xFFFF) != 47829) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_func_read_reply() and 0xFFFF) != 11354) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_func_validate() and 0xFFFF) != 50377) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
@@ -1087,16 +1094,16 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_model_runner() and 0xFFFF) != 43498) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_offer_function() and 0xFFFF) != 12068) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_plan_context() and 0xFFFF) != 30125) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_prompt_token_count() and 0xFFFF) != 12774) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_register_function() and 0xFFFF) != 24368) {
-        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
-    }
-    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() and 0xFFFF) != 33076) {
+    if ((lib.uniffi_causerie_ffi_checksum_method_conversation_register_functions() and 0xFFFF) != 13762) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_causerie_ffi_checksum_method_conversation_remove_last_message() and 0xFFFF) != 29780) {
@@ -1730,23 +1737,29 @@ public interface ConversationInterface {
     /**
      * The registered functions.
      */
-    fun `functions`(): List<SdkFunction>
+    val `functions`: List<SdkFunction>
 
     /**
      * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
      * functions.
      */
-    fun `history`(): List<ChatMessage>
+    val `history`: List<ChatMessage>
 
     /**
      * Whether a reply is being generated, or waits for its turn.
      */
-    fun `isGenerating`(): kotlin.Boolean
+    val `isGenerating`: kotlin.Boolean
 
     /**
      * The runner that created this conversation.
      */
-    fun `modelRunner`(): ModelRunner
+    val `modelRunner`: ModelRunner
+
+    /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */
+    fun `offerFunction`(`function`: SdkFunction)
 
     /**
      * What a reply to the history as it stands would leave out of the prompt with these options.
@@ -1759,12 +1772,7 @@ public interface ConversationInterface {
     fun `promptTokenCount`(): SdkCount
 
     /**
-     * Offers a function to the model. It replaces a function of the same name in place.
-     */
-    fun `registerFunction`(`function`: SdkFunction)
-
-    /**
-     * Offers several functions to the model, all or none.
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
      */
     fun `registerFunctions`(`functions`: List<SdkFunction>)
 
@@ -1811,7 +1819,7 @@ public interface ConversationInterface {
 /**
  * A conversation with a model.
  */
-open class Conversation: Disposable, AutoCloseable, ConversationInterface
+open class Conversation: Disposable, AutoCloseable, ConversationMembers
 {
 
     @Suppress("UNUSED_PARAMETER")
@@ -1847,7 +1855,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
      */
     val uniffiIsDestroyed: Boolean get() = wasDestroyed.get()
 
-    internal val runner = lazy { modelRunner() }
+    private val runner = lazy { createModelRunner() }
 
     override fun destroy() {
         // Only allow a single call to this method.
@@ -1951,7 +1959,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
     /**
      * The registered functions.
-     */override fun `functions`(): List<SdkFunction> {
+     */override val `functions`: List<SdkFunction> get() {
             return FfiConverterSequenceTypeSdkFunction.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -1968,7 +1976,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
     /**
      * A copy of all messages so far. A reply joins them before its `Complete` is delivered, and as soon as it has called
      * functions.
-     */override fun `history`(): List<ChatMessage> {
+     */override val `history`: List<ChatMessage> get() {
             return FfiConverterSequenceTypeChatMessage.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -1984,7 +1992,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
     /**
      * Whether a reply is being generated, or waits for its turn.
-     */override fun `isGenerating`(): kotlin.Boolean {
+     */override val `isGenerating`: kotlin.Boolean get() {
             return FfiConverterBoolean.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -2000,7 +2008,9 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
     /**
      * The runner that created this conversation.
-     */override fun `modelRunner`(): ModelRunner {
+     */override val modelRunner: ModelRunner get() = runner.value
+
+    private fun createModelRunner(): ModelRunner {
             return FfiConverterTypeModelRunner.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -2011,6 +2021,23 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
     }
     )
     }
+
+
+
+    /**
+     * Offers a function to the model. It replaces a function of the same name in place. If the function is refused, the next
+     * reply reports the error, once.
+     */override fun `offerFunction`(`function`: SdkFunction)
+        =
+    callWithHandle {
+    uniffiRustCall() { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_offer_function(
+        it,
+
+        FfiConverterTypeSdkFunction.lower(`function`),_status)
+}
+    }
+
 
 
 
@@ -2050,24 +2077,7 @@ open class Conversation: Disposable, AutoCloseable, ConversationInterface
 
 
     /**
-     * Offers a function to the model. It replaces a function of the same name in place.
-     */
-    @Throws(SdkException::class)override fun `registerFunction`(`function`: SdkFunction)
-        =
-    callWithHandle {
-    uniffiRustCallWithError(SdkException) { _status ->
-    UniffiLib.uniffi_causerie_ffi_fn_method_conversation_register_function(
-        it,
-
-        FfiConverterTypeSdkFunction.lower(`function`),_status)
-}
-    }
-
-
-
-
-    /**
-     * Offers several functions to the model, all or none.
+     * Offers functions to the model, all or none. Each replaces a function of the same name in place.
      */
     @Throws(SdkException::class)override fun `registerFunctions`(`functions`: List<SdkFunction>)
         =
@@ -2692,7 +2702,7 @@ public interface ModelRunnerInterface {
     /**
      * Context size in tokens, for a prompt and its reply together.
      */
-    fun `contextSize`(): SdkCount
+    val `contextSize`: SdkCount
 
     /**
      * Creates a conversation that begins with a system prompt, or without one if it is empty.
@@ -2707,7 +2717,7 @@ public interface ModelRunnerInterface {
     /**
      * Facts about the model.
      */
-    fun `info`(): ModelInfo
+    val `info`: ModelInfo
 
     /**
      * The token ids of the prompt for these messages.
@@ -2727,7 +2737,7 @@ public interface ModelRunnerInterface {
     /**
      * Whether the model's chat template supports functions.
      */
-    fun `supportsFunctionCalling`(): kotlin.Boolean
+    val `supportsFunctionCalling`: kotlin.Boolean
 
     /**
      * The token ids of a prompt given as text.
@@ -2745,7 +2755,7 @@ public interface ModelRunnerInterface {
 /**
  * A loaded model, which creates conversations.
  */
-open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
+open class ModelRunner: Disposable, AutoCloseable, ModelRunnerMembers
 {
 
     @Suppress("UNUSED_PARAMETER")
@@ -2885,7 +2895,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
     /**
      * Context size in tokens, for a prompt and its reply together.
-     */override fun `contextSize`(): SdkCount {
+     */override val `contextSize`: SdkCount get() {
             return FfiConverterTypeSdkCount.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -2935,7 +2945,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
     /**
      * Facts about the model.
-     */override fun `info`(): ModelInfo {
+     */override val `info`: ModelInfo get() {
             return FfiConverterTypeModelInfo.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -3007,7 +3017,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
 
     /**
      * Whether the model's chat template supports functions.
-     */override fun `supportsFunctionCalling`(): kotlin.Boolean {
+     */override val `supportsFunctionCalling`: kotlin.Boolean get() {
             return FfiConverterBoolean.lift(
     callWithHandle {
     uniffiRustCall() { _status ->
@@ -3073,7 +3083,7 @@ open class ModelRunner: Disposable, AutoCloseable, ModelRunnerInterface
     /**
      * @suppress
      */
-    companion object
+    companion object : ModelLoading
 
 }
 
@@ -3527,7 +3537,7 @@ data class ChatMessage (
 
 
 
-    companion object
+    companion object : MessageRoles
 }
 
 /**
@@ -3858,7 +3868,7 @@ data class GenerationOptions (
 
 
 
-    companion object
+    companion object : GenerationOptionsBuilding
 }
 
 /**
@@ -5926,7 +5936,11 @@ sealed class MessageResponse {
         /**
          * Why calls were not constrained, or only up to some token, although that was requested.
          */
-        val `unconstrained`: kotlin.String?) : MessageResponse()
+        val `unconstrained`: kotlin.String?,
+        /**
+         * Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+         */
+        val `diagnostics`: List<org.causerie.Diagnostic>) : MessageResponse()
 
     {
 
@@ -5965,7 +5979,11 @@ sealed class MessageResponse {
         /**
          * Why calls were not constrained, or only up to some token, although that was requested.
          */
-        val `unconstrained`: kotlin.String?) : MessageResponse()
+        val `unconstrained`: kotlin.String?,
+        /**
+         * Remarks about the reply as a whole: that its text looks like a call, although no function was called.
+         */
+        val `diagnostics`: List<org.causerie.Diagnostic>) : MessageResponse()
 
     {
 
@@ -6024,6 +6042,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterTypeGenerationStats.read(buf),
                 FfiConverterTypePromptReport.read(buf),
                 FfiConverterOptionalString.read(buf),
+                FfiConverterSequenceTypeDiagnostic.read(buf),
                 )
             10 -> MessageResponse.Complete(
                 FfiConverterTypeChatMessage.read(buf),
@@ -6033,6 +6052,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterSequenceTypeGenerationStats.read(buf),
                 FfiConverterTypePromptReport.read(buf),
                 FfiConverterOptionalString.read(buf),
+                FfiConverterSequenceTypeDiagnostic.read(buf),
                 )
             else -> throw RuntimeException("invalid enum value, something is very wrong!!")
         }
@@ -6109,6 +6129,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterTypeGenerationStats.allocationSize(value.`stats`)
                 + FfiConverterTypePromptReport.allocationSize(value.`prompt`)
                 + FfiConverterOptionalString.allocationSize(value.`unconstrained`)
+                + FfiConverterSequenceTypeDiagnostic.allocationSize(value.`diagnostics`)
             )
         }
         is MessageResponse.Complete -> {
@@ -6122,6 +6143,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 + FfiConverterSequenceTypeGenerationStats.allocationSize(value.`earlierRounds`)
                 + FfiConverterTypePromptReport.allocationSize(value.`prompt`)
                 + FfiConverterOptionalString.allocationSize(value.`unconstrained`)
+                + FfiConverterSequenceTypeDiagnostic.allocationSize(value.`diagnostics`)
             )
         }
     }
@@ -6180,6 +6202,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterTypeGenerationStats.write(value.`stats`, buf)
                 FfiConverterTypePromptReport.write(value.`prompt`, buf)
                 FfiConverterOptionalString.write(value.`unconstrained`, buf)
+                FfiConverterSequenceTypeDiagnostic.write(value.`diagnostics`, buf)
                 Unit
             }
             is MessageResponse.Complete -> {
@@ -6191,6 +6214,7 @@ public object FfiConverterTypeMessageResponse : FfiConverterRustBuffer<MessageRe
                 FfiConverterSequenceTypeGenerationStats.write(value.`earlierRounds`, buf)
                 FfiConverterTypePromptReport.write(value.`prompt`, buf)
                 FfiConverterOptionalString.write(value.`unconstrained`, buf)
+                FfiConverterSequenceTypeDiagnostic.write(value.`diagnostics`, buf)
                 Unit
             }
         }.let { /* this makes the `when` an expression, which ensures it is exhaustive */ }
@@ -8899,6 +8923,21 @@ public object FfiConverterTypeSdkLong: FfiConverter<SdkLong, Long> {
 
 
         FfiConverterSequenceTypeSdkFunction.lower(`functions`),_status)
+}
+    )
+    }
+
+
+        /**
+         * Reads the JSON of a reply as the only argument, `reply`, of a function.
+         */
+    @Throws(SdkException::class) fun `readReply`(`text`: kotlin.String): SdkJsonObject {
+            return FfiConverterTypeSdkJsonObject.lift(
+    uniffiRustCallWithError(SdkException) { _status ->
+    UniffiLib.uniffi_causerie_ffi_fn_func_read_reply(
+
+
+        FfiConverterString.lower(`text`),_status)
 }
     )
     }

@@ -69,11 +69,7 @@ public class BlockingReply internal constructor(
     /** Stops the reply within one token, from any thread: it ends with a `Complete` that is interrupted. */
     public fun cancel() {
         cancelled.complete(Unit)
-        try {
-            stream.cancel()
-        } catch (_: IllegalStateException) {
-            // Closing has already stopped it.
-        }
+        stream.stop()
     }
 
     /** Stops the reply, if it has not ended. */

@@ -14,7 +14,6 @@ import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
-import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runInterruptible
 import kotlinx.coroutines.withTimeoutOrNull
 
@@ -91,14 +90,17 @@ public class FunctionHandlers {
         handlers[function.name] = handler
     }
 
-    internal fun start(conversation: Conversation, message: ChatMessage?, options: GenerationOptions): ResponseStream =
-        conversation.startResponseWithFunctions(
-            message,
-            handlers.keys.toList(),
-            functions,
-            RoundOptions(maxRounds, timeLimit, inParallel),
-            options
-        )
+    internal fun start(
+        conversation: ConversationMembers,
+        message: ChatMessage?,
+        options: GenerationOptions
+    ): ResponseStream = conversation.startResponseWithFunctions(
+        message,
+        handlers.keys.toList(),
+        functions,
+        RoundOptions(maxRounds, timeLimit, inParallel),
+        options
+    )
 
     internal suspend fun run(calls: List<SdkFunctionCall>): List<FunctionOutcome> = coroutineScope {
         calls.map { call -> async { outcome(call) } }.awaitAll()
@@ -134,40 +136,3 @@ public fun interface FunctionHandler {
 /** Handlers, set in a block; see [FunctionHandlers]. */
 @JvmSynthetic
 public fun functionHandlers(block: FunctionHandlers.() -> Unit): FunctionHandlers = FunctionHandlers().apply(block)
-
-/**
- * The reply to a message with all its function calls: the handlers run the calls, the model reads the results, and so
- * on until it answers. All messages join the history as if they were sent by hand. The functions of the handlers are
- * registered when the reply begins; one of the same name is replaced.
- *
- * The events are those of a plain reply. [MessageResponse.FunctionResult] reports the result of each call,
- * [MessageResponse.RoundComplete] the end of a reply with calls, and one [MessageResponse.Complete] the end of the last
- * reply. If a call does not fit its function, was rejected, or names a function that is neither declared nor handled,
- * the model reads an error that lets it repair the call. A call of a function that is declared but not handled ends the
- * flow: all calls of that reply are left to the app. The conversation is busy until the end. The options apply to each
- * reply.
- *
- * The flow is like that of [generateResponse]. Cancelling its coroutine also cancels the functions, and does not wait
- * for them, except for one that blocks the reading thread.
- */
-@JvmSynthetic
-public fun Conversation.respondWithFunctions(
-    message: ChatMessage,
-    handlers: FunctionHandlers,
-    options: GenerationOptions = GenerationOptions()
-): Flow<MessageResponse> = events(handlers) { handlers.start(this, message, options) }
-
-/** The reply to a text of the user with all its function calls. */
-@JvmSynthetic
-public fun Conversation.respondWithFunctions(
-    text: String,
-    handlers: FunctionHandlers,
-    options: GenerationOptions = GenerationOptions()
-): Flow<MessageResponse> = respondWithFunctions(ChatMessage(ChatMessageRole.USER, text), handlers, options)
-
-/** Like [respondWithFunctions], as a reply to the history as it stands. */
-@JvmSynthetic
-public fun Conversation.continueWithFunctions(
-    handlers: FunctionHandlers,
-    options: GenerationOptions = GenerationOptions()
-): Flow<MessageResponse> = events(handlers) { handlers.start(this, null, options) }

@@ -3,11 +3,14 @@
 
 package org.causerie
 
-/** The roles of messages: `ChatMessage.Role.USER`. Their type is [ChatMessageRole]. */
-public val ChatMessage.Companion.Role: ChatMessageRoles
-    @JvmSynthetic get() = ChatMessageRoles
+/** What the companion of [ChatMessage] has. */
+public interface MessageRoles {
+    /** The roles of messages: `ChatMessage.Role.USER`. Their type is [ChatMessageRole]. */
+    @Suppress("PropertyName")
+    public val Role: ChatMessageRoles get() = ChatMessageRoles
+}
 
-/** The values of [ChatMessage.Companion.Role]. */
+/** The values of `ChatMessage.Role`. */
 public object ChatMessageRoles {
     /** Instructions for the conversation; the first message or absent. */
     public val SYSTEM: ChatMessageRole = ChatMessageRole.SYSTEM

@@ -3,37 +3,40 @@
 
 package org.causerie
 
+import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
 
-/**
- * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a
- * separate thread. Cancelling the coroutine cancels it.
- *
- * ```
- * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
- * ```
- *
- * @param progress called on the loading thread with the progress from 0 to 1. Its exceptions end loading and are
- *   rethrown.
- * @throws SdkException.ModelNotFound if there is no model at the path
- * @throws SdkException.ModelLoad if its files cannot be used
- */
-@JvmSynthetic
-public suspend fun ModelRunner.Companion.load(
-    path: String,
-    options: LoadOptions = LoadOptions(),
-    progress: ((Float) -> Unit)? = null
-): ModelRunner {
-    val proceed = progress?.let { report ->
-        { fraction: Float ->
-            report(fraction)
-            true
+/** What the companion of [ModelRunner] can do. */
+public interface ModelLoading {
+    /**
+     * Loads a model: a GGUF file, a Hugging Face folder, or `<namespace>/<name>` in the local cache. Loading runs on a
+     * separate thread. Cancelling the coroutine cancels it.
+     *
+     * ```
+     * val runner = ModelRunner.load("models/demo.gguf") { fraction -> println("${(fraction * 100).toInt()} %") }
+     * ```
+     *
+     * @param progress called on the loading thread with the progress from 0 to 1. Its exceptions end loading and are
+     *   rethrown.
+     * @throws SdkException.ModelNotFound if there is no model at the path
+     * @throws SdkException.ModelLoad if its files cannot be used
+     */
+    public suspend fun load(
+        path: String,
+        options: LoadOptions = LoadOptions(),
+        progress: ((Float) -> Unit)? = null
+    ): ModelRunner {
+        val proceed = progress?.let { report ->
+            { fraction: Float ->
+                report(fraction)
+                true
+            }
         }
+        return loadWatched(path, options, proceed)
     }
-    return loadWatched(path, options, proceed)
 }
 
-/** Loads a model and blocks the thread. [progress] returns whether to continue. See [load]. */
+/** Loads a model and blocks the thread. [progress] returns whether to continue. See [ModelLoading.load]. */
 @JvmOverloads
 @Throws(SdkException::class, InterruptedException::class)
 public fun loadModelBlocking(
@@ -69,37 +72,29 @@ private class Watcher(private val listener: (Float) -> Boolean) : LoadProgress {
     }
 }
 
-/** Creates a conversation with a system prompt; without one if it is null or empty. */
-@JvmSynthetic
-public fun ModelRunner.createConversation(systemPrompt: String? = null): Conversation =
-    createConversation(systemPrompt.orEmpty())
+/** What a [ModelRunner] can do beside the calls of the engine. */
+public interface ModelRunnerMembers : ModelRunnerInterface {
+    /** Creates a conversation without a system prompt. */
+    public fun createConversation(): Conversation = createConversation("")
 
-/** Information about the model. */
-public val ModelRunner.info: ModelInfo
-    @JvmSynthetic get() = info()
+    /** Continues a prompt as it is, without a chat template. */
+    public fun generate(
+        prompt: String,
+        generationOptions: GenerationOptions = GenerationOptions()
+    ): Flow<MessageResponse> = events { complete(prompt, generationOptions) }
 
-/** The context size in tokens, for a prompt and its reply together. */
-public val ModelRunner.contextSize: Int
-    @JvmSynthetic get() = contextSize()
+    /** Completes a prompt as it is, with default options. */
+    public fun complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
 
-/** Whether the model's chat template supports functions. */
-public val ModelRunner.supportsFunctionCalling: Boolean
-    @JvmSynthetic get() = supportsFunctionCalling()
+    /** Completes a prompt of token ids, with default options. */
+    public fun completeTokens(prompt: List<UInt>): ResponseStream = completeTokens(prompt, GenerationOptions())
 
-/** Completes a prompt as it is, with default options. */
-@JvmSynthetic
-public fun ModelRunner.complete(prompt: String): ResponseStream = complete(prompt, GenerationOptions())
+    /** Returns the prompt for these messages, up to the start of the model's reply. */
+    @Throws(SdkException::class)
+    public fun renderPrompt(messages: List<ChatMessage>): String = renderPrompt(messages, addGenerationPrompt = true)
 
-/** Completes a prompt of token ids, with default options. */
-@JvmSynthetic
-public fun ModelRunner.completeTokens(prompt: List<UInt>): ResponseStream = completeTokens(prompt, GenerationOptions())
-
-/** Returns the prompt for these messages, up to the start of the model's reply. */
-@JvmSynthetic
-public fun ModelRunner.renderPrompt(messages: List<ChatMessage>): String =
-    renderPrompt(messages, addGenerationPrompt = true)
-
-/** Returns the token ids of the prompt for these messages, up to the start of the model's reply. */
-@JvmSynthetic
-public fun ModelRunner.promptTokens(messages: List<ChatMessage>): List<UInt> =
-    promptTokens(messages, addGenerationPrompt = true)
+    /** Returns the token ids of the prompt for these messages, up to the start of the model's reply. */
+    @Throws(SdkException::class)
+    public fun promptTokens(messages: List<ChatMessage>): List<UInt> =
+        promptTokens(messages, addGenerationPrompt = true)
+}

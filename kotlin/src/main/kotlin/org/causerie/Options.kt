@@ -21,10 +21,11 @@ public fun GenerationOptions(): GenerationOptions = GenerationOptionsBuilder().b
 public fun generationOptions(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions =
     GenerationOptionsBuilder().apply(block).build()
 
-/** The same as [generationOptions]. */
-@JvmSynthetic
-public fun GenerationOptions.Companion.build(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions =
-    generationOptions(block)
+/** What the companion of [GenerationOptions] can do. */
+public interface GenerationOptionsBuilding {
+    /** The same as [generationOptions]. */
+    public fun build(block: GenerationOptionsBuilder.() -> Unit): GenerationOptions = generationOptions(block)
+}
 
 /** The parser for Python-style calls between `<|tool_call_start|>` and `<|tool_call_end|>`. */
 @JvmSynthetic

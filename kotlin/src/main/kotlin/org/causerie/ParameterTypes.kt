@@ -39,4 +39,5 @@ public fun SdkFunctionParameter(
 ): SdkFunctionParameter = SdkFunctionParameter(name, type, description, optional, schema = null)
 
 /** Allows `SdkNull()`, like the other types. */
-public operator fun SdkNull.invoke(): SdkNull = this
+@JvmSynthetic
+public fun SdkNull(): SdkNull = SdkFunctionParameterType.SdkNull

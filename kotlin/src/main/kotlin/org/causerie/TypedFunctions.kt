@@ -15,10 +15,7 @@ import kotlinx.serialization.descriptors.StructureKind
 import kotlinx.serialization.descriptors.elementDescriptors
 import kotlinx.serialization.descriptors.elementNames
 import kotlinx.serialization.json.Json
-import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
-import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.serializer
 import kotlinx.serialization.serializerOrNull
 
@@ -105,12 +102,7 @@ public inline fun <reified T> decodeReply(text: String): T = decodeReply(seriali
 
 /** Decodes the text of a reply. */
 public fun <T> decodeReply(deserializer: DeserializationStrategy<T>, text: String): T {
-    val reply = try {
-        Json.parseToJsonElement(text).takeIf(::isJson)
-    } catch (_: SerializationException) {
-        null
-    } ?: throw SdkException.InvalidArgument("$REPLY must be valid JSON", REPLY)
-    val call = SdkFunctionCall(REPLY, decodeJsonObject("""{"$REPLY": $reply}"""))
+    val call = SdkFunctionCall(REPLY, readReply(text))
     val arguments = fitting(call, replyFunction(deserializer.descriptor))
     return decoded(deserializer, encodeJson(arguments[REPLY]), REPLY)
 }
@@ -155,7 +147,6 @@ private val json = Json {
     explicitNulls = false
     encodeDefaults = true
 }
-private val NUMBER_OR_WORD = Regex("-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?|true|false|null")
 private val integers = setOf(PrimitiveKind.BYTE, PrimitiveKind.SHORT, PrimitiveKind.INT, PrimitiveKind.LONG)
 
 /** Returns a function with the reply as its only parameter, so that replies are checked like arguments. */
@@ -184,17 +175,6 @@ private fun <T> decoded(deserializer: DeserializationStrategy<T>, text: String, 
 }
 
 private fun firstLine(err: Exception): String = err.message.orEmpty().substringBefore('\n')
-
-/** Whether all literals without quotation marks are valid; the parser accepts any word. */
-private fun isJson(element: JsonElement): Boolean = when (element) {
-    is JsonPrimitive -> element.isString || NUMBER_OR_WORD.matches(element.content) && isFinite(element.content)
-    is JsonArray -> element.all(::isJson)
-    is JsonObject -> element.values.all(::isJson)
-}
-
-/** Whether a number with a decimal point or exponent is within the range of a double. Other literals always are. */
-private fun isFinite(content: String): Boolean =
-    content.none { it in ".eE" } || content.toDoubleOrNull()?.isFinite() ?: true
 
 private fun isOptional(descriptor: SerialDescriptor, index: Int): Boolean =
     descriptor.isElementOptional(index) || descriptor.getElementDescriptor(index).isNullable

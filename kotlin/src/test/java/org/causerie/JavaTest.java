@@ -61,7 +61,7 @@ class JavaTest {
                 }
             }
             assertEquals("It is sunny.", answer.toString());
-            List<ChatMessage> history = conversation.history();
+            List<ChatMessage> history = conversation.getHistory();
             assertEquals(history, Causerie.messagesFromJson(Causerie.messagesToJson(history)));
             assertEquals("It is sunny.", Causerie.getText(history.get(history.size() - 1)));
 
@@ -82,16 +82,26 @@ class JavaTest {
     void aHandlerMayDoInputAndOutput() throws SdkException, InterruptedException {
         FunctionHandlers handlers = new FunctionHandlers();
         handlers.onBlocking("get_weather", call -> Files.readString(Path.of("no/such/forecast")));
+        SdkFunctionParameterType text = new SdkFunctionParameterType.SdkStr(null, null);
+        SdkFunctionParameterType integer = new SdkFunctionParameterType.SdkInt(null, null);
+        List<SdkFunctionParameter> parameters = List.of(
+                Causerie.sdkFunctionParameter("city", text, "", false),
+                Causerie.sdkFunctionParameter("days", integer, "", true));
+        List<String> results = new ArrayList<>();
         try (ModelRunner runner = Causerie.loadScriptedModel(SCRIPT);
-                Conversation conversation = runner.createConversation("");
-                BlockingReply reply = Causerie.respondWithFunctionsBlocking(
-                        conversation, Causerie.chatMessage(ChatMessageRole.USER, "Weather?"), handlers)) {
-            for (MessageResponse event : reply) {
-                if (event instanceof MessageResponse.FunctionResult) {
-                    assertTrue(((MessageResponse.FunctionResult) event).getText().contains("forecast"));
+                Conversation conversation = runner.createConversation()) {
+            conversation.registerFunction(new SdkFunction("get_weather", "", parameters));
+            ChatMessage question = Causerie.chatMessage(ChatMessageRole.USER, "Weather?");
+            try (BlockingReply reply = Causerie.respondWithFunctionsBlocking(conversation, question, handlers)) {
+                for (MessageResponse event : reply) {
+                    if (event instanceof MessageResponse.FunctionResult) {
+                        results.add(((MessageResponse.FunctionResult) event).getText());
+                    }
                 }
             }
         }
+        assertEquals(1, results.size());
+        assertTrue(results.get(0).contains("forecast"), results.get(0));
     }
 
     @Test

@@ -2,18 +2,24 @@ package org.causerie
 
 import java.util.concurrent.CancellationException
 import java.util.concurrent.CountDownLatch
+import java.util.concurrent.Executors
 import kotlin.concurrent.thread
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.collect
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.onEach
+import kotlinx.coroutines.flow.retry
 import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withContext
 import kotlinx.coroutines.yield
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
@@ -34,11 +40,51 @@ class ConversationTest {
     }
 
     @Test
-    fun `a flow is collected once`() {
-        val reply = scripted(listOf("one"), listOf("two")).createConversation("").generateResponse("Hi")
-        assertEquals("one", reply.read().text())
-        val err = assertThrows(SdkException.StreamAlreadyConsumed::class.java) { reply.read() }
-        assertEquals("the stream was already read", err.message)
+    fun `each collection of a flow sends the message again`() {
+        val conversation = scripted(
+            listOf("""{"fail": "no memory"}"""),
+            listOf("one"),
+            listOf("two")
+        ).createConversation()
+        val reply = conversation.generateResponse("Hi")
+        assertEquals("one", reply.retry(1).read().text())
+        assertEquals("two", runBlocking { reply.text().toList() }.joinToString(""))
+        assertEquals(listOf("Hi", "Hi", "one", "Hi", "two"), conversation.history.map { it.text })
+    }
+
+    @Test
+    fun `respond reads a reply to its end`() = runBlocking {
+        val conversation = scripted(listOf("one", " two"), listOf("""{"fail": "no memory"}""")).createConversation()
+        assertEquals("one two", conversation.respond("Hi").fullMessage.text)
+        val err = runCatching { conversation.respond("Hi") }.exceptionOrNull()
+        assertTrue(err is SdkException.Generation, "$err")
+    }
+
+    /** Cancels a reader that gets no thread to notice it, while it waits [within] the loop or for an event. */
+    private fun sendAfterCancel(within: suspend () -> Unit) = runBlocking {
+        val executor = Executors.newSingleThreadExecutor()
+        val conversation = scripted(listOf("a", STALL), listOf("b")).createConversation()
+        val begun = CompletableDeferred<Unit>()
+        val job = launch(executor.asCoroutineDispatcher()) {
+            conversation.generateResponse("1").collect {
+                begun.complete(Unit)
+                within()
+            }
+        }
+        begun.await()
+        val busy = CountDownLatch(1)
+        executor.execute { busy.await() }
+        job.cancel()
+        assertEquals("b", withContext(Dispatchers.Default) { conversation.generateResponse("2").toList() }.text())
+        busy.countDown()
+        job.join()
+        executor.shutdown()
+    }
+
+    @Test
+    fun `after a cancel the next message is never refused as busy`() {
+        sendAfterCancel {}
+        sendAfterCancel { awaitCancellation() }
     }
 
     @Test

@@ -16,9 +16,12 @@ import org.junit.jupiter.api.Test
 
 /** Functions that block a thread. */
 class FunctionHandlersTest {
+    private fun offering(runner: ModelRunner): Conversation =
+        runner.createConversation().apply { registerFunction(SdkFunction("f", "", listOf())) }
+
     private fun results(handlers: FunctionHandlers, vararg calls: String): List<MessageResponse.FunctionResult> {
         val list = calls.joinToString(prefix = "[", postfix = "]")
-        val conversation = scripted(call(list), listOf("Done.")).createConversation("")
+        val conversation = offering(scripted(call(list), listOf("Done.")))
         return conversation.respondWithFunctionsBlocking(user(), handlers).use { reply ->
             reply.filterIsInstance<MessageResponse.FunctionResult>()
         }
@@ -90,7 +93,7 @@ class FunctionHandlersTest {
                 suspendCoroutine<Unit> {}
             }
         }
-        val conversation = scripted(call("[f()]"), listOf("Two.")).createConversation("")
+        val conversation = offering(scripted(call("[f()]"), listOf("Two.")))
         val reading = launch { conversation.respondWithFunctions(user(), handlers).collect {} }
         entered.await()
         reading.cancelAndJoin()
@@ -129,7 +132,7 @@ class FunctionHandlersTest {
                 }
             }
         }
-        val conversation = scripted(call("[f()]"), listOf("Done.")).createConversation("")
+        val conversation = offering(scripted(call("[f()]"), listOf("Done.")))
         conversation.respondWithFunctionsBlocking(user(), handlers).use { reply ->
             val other = thread {
                 entered.await()
@@ -139,5 +142,15 @@ class FunctionHandlersTest {
             left.countDown()
             other.join()
         }
+    }
+
+    @Test
+    fun `a handler of a function that is not registered is refused`() {
+        val handlers = functionHandlers { on("g") { "never" } }
+        val conversation = offering(scripted(listOf("a")))
+        val err = assertThrows(SdkException.InvalidOption::class.java) {
+            conversation.respondWithFunctions("Hi", handlers).read()
+        }
+        assertTrue(err.option == "handlers" && "\"g\"" in err.message, err.message)
     }
 }

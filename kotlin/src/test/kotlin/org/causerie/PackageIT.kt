@@ -152,6 +152,7 @@ private const val ODD_RESULT = """
             Conversation conversation = Causerie.loadScriptedModel(
                     "{'replies': [[{'control': '<|tool_call_start|>'}, '[f()]', {'control': '<|tool_call_end|>'}], ['a']]}"
                             .replace((char) 39, '"')).createConversation("");
+            conversation.registerFunction(new SdkFunction("f", "", java.util.List.of()));
             ChatMessage question = Causerie.chatMessage(ChatMessageRole.USER, "Hi");
             try (BlockingReply reply = Causerie.respondWithFunctionsBlocking(conversation, question, handlers)) {
                 reply.forEach(System.out::println);

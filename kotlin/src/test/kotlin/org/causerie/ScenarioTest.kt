@@ -31,7 +31,7 @@ private class Player(scenario: Map<String, Any?>) : AutoCloseable {
         true -> loadScriptedModel(encodeJsonObject(scenario.entries("script")))
         false -> loadModelBlocking(repository.resolve("models/${scenario["model"]}.gguf").path)
     }
-    private var conversation = runner.createConversation(scenario["system"] as String?)
+    private var conversation = runner.createConversation((scenario["system"] as String?).orEmpty())
     private val options = scenario.entries("options")
 
     init {
@@ -212,10 +212,10 @@ private class Trace(private val hasCounts: Boolean) {
             is MessageResponse.Logprobs -> events += mapOf("logprobs" to event.tokens.map(::fields))
             is MessageResponse.FunctionResult -> events += fields(event)
             is MessageResponse.RoundComplete -> with(event) {
-                end("round", finishReason, fullMessage, stopSequence, stats)
+                end("round", finishReason, fullMessage, stopSequence, stats, diagnostics)
             }
             is MessageResponse.Complete -> with(event) {
-                end("complete", finishReason, fullMessage, stopSequence, stats)
+                end("complete", finishReason, fullMessage, stopSequence, stats, diagnostics)
             }
             else -> error("unexpected event $event")
         }
@@ -262,12 +262,14 @@ private class Trace(private val hasCounts: Boolean) {
         reason: FinishReason,
         message: ChatMessage,
         stopSequence: String?,
-        stats: GenerationStats
+        stats: GenerationStats,
+        diagnostics: List<Diagnostic>
     ) {
         events += buildMap {
             put(key, reason.name.lowercase())
             put("message", (json(messagesToJson(listOf(message))) as List<*>).single())
             stopSequence?.let { put("stop_sequence", it) }
+            if (diagnostics.isNotEmpty()) put("diagnostics", diagnostics.map { it.code })
             if (hasCounts) {
                 put("prompt_tokens", stats.promptTokens.toLong())
                 put("cached_prompt_tokens", stats.cachedPromptTokens.toLong())

@@ -155,6 +155,7 @@ class TypedFunctionsTest {
 
     private fun result(handlers: FunctionHandlers): String {
         val conversation = scripted(call("[look_out()]"), listOf("Done.")).createConversation("")
+        conversation.registerFunction(SdkFunction("look_out", "", listOf()))
         return conversation.respondWithFunctions("Hi", handlers).read()
             .firstNotNullOf { it as? MessageResponse.FunctionResult }.text
     }
