@@ -115,15 +115,12 @@ impl Transcript {
     pub(crate) fn finish(&mut self, end: ReplyEnd) {
         let (before, n_events) = (self.parsed_length(), self.reply.events.len());
         let reply = &mut self.reply;
-        let rest = self.pieces.finish();
-        if !rest.is_empty() {
-            self.parser.push(Piece::Text(&rest), &mut |parsed| reply.push(parsed));
-        }
+        self.pieces.cut();
         self.parser.finish(end, &mut |parsed| reply.push(parsed));
         reply.finish();
         let now = self.parsed_length();
         if let Some(log) = &mut self.logprobs {
-            let rest = log.take_rest(rest.len(), self.reply.n_undecided(), before, now);
+            let rest = log.take_rest(0, self.reply.n_undecided(), before, now);
             rest.into_iter().for_each(|event| self.reply.events.insert(n_events, event));
         }
     }

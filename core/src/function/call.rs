@@ -102,6 +102,10 @@ pub enum Repair {
     MissingTag,
     /// A string had no delimiters, or others than those of the notation.
     StringDelimiters,
+    /// Doubled braces, as in a template that shows the form of a call, were read as single ones.
+    DoubledBraces,
+    /// A string had an escape that the notation lacks, as in a path of Windows: its backslashes were read as they are.
+    PlainBackslashes,
 }
 
 /// Text of a call that could not be delivered.
@@ -183,7 +187,7 @@ impl Repair {
     ///
     /// assert!(Repair::ALL.contains(&Repair::UnclosedBlock));
     /// ```
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::MissingBrackets,
         Self::MissingSeparator,
         Self::AdjacentLists,
@@ -209,6 +213,8 @@ impl Repair {
         Self::MissingMarkers,
         Self::MissingTag,
         Self::StringDelimiters,
+        Self::DoubledBraces,
+        Self::PlainBackslashes,
     ];
 
     /// The name in every language and in JSON.
@@ -243,6 +249,8 @@ impl Repair {
             Self::MissingMarkers => "missing_markers",
             Self::MissingTag => "missing_tag",
             Self::StringDelimiters => "string_delimiters",
+            Self::DoubledBraces => "doubled_braces",
+            Self::PlainBackslashes => "plain_backslashes",
         }
     }
 }

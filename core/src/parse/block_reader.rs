@@ -38,10 +38,23 @@ pub(super) struct BlockContent {
     pub(super) is_broken: bool,
 }
 
+/// The text of a block. The markers are empty if they are not text.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenBlock<'a> {
+    pub(super) start: &'a str,
+    pub(super) body: &'a str,
+    pub(super) end: &'a str,
+}
+
 impl BlockContent {
-    /// Emits the calls and rejections of a block with this body. If nothing but rejections remains of it, its text is also
-    /// text of the reply, so that apps that do not handle rejections lose nothing.
-    pub(super) fn emit(self, body: &str, releases_text: bool, emit: Emit<'_>) {
+    /// Whether calls are delivered.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Emits the calls and rejections of a block. If nothing but rejections remains of it, its text is also text of the reply,
+    /// as it was written, so that apps that do not handle rejections lose nothing.
+    pub(super) fn emit(self, block: WrittenBlock<'_>, releases_text: bool, emit: Emit<'_>) {
         let Self { calls, rejected, trailing, .. } = self;
         let (n_calls, n_rejected) = (calls.len(), rejected.len());
         if n_calls > 0 {
@@ -55,11 +68,11 @@ impl BlockContent {
         }
         if n_rejected > 0 && n_calls == 0 {
             if releases_text {
-                emit_text(body, emit);
+                emit_text(&[block.start, block.body, block.end].concat(), emit);
             }
         } else if let Some(at) = trailing {
             emit(Parsed::Note(Note::TrailingText));
-            emit_text(&body[at..], emit);
+            emit_text(&block.body[at..], emit);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A block of calls while it is being written: the text between its start marker and its end marker.
 
 use crate::function::SdkFunction;
+use crate::parse::block_reader::WrittenBlock;
 use crate::parse::block_text::BlockText;
 use crate::parse::limits::MAX_BLOCK_BYTES;
 use crate::parse::quoted::QuoteState;
@@ -10,6 +11,8 @@ use crate::parse::xml::ValueTracker;
 #[derive(Debug, Default)]
 pub(super) struct CallBlock {
     pub(super) body: String,
+    /// The start marker, if text can spell it; else empty.
+    pub(super) start: &'static str,
     /// Where inner control tokens start.
     controls: Vec<usize>,
     content: BlockSyntax,
@@ -42,8 +45,8 @@ pub(super) enum UnmarkedName {
 }
 
 impl CallBlock {
-    pub(super) fn new(ignores_quotes: bool) -> Self {
-        Self { ignores_quotes, ..Self::default() }
+    pub(super) fn new(start: &'static str, ignores_quotes: bool) -> Self {
+        Self { start, ignores_quotes, ..Self::default() }
     }
 
     pub(super) fn unmarked() -> Self {
@@ -52,6 +55,11 @@ impl CallBlock {
 
     pub(super) fn ignores_quotes(&self) -> bool {
         self.ignores_quotes
+    }
+
+    /// The block as it was written, up to this end marker.
+    pub(super) fn written<'a>(&'a self, end: &'a str) -> WrittenBlock<'a> {
+        WrittenBlock { start: self.start, body: &self.body, end }
     }
 
     pub(super) fn text(&self) -> BlockText<'_> {

@@ -25,6 +25,11 @@ impl QuoteStyle {
         Self::single(text).map(|style| Self { is_triple, ..style })
     }
 
+    /// `'` or `"`.
+    pub(super) fn quote(self) -> char {
+        char::from(self.quote)
+    }
+
     /// Bytes of the opening quotes, and of the closing ones.
     pub(super) fn length(self) -> usize {
         if self.is_triple { 3 } else { 1 }

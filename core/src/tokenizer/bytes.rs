@@ -155,7 +155,12 @@ impl Utf8Pieces {
         }
     }
 
-    /// Returns what is left at the end, or before a control token. An incomplete character becomes U+FFFD.
+    /// Drops the beginning of a character at the end of a reply, which was cut there.
+    pub(crate) fn cut(&mut self) {
+        self.held.clear();
+    }
+
+    /// Returns what is left before a control token. An incomplete character becomes U+FFFD.
     pub(crate) fn finish(&mut self) -> String {
         self.drops_space = false;
         String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
@@ -216,6 +221,9 @@ mod tests {
         assert_eq!(pieces.push(b"c"), "\u{FFFD}c");
         assert_eq!(pieces.push(b"\xF0\x9F"), "");
         assert_eq!(pieces.finish(), "\u{FFFD}");
+        assert_eq!(pieces.push(b"a\xF0\x9F"), "a");
+        pieces.cut();
+        assert_eq!(pieces.finish(), "");
     }
 
     /// If the rest were copied after each invalid byte, this would take hours.

@@ -206,8 +206,12 @@ fn to_arguments(call: &mut Arguments, repairs: &mut Repairs) -> Result<Arguments
     }
 }
 
-/// Reads arguments that were given as a string of JSON.
+/// Reads arguments that were given as a string of JSON. A function without parameters is called with an empty string, too.
 fn decode(text: &str, repairs: &mut Repairs) -> Result<Value, RejectionReason> {
+    if matches!(text.trim(), "" | "null") {
+        repairs.add(Repair::ArgumentsDecoded);
+        return Ok(Value::Object(Arguments::new()));
+    }
     let mut json = JsonReader::new(Cursor { text, at: 0 }, MAX_DEPTH + 1);
     let value = match json.value(0) {
         Ok(object @ Value::Object(_)) => object,

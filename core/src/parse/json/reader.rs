@@ -2,7 +2,7 @@
 
 use crate::function::{Arguments, RejectionReason, Repair, Value};
 use crate::parse::cursor::Cursor;
-use crate::parse::escape::utf16;
+use crate::parse::escape::{hexadecimal, utf16};
 use crate::parse::fault::CallFault;
 use crate::parse::python::number;
 use crate::parse::repairs::Repairs;
@@ -41,7 +41,8 @@ pub(in crate::parse) fn string_at(cursor: &mut Cursor<'_>) -> Option<String> {
     Some(string)
 }
 
-/// Reads JSON. A comma after the last item is repaired, and raw control characters in strings are kept.
+/// Reads JSON. Near misses with one reading are repaired: a comma after the last item, doubled braces. Raw control characters in
+/// strings are kept.
 pub(super) struct JsonReader<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) repairs: Repairs,
@@ -71,6 +72,9 @@ impl<'a> JsonReader<'a> {
     }
 
     fn object(&mut self, depth: usize) -> Result<Value, CallFault> {
+        if self.is_lenient && self.cursor.rest().starts_with("{{") {
+            return self.doubled_object(depth);
+        }
         let mut entries = Arguments::new();
         let mut goes_on = self.open("}", depth)?;
         while goes_on {
@@ -88,6 +92,21 @@ impl<'a> JsonReader<'a> {
             goes_on = self.comma_or("}")?;
         }
         Ok(Value::Object(entries))
+    }
+
+    /// Reads an object whose braces are doubled, which no value of JSON begins with.
+    fn doubled_object(&mut self, depth: usize) -> Result<Value, CallFault> {
+        if depth >= self.max_depth {
+            return Err(self.fault(RejectionReason::NestingTooDeep));
+        }
+        self.cursor.at += 1;
+        let object = self.object(depth + 1)?;
+        self.skip_space();
+        if !self.cursor.eat("}") {
+            return Err(self.fault(RejectionReason::MalformedSyntax));
+        }
+        self.repairs.add(Repair::DoubledBraces);
+        Ok(object)
     }
 
     fn array(&mut self, depth: usize) -> Result<Value, CallFault> {
@@ -131,6 +150,7 @@ impl<'a> JsonReader<'a> {
         if !self.cursor.eat("\"") {
             return Err(self.fault(RejectionReason::MalformedSyntax));
         }
+        let start = self.cursor;
         let mut text = String::new();
         loop {
             let is_plain = |character: char| character != '"' && character != '\\';
@@ -142,8 +162,31 @@ impl<'a> JsonReader<'a> {
             if self.cursor.eat("\"") {
                 return Ok(text);
             }
-            let escaped = self.escape().ok_or_else(|| self.fault(RejectionReason::MalformedSyntax))?;
-            text.push(escaped);
+            match self.escape() {
+                Some(escaped) => text.push(escaped),
+                None if self.is_lenient && !is_python_escape(self.cursor.rest()) => {
+                    self.cursor = start;
+                    return self.string_of_backslashes();
+                }
+                None => return Err(self.fault(RejectionReason::MalformedSyntax)),
+            }
+        }
+    }
+
+    /// Reads the rest of a string with an escape that does not exist: no backslash was meant as one, except before a quote.
+    fn string_of_backslashes(&mut self) -> Result<String, CallFault> {
+        let start = self.cursor.at;
+        loop {
+            self.cursor.eat_while(|character| character != '"' && character != '\\');
+            let end = self.cursor.at;
+            if self.cursor.eat("\"") {
+                self.repairs.add(Repair::PlainBackslashes);
+                return Ok(self.cursor.text[start..end].replace("\\\"", "\""));
+            }
+            if !self.cursor.eat("\\") {
+                return Err(self.fault(RejectionReason::MalformedSyntax));
+            }
+            self.cursor.at += self.cursor.peek().map_or(0, char::len_utf8);
         }
     }
 
@@ -197,4 +240,10 @@ impl<'a> JsonReader<'a> {
     fn fault(&self, reason: RejectionReason) -> CallFault {
         CallFault::new(reason, self.cursor.at)
     }
+}
+
+/// Whether a text starts with an escape that JSON lacks and Python has. The string is then read as Python.
+fn is_python_escape(text: &str) -> bool {
+    let after = text.strip_prefix('\\').unwrap_or_default();
+    after.starts_with('\'') || after.strip_prefix('x').is_some_and(|digits| hexadecimal(digits, 2).is_some())
 }

@@ -117,7 +117,17 @@ impl<'a> Literals<'a, '_> {
 
     /// Reads a dictionary, or a set as an array.
     pub(in crate::parse) fn braces(&mut self, depth: usize, keys: KeyRule) -> Result<Value, CallFault> {
+        let is_doubled = self.is_json && self.cursor.rest().starts_with("{{");
         self.open(depth)?;
+        if is_doubled {
+            let object = self.braces(depth + 1, keys)?;
+            self.cursor.skip_space();
+            if !self.cursor.eat("}") {
+                return Err(self.fault(RejectionReason::MalformedSyntax));
+            }
+            self.repairs.add(Repair::DoubledBraces);
+            return Ok(object);
+        }
         self.cursor.skip_space();
         if self.cursor.eat("}") {
             return Ok(Value::Object(Arguments::new()));

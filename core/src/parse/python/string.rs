@@ -49,7 +49,7 @@ impl StringOpening {
             None
         };
         let written = unbraced.as_deref().unwrap_or(written);
-        Ok(if self.is_raw { written.to_owned() } else { decode_escapes(written, is_json, repairs) })
+        Ok(if self.is_raw { written.to_owned() } else { decode_escapes(written, self.style.quote(), is_json, repairs) })
     }
 }
 
@@ -67,19 +67,31 @@ fn without_double_braces(written: &str) -> Option<String> {
     Some(text)
 }
 
-fn decode_escapes(written: &str, is_json: bool, repairs: &mut Repairs) -> String {
+/// Decodes escapes. A string with an escape that does not exist has none that was meant, except before a quote: it may be a
+/// path of Windows.
+fn decode_escapes(written: &str, quote: char, is_json: bool, repairs: &mut Repairs) -> String {
     let mut text = String::with_capacity(written.len());
     let mut rest = written;
+    let mut has_unknown = false;
     while let Some(at) = rest.find('\\') {
         text.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        // An unknown escape keeps its backslash, as in Python.
-        let (character, length) = decode_escape(rest, is_json, repairs).unwrap_or(('\\', 0));
+        let decoded = decode_escape(rest, is_json, repairs);
+        // A line end keeps its backslash.
+        has_unknown |= decoded.is_none() && !rest.starts_with(['\n', '\r']);
+        let (character, length) = decoded.unwrap_or(('\\', 0));
         text.push(character);
         rest = &rest[length..];
     }
     text.push_str(rest);
-    text
+    let plain = || written.replace(&format!("\\{quote}"), &quote.to_string());
+    match has_unknown.then(plain).filter(|plain| *plain != text) {
+        Some(plain) => {
+            repairs.add(Repair::PlainBackslashes);
+            plain
+        }
+        None => text,
+    }
 }
 
 /// The character that an escape stands for, and the length of the escape; `rest` starts after the backslash.

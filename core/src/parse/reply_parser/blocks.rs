@@ -2,11 +2,11 @@
 
 use crate::function::Repair;
 use crate::options::FunctionCallParser;
-use crate::parse::block_reader::{self, BlockContent, Ending};
+use crate::parse::block_reader::{self, BlockContent, Ending, WrittenBlock};
 use crate::parse::call_block::CallBlock;
 use crate::parse::echo::Echo;
 use crate::parse::event::{Emit, Parsed, emit_text};
-use crate::parse::marker::Marker;
+use crate::parse::marker::{Marker, MarkerSpelling};
 use crate::parse::notation::{Notation, TAG_END};
 use crate::parse::reply_parser::{ParserState, ReplyParser};
 use crate::parse::untagged::Followed;
@@ -45,7 +45,7 @@ impl ReplyParser {
         };
         if is_ended && let Some(content) = candidate.read(self.finder.names()) {
             self.finder.pass_block();
-            self.emit_content(content, candidate.text(), true, emit);
+            self.emit_content(content, WrittenBlock { start: "", body: candidate.text(), end: "" }, true, emit);
             return true;
         }
         // Its text may contain other markers, but no candidate that starts earlier than one in what follows.
@@ -55,12 +55,15 @@ impl ReplyParser {
         false
     }
 
-    pub(super) fn start_block(&mut self) {
+    /// Starts a block after this marker.
+    pub(super) fn start_block(&mut self, parser: FunctionCallParser, spelling: &str) {
         self.finder.pass_block();
         self.has_open_end = false;
         self.n_line_ends = 0;
         self.had_block = true;
-        self.state = ParserState::Block(CallBlock::new(self.is_replaying));
+        let spells = |(start, _): &&MarkerSpelling| spelling.starts_with(start);
+        let start = Notation::of(parser).in_block.iter().find(spells).map_or("", |(start, _)| *start);
+        self.state = ParserState::Block(CallBlock::new(start, self.is_replaying));
     }
 
     /// Ends a block at its end marker, or where it stops.
@@ -70,7 +73,9 @@ impl ReplyParser {
         if content.is_broken && self.replays_without_quotes(parser, &block, emit) {
             return self.push_text(parser, TAG_END.0, emit);
         }
-        self.emit_content(content, &block.body, true, emit);
+        let has_end = ending == Ending::Closed && !block.start.is_empty();
+        let end = Notation::of(parser).end_in_text().filter(|_| has_end).unwrap_or_default();
+        self.emit_content(content, block.written(end), true, emit);
         if !block.body.trim().is_empty() {
             self.state = ParserState::Echo(Echo::new(&block.body, Notation::of(parser).end_in_text()));
         }
@@ -80,15 +85,15 @@ impl ReplyParser {
     pub(super) fn cut_block(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
         if !Notation::of(parser).has_ends() {
             self.close_block(parser, Ending::Stopped, emit);
-            return self.start_block();
+            return self.start_block(parser, spelling);
         }
         let Some(block) = self.take_block() else { return };
         if self.replays_without_quotes(parser, &block, emit) {
             return self.handle_marker(parser, Marker::BlockStart, spelling, emit);
         }
         let content = self.read_block(parser, &block, Ending::Cut);
-        self.emit_content(content, &block.body, true, emit);
-        self.start_block();
+        self.emit_content(content, block.written(""), true, emit);
+        self.start_block(parser, spelling);
     }
 
     /// Ends a block that exceeds the size limit: it becomes text, and so does what follows.
@@ -99,8 +104,9 @@ impl ReplyParser {
             return;
         }
         self.has_open_end = true;
+        self.release_space(emit);
         emit(Parsed::Rejected(vec![block_reader::too_large(parser, &block.body)]));
-        emit_text(&block.body, emit);
+        emit_text(&[block.start, &block.body].concat(), emit);
     }
 
     pub(super) fn read_block(&self, parser: FunctionCallParser, block: &CallBlock, ending: Ending) -> BlockContent {
@@ -125,16 +131,28 @@ impl ReplyParser {
             return false;
         }
         self.is_replaying = true;
-        self.start_block();
+        self.start_block(parser, block.start);
         self.push_text(parser, &block.body, emit);
         self.is_replaying = false;
         true
     }
 
-    pub(super) fn emit_content(&mut self, mut content: BlockContent, body: &str, releases_text: bool, emit: Emit<'_>) {
+    pub(super) fn emit_content(
+        &mut self,
+        mut content: BlockContent,
+        block: WrittenBlock<'_>,
+        releases_text: bool,
+        emit: Emit<'_>,
+    ) {
+        if content.has_calls() {
+            self.had_calls = true;
+            self.space_after_calls = Some(String::new());
+        } else {
+            self.release_space(emit);
+        }
         let candidates = content.rejected.iter_mut().filter_map(|rejected| rejected.candidate.as_mut());
         content.calls.iter_mut().chain(candidates).for_each(|call| self.call_ids.give(call));
-        content.emit(body, releases_text, emit);
+        content.emit(block, releases_text, emit);
     }
 
     /// Goes back to text; returns the block that was open.

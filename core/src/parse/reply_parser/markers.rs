@@ -108,6 +108,7 @@ impl ReplyParser {
         } else if !matches!(marker, Marker::BlockStart | Marker::UnmarkedStart | Marker::StartInReasoning) {
             self.release_line_ends(emit);
         }
+        let notation = Notation::of(parser);
         match (&mut self.state, marker) {
             (ParserState::Reasoning, Marker::ReasoningEnd) => self.state = ParserState::Text,
             (ParserState::Reasoning, Marker::StartInReasoning) => self.start_block_after(parser, spelling, emit),
@@ -130,12 +131,17 @@ impl ReplyParser {
                 block.scan(spelling);
                 self.add_plain(spelling, emit);
             }
-            (_, Marker::BlockStart) => self.start_block(),
+            (_, Marker::BlockStart) => self.start_block(parser, spelling),
             (_, Marker::StartInReasoning) => self.start_block_after(parser, spelling, emit),
             (_, Marker::UnmarkedStart) => self.start_unmarked(emit),
             (_, Marker::NearTag) => self.state = ParserState::Untagged(self.finder.candidate_in_tag(spelling)),
             (_, Marker::ReasoningStart) => self.start_reasoning(""),
             (_, Marker::ChannelStart) => self.start_reasoning(CHANNEL_LINE),
+            // Where no call was written, the marker is only mentioned.
+            (_, Marker::BlockEnd) if !self.had_calls && notation.end_in_text() == Some(spelling) => {
+                self.has_open_end = false;
+                self.add_plain(spelling, emit);
+            }
             (_, Marker::BlockEnd) if self.has_open_end => self.has_open_end = false,
             (_, Marker::BlockEnd | Marker::ReasoningEnd) => emit(Parsed::Note(Note::StrayMarker)),
             (_, Marker::UnmarkedEnd) => self.add_plain(spelling, emit),
@@ -153,7 +159,7 @@ impl ReplyParser {
     /// Starts a block with a marker that contains the beginning of its body.
     pub(super) fn start_block_after(&mut self, parser: FunctionCallParser, spelling: &str, emit: Emit<'_>) {
         let (start, _) = Notation::of(parser).blocks[0];
-        self.start_block();
+        self.start_block(parser, spelling);
         self.add_plain(spelling.strip_prefix(start).unwrap_or(spelling), emit);
     }
 }

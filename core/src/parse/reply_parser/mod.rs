@@ -54,12 +54,16 @@ pub struct ReplyParser {
     is_replaying: bool,
     /// Whether the reply had reasoning, or began in it.
     had_reasoning: bool,
+    /// Whether calls were delivered.
+    had_calls: bool,
     /// Whether the reply had a block with its markers.
     had_block: bool,
     /// Whether the open reasoning has no text so far.
     is_reasoning_empty: bool,
     /// The part of the line after the start of a channel that is still to come.
     channel_line: &'static str,
+    /// White space after calls, which is text only if other text follows it; `None` if no calls came last.
+    space_after_calls: Option<String>,
     /// Line ends that are held back, because a block in XML may follow them.
     n_line_ends: usize,
     /// The offered functions.
@@ -112,9 +116,11 @@ impl ReplyParser {
             has_open_end: false,
             is_replaying: false,
             had_reasoning: false,
+            had_calls: false,
             had_block: false,
             is_reasoning_empty: true,
             channel_line: "",
+            space_after_calls: None,
             n_line_ends: 0,
             functions: Vec::new(),
             finder: CandidateFinder::default(),
@@ -218,7 +224,8 @@ impl ReplyParser {
             ParserState::Untagged(candidate) => candidate.text().len(),
             ParserState::Echo(echo) => echo.n_held(),
         };
-        self.held.len() + self.n_line_ends + collected
+        let space = self.space_after_calls.as_ref().map_or(0, String::len);
+        self.held.len() + self.n_line_ends + space + collected
     }
 
     /// The open block; `None` outside of blocks.
@@ -268,9 +275,12 @@ impl ReplyParser {
     /// ```
     pub fn finish(&mut self, end: ReplyEnd, emit: &mut impl FnMut(Parsed)) {
         let Some(parser) = self.parser else { return };
-        if matches!(self.state, ParserState::Block(_)) {
-            self.held.clear(); // the start of a marker, which is never shown
-        }
+        let held = match &self.state {
+            ParserState::Block(block) if block.unmarked != Some(UnmarkedName::Unread) => {
+                std::mem::take(&mut self.held) // the start of a marker
+            }
+            _ => String::new(),
+        };
         self.end_candidate(parser, end == ReplyEnd::Ended, emit);
         self.release_held(parser, emit);
         self.release_unmarked(parser, emit);
@@ -280,10 +290,11 @@ impl ReplyParser {
                 ReplyEnd::Interrupted => Ending::Cut,
             };
             if ending == Ending::Stopped && self.replays_without_quotes(parser, &block, emit) {
+                self.held.push_str(&held);
                 return self.finish(end, emit);
             }
             let content = self.read_block(parser, &block, ending);
-            self.emit_content(content, &block.body, end == ReplyEnd::Ended, emit);
+            self.emit_content(content, block.written(&held), end == ReplyEnd::Ended, emit);
         }
         self.release_line_ends(emit);
     }

@@ -60,8 +60,19 @@ impl ReplyParser {
                 emit(Parsed::Reasoning(text.to_owned()));
             }
             ParserState::Reasoning => {}
-            _ => emit_text(text, emit),
+            _ => match &mut self.space_after_calls {
+                Some(space) if text.trim().is_empty() => space.push_str(text),
+                _ => {
+                    self.release_space(emit);
+                    emit_text(text, emit);
+                }
+            },
         }
+    }
+
+    /// Emits white space after calls, because other text follows it.
+    pub(super) fn release_space(&mut self, emit: Emit<'_>) {
+        emit_text(&self.space_after_calls.take().unwrap_or_default(), emit);
     }
 
     /// Begins a call without the tag around it.
