@@ -5,6 +5,7 @@
 
 use serde_json::json;
 
+use crate::constrain::formats::pattern_of;
 use crate::function::Value;
 use crate::validate::is_pattern;
 
@@ -25,6 +26,13 @@ pub(super) fn of(name: &str, schema: &Value) -> Option<String> {
         found.filter_map(|(keyword, value)| Some((keyword.to_owned(), limit(keyword, value)?))).collect();
     if limits.is_empty() {
         return None;
+    }
+    // Both may be given; then the pattern counts.
+    if let Some(format) = limits.get("format").and_then(serde_json::Value::as_str)
+        && let Some(pattern) = pattern_of(format)
+    {
+        limits.remove("format");
+        limits.entry("pattern").or_insert(json!(pattern));
     }
     if name != "string" {
         for (keyword, other, farthest) in

@@ -5,10 +5,12 @@
 //! follows the tokens of the reply. The parser reads whatever a grammar accepts without repairs, and validation accepts it
 //! without diagnostics.
 
+mod answer_schema;
 mod calls;
 mod check;
 mod constrainer;
 mod constraint;
+mod formats;
 mod keys;
 mod limits;
 mod literals;
@@ -79,10 +81,11 @@ const HEADER: &str = "%llguidance {}\n";
 /// The rule of a reply in JSON. White space is limited, because a small model could continue it without an end.
 fn answer(schema: &str) -> Result<String, GrammarFault> {
     let invalid = |err: serde_json::Error| GrammarFault::new(format!("the schema must be valid JSON: {err}"));
-    let mut schema: serde_json::Value = serde_json::from_str(schema).map_err(invalid)?;
-    if schema == serde_json::Value::Bool(true) {
-        schema = serde_json::json!({});
-    }
+    let schema: serde_json::Value = serde_json::from_str(schema).map_err(invalid)?;
+    let mut schema = match schema {
+        serde_json::Value::Bool(true) => serde_json::json!({}),
+        schema => answer_schema::prepared(&schema)?,
+    };
     let Some(keywords) = schema.as_object_mut() else { return Err(GrammarFault::new("the schema must be an object")) };
     keywords.insert("x-guidance".to_owned(), serde_json::json!({ "whitespace_pattern": "[ \\n\\r\\t]{0,16}" }));
     Ok(format!("answer: %json {schema}\n"))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::error::{ErrorKind, Result, SdkError};
 use crate::function::{FunctionNames, SdkFunction, SdkFunctionParameter, SdkFunctionParameterType, Value};
@@ -23,13 +23,13 @@ const COMBINING: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"]
 /// (`{"type": "function", "function": {…}}`) or of plain `{"name", "description", "parameters"}` objects.
 ///
 /// A parameter whose schema no type can express keeps it as [`schema`](SdkFunctionParameter::schema). Definitions in `$defs`
-/// or `definitions` replace the references to them; where a definition refers to itself, any value is accepted. Other
-/// references are not resolved. Keywords about all parameters together, such as `minProperties`, or `anyOf` beside
+/// or `definitions`, and all other schemas that a `$ref` points to with `#/…`, replace the references to them. Where a schema
+/// refers to itself, any value of its type is accepted. Keywords about all parameters together, such as `minProperties`, or `anyOf` beside
 /// `properties`, are ignored.
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`], naming the place, for text that is not such an array, for `anyOf` and similar keywords
-/// without `properties`, and for parameters over 256 KiB once references are replaced; [`ErrorKind::InvalidFunction`] for a
+/// without `properties`, for references to places outside of the schema, and for parameters over 256 KiB once references are replaced; [`ErrorKind::InvalidFunction`] for a
 /// function that breaks a rule. Names may have dots and hyphens here.
 ///
 /// ```
@@ -111,85 +111,150 @@ fn properties<'a>(schema: &JsonFields<'a>) -> Result<Option<&'a Map<String, Json
     Ok(properties.transpose()?.map(|properties| properties.entries()))
 }
 
-/// A schema with definitions in place of the references to them.
-fn inlined<'a>(schema: &JsonFields<'a>, place: &str) -> Result<Cow<'a, Map<String, Json>>> {
+/// A schema with other schemas in place of the references to them.
+fn inlined<'a>(schema: &JsonFields<'a>, place: &'a str) -> Result<Cow<'a, Map<String, Json>>> {
     let schema = schema.entries();
-    let sections = ["$defs", "definitions"].map(|section| schema.get(section).and_then(Json::as_object));
-    if sections == [None, None] {
+    if !schema.values().any(has_reference) && !schema.contains_key("$ref") {
         return Ok(Cow::Borrowed(schema));
     }
-    let mut definitions = Definitions { sections, open: Vec::new(), budget: MAX_BYTES };
+    let mut references = References { root: schema, place, open: Vec::new(), budget: MAX_BYTES };
     let is_kept = |(keyword, _): &(&String, &Json)| !["$defs", "definitions"].contains(&keyword.as_str());
-    match definitions.object(schema.iter().filter(is_kept), 0) {
-        Some(Json::Object(whole)) => Ok(Cow::Owned(whole)),
-        Some(other) => Err(SdkError::new(ErrorKind::Serialization, must_be(place, "an object", &other))),
-        None => {
-            let message = format!("{place} must not exceed {} KiB with its definitions", MAX_BYTES >> 10);
-            Err(SdkError::new(ErrorKind::Serialization, message))
-        }
+    match references.schema(schema.iter().filter(is_kept), place, 0)? {
+        Json::Object(whole) => Ok(Cow::Owned(whole)),
+        other => Err(SdkError::new(ErrorKind::Serialization, must_be(place, "an object", &other))),
     }
 }
 
-/// The definitions that a schema may refer to.
-struct Definitions<'a> {
-    sections: [Option<&'a Map<String, Json>>; 2],
-    /// The definitions that are being expanded.
-    open: Vec<&'a Json>,
+fn has_reference(json: &Json) -> bool {
+    match json {
+        Json::Object(entries) => entries.contains_key("$ref") || entries.values().any(has_reference),
+        Json::Array(items) => items.iter().any(has_reference),
+        _ => false,
+    }
+}
+
+/// What a reference points to.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Root,
+    Part(&'a Json),
+}
+
+/// Resolves the references within a schema.
+struct References<'a> {
+    root: &'a Map<String, Json>,
+    /// The place of the root.
+    place: &'a str,
+    /// The references that are being expanded.
+    open: Vec<&'a str>,
     /// Bytes that may still be added.
     budget: usize,
 }
 
-impl<'a> Definitions<'a> {
-    fn find(&self, reference: &str) -> Option<&'a Json> {
-        let name = reference.strip_prefix("#/$defs/").or_else(|| reference.strip_prefix("#/definitions/"))?;
+impl<'a> References<'a> {
+    fn find(&self, reference: &str) -> Option<Target<'a>> {
+        let pointer = percent_decoded(reference.strip_prefix('#')?)?;
+        if pointer.is_empty() {
+            return Some(Target::Root);
+        }
+        let (name, rest) = pointer.strip_prefix('/')?.split_at(pointer[1..].find('/').unwrap_or(pointer.len() - 1));
         let name = name.replace("~1", "/").replace("~0", "~");
-        self.sections.iter().flatten().find_map(|section| section.get(&name))
+        self.root.get(&name)?.pointer(rest).map(Target::Part)
     }
 
-    /// Replaces the references in JSON by their definitions; `None` if a limit is exceeded.
-    fn inline(&mut self, json: &'a Json, depth: usize) -> Option<Json> {
+    fn spend(&mut self, n_bytes: usize) -> Result<()> {
+        self.budget = self.budget.checked_sub(n_bytes).ok_or_else(|| self.too_large())?;
+        Ok(())
+    }
+
+    fn too_large(&self) -> SdkError {
+        let message = format!("{} must not exceed {} KiB with its definitions", self.place, MAX_BYTES >> 10);
+        SdkError::new(ErrorKind::Serialization, message)
+    }
+
+    /// Replaces the references in the value of a keyword.
+    fn inline(&mut self, json: &'a Json, place: &str, depth: usize) -> Result<Json> {
         if MAX_DEPTH < depth {
-            return None;
+            return Err(self.too_large());
         }
-        self.budget = self.budget.checked_sub(VALUE_SIZE + json.as_str().map_or(0, str::len))?;
+        self.spend(VALUE_SIZE + json.as_str().map_or(0, str::len))?;
         match json {
-            Json::Object(entries) => self.object(entries.iter(), depth),
+            Json::Object(entries) => self.schema(entries.iter(), place, depth),
             Json::Array(items) => {
-                let items = items.iter().map(|item| self.inline(item, depth + 1));
-                Some(Json::Array(items.collect::<Option<_>>()?))
+                let items = items.iter().enumerate();
+                let items = items.map(|(i, item)| self.inline(item, &format!("{place}[{i}]"), depth + 1));
+                Ok(Json::Array(items.collect::<Result<_>>()?))
             }
-            other => Some(other.clone()),
+            other => Ok(other.clone()),
         }
     }
 
-    /// Does the same for an object. Keywords beside a reference override those of the definition.
-    fn object(&mut self, entries: impl Iterator<Item = (&'a String, &'a Json)> + Clone, depth: usize) -> Option<Json> {
-        let reference = entries.clone().find(|(keyword, _)| *keyword == "$ref");
-        let definition = reference.and_then(|(_, name)| self.find(name.as_str()?));
+    /// Does the same for an object. Keywords beside a reference override those of its target.
+    fn schema(
+        &mut self,
+        entries: impl Iterator<Item = (&'a String, &'a Json)> + Clone,
+        place: &str,
+        depth: usize,
+    ) -> Result<Json> {
+        let reference = entries.clone().find(|(keyword, _)| *keyword == "$ref").and_then(|(_, json)| json.as_str());
         let mut whole = Map::new();
-        if let Some(definition) = definition {
-            match self.definition(definition, depth)? {
+        if let Some(reference) = reference {
+            match self.target(reference, place, depth)? {
                 Json::Object(entries) => whole = entries,
-                other => return Some(other),
+                other => return Ok(other),
             }
         }
-        for (keyword, json) in entries.filter(|(keyword, _)| definition.is_none() || *keyword != "$ref") {
-            self.budget = self.budget.checked_sub(keyword.len())?;
-            whole.insert(keyword.clone(), self.inline(json, depth + 1)?);
+        for (keyword, json) in entries.filter(|(keyword, _)| reference.is_none() || *keyword != "$ref") {
+            let place = format!("{place}.{keyword}");
+            self.spend(keyword.len())?;
+            let value = match keyword.as_str() {
+                // Values, in which a reference is a member like any other.
+                "default" | "const" | "enum" | "examples" if !json.is_object() => json.clone(),
+                _ => self.inline(json, &place, depth + 1)?,
+            };
+            whole.insert(keyword.clone(), value);
         }
-        Some(Json::Object(whole))
+        Ok(Json::Object(whole))
     }
 
-    /// Expands a definition; inside of itself, it becomes a schema that any value fits.
-    fn definition(&mut self, definition: &'a Json, depth: usize) -> Option<Json> {
-        if self.open.iter().any(|open| std::ptr::eq(*open, definition)) {
-            return Some(Json::Object(Map::new()));
-        }
-        self.open.push(definition);
-        let inlined = self.inline(definition, depth + 1);
+    /// Expands a reference. Inside of itself, it becomes a schema that any value of its type fits.
+    fn target(&mut self, reference: &'a str, place: &str, depth: usize) -> Result<Json> {
+        let target = self.find(reference).ok_or_else(|| {
+            let message = format!("{place}.$ref must refer to a place in the same schema, found {reference:?}");
+            SdkError::new(ErrorKind::Serialization, message)
+        })?;
+        let is_open = self.open.contains(&reference);
+        let kind = match target {
+            Target::Root => Some(json!("object")),
+            Target::Part(part) => part.get("type").cloned(),
+        };
+        let part = match target {
+            Target::Part(part) if !is_open => part,
+            _ => return Ok(kind.map_or_else(|| json!({}), |kind| json!({ "type": kind }))),
+        };
+        self.open.push(reference);
+        let inlined = self.inline(part, place, depth + 1);
         self.open.pop();
         inlined
     }
+}
+
+/// A fragment of a URI without its escapes.
+fn percent_decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(match (byte, after) {
+            (b'%', [high, low, after @ ..]) => {
+                rest = after;
+                let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                digit(high)? * 16 + digit(low)?
+            }
+            _ => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The type that expresses most of a schema that no type can express fully.

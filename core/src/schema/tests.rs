@@ -79,7 +79,7 @@ fn a_schema_that_no_type_expresses_is_kept() {
     let text = r#"[{"name": "f", "description": "", "parameters": {"type": "object", "properties": {"#.to_owned()
         + r#""a": {"pattern": "x", "type": "string"}, "b": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "#
         + r#""c": {"type": ["integer", "null"], "description": "How many.", "minimum": 0}, "d": {}, "#
-        + r##""e": {"$ref": "#/$defs/none"}, "f": {"type": "integer", "description": "Plain."}}}}]"##;
+        + r##""e": {"not": {"type": "null"}}, "f": {"type": "integer", "description": "Plain."}}}}]"##;
     let functions = functions_from_json(&text).unwrap();
     assert_eq!(format!("[{}]", function_schema(&functions[0])), text);
     let parameters = &functions[0].parameters;
@@ -114,7 +114,7 @@ fn definitions_replace_references() {
 }
 
 #[test]
-fn a_definition_inside_itself_accepts_any_value() {
+fn a_definition_inside_itself_accepts_any_value_of_its_type() {
     let text = r##"[{"name": "f", "parameters": {"$ref": "#/definitions/Tree", "definitions": {"Tree": {"type": "object",
         "properties": {"name": {"type": "string"}, "left": {"$ref": "#/definitions/Tree"},
                        "right": {"$ref": "#/definitions/Tree", "description": "The other."}}, "required": ["name"]}}}}]"##;
@@ -122,16 +122,34 @@ fn a_definition_inside_itself_accepts_any_value() {
     let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     assert_eq!((names, function.parameters[0].optional), (vec!["name", "left", "right"], false));
     let schema = function_schema(function).to_string();
-    assert!(
-        schema.contains(r#""left": {}"#) && schema.contains(r#""right": {"description": "The other."}"#),
-        "{schema}"
-    );
-    let list = text.replace("\"#/definitions/Tree\", \"definitions\"", "\"\", \"properties\": {\"roots\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/Tree\"}}}, \"definitions\"");
-    let schema = function_schema(&functions_from_json(&list).unwrap()[0]).to_string();
-    assert!(
-        schema.contains(r#""items": {"type": "object", "properties": {"name": {"type": "string"}, "left": {}"#),
-        "{schema}"
-    );
+    assert!(schema.contains(r#""left": {"type": "object""#), "{schema}");
+    assert!(schema.contains(r#""description": "The other.""#), "{schema}");
+}
+
+#[test]
+fn any_place_of_the_schema_replaces_references() {
+    let function = |end: &str| {
+        let text = format!(
+            r##"[{{"name": "f", "parameters": {{"$defs": {{"a b": {{"type": "boolean"}}}}, "properties": {{
+                "start": {{"type": "object", "properties": {{"x": {{"type": "integer"}}}}}}, "end": {{"$ref": "{end}"}}}}}}}}]"##
+        );
+        functions_from_json(&text).map(|functions| function_schema(&functions[0]).to_string())
+    };
+    for (reference, expect) in [
+        ("#/properties/start", r#""end": {"type": "object", "properties": {"x": {"type": "integer"}}"#),
+        ("#/properties/start/properties/x", r#""end": {"type": "integer""#),
+        ("#/$defs/a%20b", r#""end": {"type": "boolean""#),
+        ("#/%24defs/a b", r#""end": {"type": "boolean""#),
+        ("#", r#""end": {"type": "object""#),
+    ] {
+        let schema = function(reference).unwrap();
+        assert!(schema.contains(expect), "{reference}: {schema}");
+    }
+    for reference in ["#/properties/none", "#none", "https://example.com/a", "", "other.json#/a"] {
+        let err = function(reference).unwrap_err();
+        let place = "functions[0].parameters.properties.end.$ref must refer to a place in the same schema";
+        assert_eq!((err.kind(), err.message().starts_with(place)), (ErrorKind::Serialization, true), "{err}");
+    }
 }
 
 #[test]

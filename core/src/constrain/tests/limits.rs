@@ -82,3 +82,42 @@ fn types_are_enforced_if_limits_are_not_supported() {
     let impossible = r#"{"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 2}}}"#;
     check_values(impossible, &["{}"], &[r#"{"n": "x"}"#]);
 }
+
+#[test]
+fn a_reference_to_another_property_has_its_schema() {
+    let functions = r##"[{"name": "move", "parameters": {"properties": {"start": {"type": "object", "properties": {
+        "x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x", "y"], "additionalProperties": false},
+        "end": {"$ref": "#/properties/start"}}, "required": ["start", "end"]}}]"##;
+    check(
+        DefaultFunctionCallParser,
+        functions,
+        &["[move(start={'x': 1, 'y': 2}, end={'x': 3, 'y': 4})]"],
+        &["[move(start={'x': 1, 'y': 2}, end='there')]", "[move(start={'x': 1, 'y': 2}, end={'x': 3})]"],
+    );
+}
+
+#[test]
+fn times_have_nine_digits_of_a_second_at_most() {
+    let functions = r#"[{"name": "f", "parameters": {"properties": {"t": {"type": "string", "format": "time"},
+        "d": {"type": "string", "format": "date-time"}, "n": {"type": "string", "format": "duration"},
+        "p": {"type": "string", "format": "password"}}}}]"#;
+    check(
+        DefaultFunctionCallParser,
+        functions,
+        &[
+            r#"[f(t="23:59:59Z")]"#,
+            r#"[f(t="12:00:00.123456789+01:00")]"#,
+            r#"[f(d="2026-11-26T07:30:00.5Z")]"#,
+            r#"[f(n="P1Y2M")]"#,
+            r#"[f(n="PT36H")]"#,
+            r#"[f(p="anything")]"#,
+        ],
+        &[
+            r#"[f(t="24:00:00Z")]"#,
+            r#"[f(t="12:00:00.1234567890Z")]"#,
+            r#"[f(d="2026-11-31T07:30:00Z")]"#,
+            r#"[f(n="P")]"#,
+            r#"[f(n="P1234567890D")]"#,
+        ],
+    );
+}
