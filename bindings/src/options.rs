@@ -71,6 +71,9 @@ pub struct GenerationOptions {
     /// Adds that schema to the prompt. It does not join the history.
     #[uniffi(default = true)]
     pub inject_schema_into_prompt: bool,
+    /// Continues the last message of the history, which must be a reply without calls. The events report the new text only.
+    #[uniffi(default = false)]
+    pub continue_final_message: bool,
     /// Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
     #[uniffi(default = false)]
     pub enable_thinking: bool,
@@ -328,6 +331,7 @@ impl From<GenerationOptions> for core::GenerationOptions {
             }),
             json_schema_constraint: options.json_schema_constraint,
             inject_schema_into_prompt: options.inject_schema_into_prompt,
+            continue_final_message: options.continue_final_message,
             enable_thinking: options.enable_thinking,
             inline_thinking_tags: options.inline_thinking_tags,
             template_variables: options.template_variables.map(|variables| variables.0).unwrap_or_default(),

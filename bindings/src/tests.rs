@@ -32,6 +32,7 @@ fn plain() -> GenerationOptions {
         tool_call_constraint: None,
         json_schema_constraint: None,
         inject_schema_into_prompt: true,
+        continue_final_message: false,
         enable_thinking: false,
         inline_thinking_tags: false,
         template_variables: None,

@@ -78,6 +78,7 @@ pub fn chat_template(bytes: &[u8]) -> Result<()> {
     let messages = [system, ChatMessage::user("How is it there?"), reply, ChatMessage::tool("{\"sky\": \"grey\"}")];
     let frame = Frame {
         add_generation_prompt: true,
+        continue_final_message: false,
         enable_thinking: Some(true),
         variables: None,
         now: &Zoned::default(),

@@ -277,6 +277,11 @@ impl ModelRunner {
     ) -> ResponseStream {
         let (runner, prompt) = (self.clone(), prompt.into());
         ResponseStream::new(move |sender| {
+            if options.continue_final_message {
+                let message =
+                    "continue_final_message must be false for a prompt that is not made of messages, found true";
+                return Err(SdkError::new(ErrorKind::InvalidOption("continue_final_message"), message));
+            }
             let options = runner.resolved(options);
             let (control, asked) = (Arc::clone(&runner.inner.control), options.clone());
             let job: PromptJob = Box::new(move |loaded| {
@@ -390,6 +395,7 @@ impl ModelRunner {
     pub fn render_prompt(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<String> {
         let frame = Frame {
             add_generation_prompt,
+            continue_final_message: false,
             enable_thinking: Some(false),
             variables: None,
             now: &Zoned::now(),
@@ -445,6 +451,7 @@ impl ModelRunner {
     pub fn prompt_tokens(&self, messages: &[ChatMessage], add_generation_prompt: bool) -> Result<Vec<u32>> {
         let frame = Frame {
             add_generation_prompt,
+            continue_final_message: false,
             enable_thinking: Some(false),
             variables: None,
             now: &Zoned::now(),

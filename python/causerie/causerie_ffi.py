@@ -4164,7 +4164,7 @@ class GenerationOptions:
     """
     Options for generating a reply. An absent option takes the model's default, or else the default given here.
 """
-    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
+    def __init__(self, *, function_call_parser:typing.Optional[FunctionCallParser], parser_strictness:typing.Optional[Strictness] = None, temperature:typing.Optional[float] = None, top_p:typing.Optional[float] = None, top_k:typing.Optional[SdkCount] = None, min_p:typing.Optional[float] = None, repetition_penalty:typing.Optional[float] = None, presence_penalty:typing.Optional[float] = None, frequency_penalty:typing.Optional[float] = None, logit_bias:typing.Optional[dict[SdkCount, float]] = None, logprobs:typing.Optional[SdkCount] = None, rng_seed:typing.Optional[SdkLong] = None, max_tokens:typing.Optional[SdkCount] = None, stop_sequences:typing.List[str] = _DEFAULT, tool_choice:typing.Optional[ToolChoice] = None, parallel_tool_calls:bool = True, allowed_tools:typing.Optional[typing.List[str]] = None, tool_call_constraint:typing.Optional[ToolCallConstraint] = None, json_schema_constraint:typing.Optional[str] = None, inject_schema_into_prompt:bool = True, continue_final_message:bool = False, enable_thinking:bool = False, inline_thinking_tags:bool = False, template_variables:typing.Optional[JsonObject] = None, stop_after_tool_calls:bool = False, on_cancel:typing.Optional[OnCancel] = None, on_busy:typing.Optional[OnBusy] = None, context_policy:typing.Optional[ContextPolicy] = None, timeout_milliseconds:typing.Optional[SdkLong] = None):
         self.function_call_parser = function_call_parser
         self.parser_strictness = parser_strictness
         self.temperature = temperature
@@ -4188,6 +4188,7 @@ class GenerationOptions:
         self.tool_call_constraint = tool_call_constraint
         self.json_schema_constraint = json_schema_constraint
         self.inject_schema_into_prompt = inject_schema_into_prompt
+        self.continue_final_message = continue_final_message
         self.enable_thinking = enable_thinking
         self.inline_thinking_tags = inline_thinking_tags
         self.template_variables = template_variables
@@ -4201,7 +4202,7 @@ class GenerationOptions:
 
 
     def __str__(self):
-        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
+        return "GenerationOptions(function_call_parser={}, parser_strictness={}, temperature={}, top_p={}, top_k={}, min_p={}, repetition_penalty={}, presence_penalty={}, frequency_penalty={}, logit_bias={}, logprobs={}, rng_seed={}, max_tokens={}, stop_sequences={}, tool_choice={}, parallel_tool_calls={}, allowed_tools={}, tool_call_constraint={}, json_schema_constraint={}, inject_schema_into_prompt={}, continue_final_message={}, enable_thinking={}, inline_thinking_tags={}, template_variables={}, stop_after_tool_calls={}, on_cancel={}, on_busy={}, context_policy={}, timeout_milliseconds={})".format(self.function_call_parser, self.parser_strictness, self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty, self.presence_penalty, self.frequency_penalty, self.logit_bias, self.logprobs, self.rng_seed, self.max_tokens, self.stop_sequences, self.tool_choice, self.parallel_tool_calls, self.allowed_tools, self.tool_call_constraint, self.json_schema_constraint, self.inject_schema_into_prompt, self.continue_final_message, self.enable_thinking, self.inline_thinking_tags, self.template_variables, self.stop_after_tool_calls, self.on_cancel, self.on_busy, self.context_policy, self.timeout_milliseconds)
     def __eq__(self, other):
         if self.function_call_parser != other.function_call_parser:
             return False
@@ -4242,6 +4243,8 @@ class GenerationOptions:
         if self.json_schema_constraint != other.json_schema_constraint:
             return False
         if self.inject_schema_into_prompt != other.inject_schema_into_prompt:
+            return False
+        if self.continue_final_message != other.continue_final_message:
             return False
         if self.enable_thinking != other.enable_thinking:
             return False
@@ -4285,6 +4288,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
             tool_call_constraint=_UniffiFfiConverterOptionalTypeToolCallConstraint.read(buf),
             json_schema_constraint=_UniffiFfiConverterOptionalString.read(buf),
             inject_schema_into_prompt=_UniffiFfiConverterBoolean.read(buf),
+            continue_final_message=_UniffiFfiConverterBoolean.read(buf),
             enable_thinking=_UniffiFfiConverterBoolean.read(buf),
             inline_thinking_tags=_UniffiFfiConverterBoolean.read(buf),
             template_variables=_UniffiFfiConverterOptionalTypeJsonObject.read(buf),
@@ -4317,6 +4321,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeToolCallConstraint.check_lower(value.tool_call_constraint)
         _UniffiFfiConverterOptionalString.check_lower(value.json_schema_constraint)
         _UniffiFfiConverterBoolean.check_lower(value.inject_schema_into_prompt)
+        _UniffiFfiConverterBoolean.check_lower(value.continue_final_message)
         _UniffiFfiConverterBoolean.check_lower(value.enable_thinking)
         _UniffiFfiConverterBoolean.check_lower(value.inline_thinking_tags)
         _UniffiFfiConverterOptionalTypeJsonObject.check_lower(value.template_variables)
@@ -4348,6 +4353,7 @@ class _UniffiFfiConverterTypeGenerationOptions(_UniffiConverterRustBuffer):
         _UniffiFfiConverterOptionalTypeToolCallConstraint.write(value.tool_call_constraint, buf)
         _UniffiFfiConverterOptionalString.write(value.json_schema_constraint, buf)
         _UniffiFfiConverterBoolean.write(value.inject_schema_into_prompt, buf)
+        _UniffiFfiConverterBoolean.write(value.continue_final_message, buf)
         _UniffiFfiConverterBoolean.write(value.enable_thinking, buf)
         _UniffiFfiConverterBoolean.write(value.inline_thinking_tags, buf)
         _UniffiFfiConverterOptionalTypeJsonObject.write(value.template_variables, buf)

@@ -185,6 +185,7 @@ class GenerationOptions(CheckedOptions):
         "tool_call_constraint": _one_of(ToolCallConstraint),
         "json_schema_constraint": _schema,
         "inject_schema_into_prompt": _flag,
+        "continue_final_message": _flag,
         "enable_thinking": _flag,
         "inline_thinking_tags": _flag,
         "template_variables": _entries,
@@ -237,6 +238,8 @@ class GenerationOptions(CheckedOptions):
     """A JSON Schema, or a type, that constrains the text of the reply. Functions can still be called."""
     inject_schema_into_prompt: bool = True
     """Adds that schema to the prompt. It does not join the history."""
+    continue_final_message: bool = False
+    """Continues the last message of the history, which must be a reply without calls. The events report the new text only."""
     enable_thinking: bool = False
     """Delivers reasoning as `ReasoningChunk`. If false, it is only kept in the message."""
     inline_thinking_tags: bool = False
@@ -278,6 +281,7 @@ class GenerationKeywords(TypedDict, total=False):
     tool_call_constraint: ToolCallConstraint | str | None
     json_schema_constraint: str | dict[str, Any] | type[Any] | None
     inject_schema_into_prompt: bool
+    continue_final_message: bool
     enable_thinking: bool
     inline_thinking_tags: bool
     template_variables: dict[str, Any] | None

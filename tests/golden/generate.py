@@ -11,6 +11,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import torch
 import transformers
 
+import filters
 import models
 import prompts
 import representation
@@ -34,6 +35,7 @@ def main():
     schemes.write_schemes(FIXTURES, GOLDEN)
     prompts.write_prompts(FIXTURES, GOLDEN, GOLDEN.parent.parent)
     vision.write_vision(vocabulary.train(), FIXTURES, GOLDEN)
+    filters.write_filters(GOLDEN)
     representation.write_representations(GOLDEN)
 
 

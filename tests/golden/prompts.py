@@ -40,6 +40,8 @@ WITH_NAMED_RESULTS = {"functiongemma"}
 WITH_LITERALS = {"lfm2-c", "lfm2-d"}
 # Templates that need ids of calls and results.
 WITH_IDS = {"mistral"}
+# Templates that refuse several calls in a message: each call is a message, followed by its result.
+WITH_SINGLE_CALLS = {"llama-3"}
 
 
 class Literal:
@@ -124,6 +126,21 @@ def with_merged_questions(messages):
     return merged
 
 
+def with_single_calls(messages):
+    single, rest = [], list(messages)
+    while rest:
+        message = rest.pop(0)
+        calls = message.get("tool_calls") or [None]
+        for i, call in enumerate(calls if len(calls) > 1 else []):
+            first = message if i == 0 else {"role": "assistant", "content": ""}
+            single.append({**first, "tool_calls": [call]})
+            if rest and rest[0]["role"] == "tool":
+                single.append(rest.pop(0))
+        if len(calls) == 1:
+            single.append(message)
+    return single
+
+
 def with_carried_tools(messages, tools):
     """Puts the list of functions into the system message, with one added if there is none."""
     entries = ", ".join(json.dumps(tool_view(tool, True), ensure_ascii=False) for tool in tools)
@@ -151,6 +168,8 @@ def conversation_view(name, conversation, merges=False):
     if tools and name in WITH_CARRIED_TOOLS:
         messages = with_carried_tools(messages, tools)
     messages = without_lost_messages(name, messages)
+    if name in WITH_SINGLE_CALLS:
+        messages = with_single_calls(messages)
     called = []
     for message in with_merged_questions(messages) if merges else messages:
         content = message["content"] or ""

@@ -366,6 +366,7 @@ fn options(mut options: GenerationOptions, entries: Option<&Value>) -> Generatio
                     }),
                 }
             }
+            "continue_final_message" => options.continue_final_message = flag(),
             "enable_thinking" => options.enable_thinking = flag(),
             "inline_thinking_tags" => options.inline_thinking_tags = flag(),
             "parser_strictness" => {

@@ -11,7 +11,7 @@ use crate::function::SdkFunction;
 use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{ContextPolicy, GenerationOptions};
 use crate::position::{Embedded, Position};
-use crate::prompt::{Frame, LONGEST_PROMPT, Segment, embedded, joined};
+use crate::prompt::{Frame, LONGEST_PROMPT, Segment, embedded, is_in_reasoning, joined};
 use crate::response::PromptReport;
 
 /// Tokens kept free for the reply when turns are left out and the options set no maximum.
@@ -63,12 +63,13 @@ impl ContextWindow {
         let functions: Vec<SdkFunction> = history.iter().flat_map(|message| &message.functions).cloned().collect();
         let constraint = ReplyConstraint::new(loaded, &self.options, &functions, prompt.in_reasoning)?;
         let (RenderedPrompt { positions, embedded, in_reasoning }, owner) = (prompt, self.owner);
+        let continues_text = self.options.continue_final_message && loaded.tokenizer.ends_in_text(&positions);
         Ok(Prepared {
             commit: Box::new(|| {}),
             positions,
             embedded,
             in_reasoning,
-            continues_text: false,
+            continues_text,
             owner,
             functions,
             constraint,
@@ -101,7 +102,8 @@ impl ContextWindow {
         check: impl Fn(&[Segment]) -> Result<()>,
     ) -> Result<RenderedPrompt> {
         let frame = Frame {
-            add_generation_prompt: true,
+            add_generation_prompt: !self.options.continue_final_message,
+            continue_final_message: self.options.continue_final_message,
             enable_thinking: Some(self.options.enable_thinking || self.options.inline_thinking_tags),
             variables: Some(&self.options.template_variables),
             now: &self.now,
@@ -113,7 +115,10 @@ impl ContextWindow {
         };
         check(&segments)?;
         // Some templates open the model's reasoning in the generation prompt.
-        let in_reasoning = joined(&segments).trim_end().ends_with("<think>");
+        let in_reasoning = match messages.last().filter(|_| self.options.continue_final_message) {
+            Some(reply) => is_in_reasoning(&reply.text()),
+            None => joined(&segments).trim_end().ends_with("<think>"),
+        };
         let positions = loaded.tokenizer.positions(&segments)?;
         Ok(RenderedPrompt { positions, embedded: embedded(&segments).cloned().collect(), in_reasoning })
     }

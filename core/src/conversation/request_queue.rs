@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::engine::ReplyNews;
 use crate::error::{ErrorKind, Result, SdkError};
-use crate::message::ChatMessage;
+use crate::message::{ChatMessage, ChatMessageContent, Role};
 use crate::options::{GenerationOptions, OnBusy, OnCancel};
 
 /// The state that all handles of a conversation share.
@@ -40,6 +40,8 @@ struct QueuedRequest {
     is_held: bool,
     /// Whether a reply is being generated, or is queued in the engine.
     is_replying: bool,
+    /// Whether the next reply continues the last message of the history.
+    extends_last: bool,
     /// Messages that answer the open calls if a request with rounds ends now.
     closing: Vec<ChatMessage>,
 }
@@ -52,7 +54,11 @@ impl RequestQueue {
 
     pub(super) fn history(&self) -> Vec<ChatMessage> {
         let state = self.lock();
-        state.history.iter().chain(&state.reply).cloned().collect()
+        let mut history = state.history.clone();
+        if let Some(reply) = &state.reply {
+            add_reply(&mut history, reply, state.requests.front().is_some_and(|request| request.extends_last));
+        }
+        history
     }
 
     pub(super) fn is_generating(&self) -> bool {
@@ -107,6 +113,7 @@ impl RequestQueue {
             has_rounds,
             is_held: has_rounds,
             is_replying: !has_rounds,
+            extends_last: options.continue_final_message,
             closing: Vec::new(),
         });
         Ok(id)
@@ -248,7 +255,7 @@ impl QueuedRequest {
             OnCancel::DropTurn if reply.incomplete => return self.undo(history),
             OnCancel::DropPartial if reply.incomplete => return,
             _ if reply.incomplete && is_empty => return,
-            _ => history.push(reply.clone()),
+            _ => add_reply(history, reply, std::mem::take(&mut self.extends_last)),
         }
         if self.has_rounds {
             let calls = reply.function_calls.iter().flatten();
@@ -279,6 +286,23 @@ impl QueuedRequest {
         history.truncate(self.n_before.unwrap_or(usize::MAX));
         self.closing.clear();
     }
+}
+
+/// Adds a reply to a history, as a message of its own or as the end of the last message.
+fn add_reply(history: &mut Vec<ChatMessage>, reply: &ChatMessage, extends_last: bool) {
+    let Some(last) = history.last_mut().filter(|last| extends_last && last.role == Role::Assistant) else {
+        return history.push(reply.clone());
+    };
+    match last.content.last_mut() {
+        Some(ChatMessageContent::Text(text)) => text.push_str(&reply.text()),
+        _ => last.content.extend(reply.content.iter().cloned()),
+    }
+    if let Some(reasoning) = &reply.reasoning_content {
+        last.reasoning_content.get_or_insert_default().push_str(reasoning);
+    }
+    last.function_calls.clone_from(&reply.function_calls);
+    last.rejected_calls.extend(reply.rejected_calls.iter().cloned());
+    last.incomplete = reply.incomplete;
 }
 
 /// The result of a call that was cancelled.

@@ -251,6 +251,7 @@ impl ReplyRounds {
             // A call was made. If each reply had to make one, the model could never answer.
             self.options.tool_choice = ToolChoice::Auto;
         }
+        self.options.continue_final_message = false; // the first reply has done it
         self.stage = Stage::Asking(None);
     }
 

@@ -193,8 +193,14 @@ fn time(written: &str) -> Result<Zoned, jiff::Error> {
 
 /// The positions of a history, without a generation prompt.
 fn positions(loaded: &LoadedModel, history: &[ChatMessage], now: &Zoned) -> Result<Vec<Position>> {
-    let frame =
-        Frame { add_generation_prompt: false, enable_thinking: Some(false), variables: None, now, embeds_images: true };
+    let frame = Frame {
+        add_generation_prompt: false,
+        continue_final_message: false,
+        enable_thinking: Some(false),
+        variables: None,
+        now,
+        embeds_images: true,
+    };
     loaded.tokenizer.positions(&loaded.render(history, &frame)?)
 }
 

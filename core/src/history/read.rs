@@ -19,7 +19,7 @@ use crate::schema::read_functions;
 ///
 /// `content` is a string, null, or an array of parts: `text`, `image_url` with a `data:` URL, or `input_audio` of format
 /// `wav`. A call's `arguments` are an object or a string of JSON with one; integers stay exact at any size. The system message
-/// may carry functions as `tools`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
+/// may carry functions as `tools`. `reasoning` is another name of `reasoning_content`. Unknown fields are kept in [`extra`](crate::ChatMessage::extra).
 ///
 /// # Errors
 /// [`ErrorKind::Serialization`], naming the place; [`ErrorKind::UnsupportedContent`] for an image part without its image.
@@ -82,6 +82,9 @@ fn read_message(entry: &Json, place: &str) -> Result<ChatMessage> {
     message.name = string(&entry, "name")?;
     message.tool_call_id = string(&entry, "tool_call_id")?;
     message.reasoning_content = string(&entry, "reasoning_content")?;
+    // vLLM and others have the shorter name.
+    let other_name = entry.get("reasoning").and_then(Json::as_str).filter(|_| message.reasoning_content.is_none());
+    message.reasoning_content = message.reasoning_content.or(other_name.map(str::to_owned));
     message.function_calls = read_list(&entry, "tool_calls", read_call)?;
     message.rejected_calls = read_list(&entry, "rejected_calls", read_rejected)?.unwrap_or_default();
     if let Some(tools) = entry.get("tools") {
@@ -91,7 +94,8 @@ fn read_message(entry: &Json, place: &str) -> Result<ChatMessage> {
         message.functions = read_functions(tools, &entry.place_of("tools"))?;
     }
     message.incomplete = entry.get("incomplete").is_some_and(|flag| flag == true);
-    let extra = entry.entries().iter().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
+    let is_known = |key: &str| FIELDS.contains(&key) || key == "reasoning" && other_name.is_some();
+    let extra = entry.entries().iter().filter(|(key, _)| !is_known(key));
     message.extra = extra.map(|(key, value)| (key.clone(), Value::from(value.clone()))).collect();
     Ok(message)
 }

@@ -77,6 +77,9 @@ pub struct GenerationOptions {
     pub json_schema_constraint: Option<String>,
     /// Whether the prompt states that schema, at the end of the system message. The history does not change. Default true.
     pub inject_schema_into_prompt: bool,
+    /// Continues the last message of the history, which must be a reply without calls: the prompt ends with its text, and the
+    /// new text is added to it. The events report the new text only. Default false.
+    pub continue_final_message: bool,
     /// Requests reasoning from templates that have the variable `enable_thinking`, and delivers reasoning as
     /// [`ReasoningChunk`](crate::MessageResponse::ReasoningChunk). If false, reasoning that a model writes all the same is
     /// only available in the message's `reasoning_content`. Default false.
@@ -122,6 +125,7 @@ impl Default for GenerationOptions {
             tool_call_constraint: ToolCallConstraint::default(),
             json_schema_constraint: None,
             inject_schema_into_prompt: true,
+            continue_final_message: false,
             enable_thinking: false,
             inline_thinking_tags: false,
             template_variables: Arguments::new(),
@@ -171,6 +175,13 @@ impl GenerationOptions {
         if let Some(name) = self.template_variables.keys().find(|name| TEMPLATE_VARIABLES.contains(&name.as_str())) {
             return Err(out_of_range("template_variables", name, "variables that causerie does not set itself"));
         }
+        if self.continue_final_message && self.json_schema_constraint.is_some() {
+            return Err(out_of_range(
+                "continue_final_message",
+                true,
+                "false with a schema, which the whole text must fit",
+            ));
+        }
         if self.stop_sequences.iter().any(String::is_empty) {
             return Err(out_of_range("stop_sequences", "\"\"", "strings that are not empty"));
         }
@@ -197,6 +208,14 @@ mod tests {
             (GenerationOptions { logit_bias: [(7, -100.1)].into(), ..base() }, "logit_bias"),
             (GenerationOptions { logprobs: Some(21), ..base() }, "logprobs"),
             (GenerationOptions { max_tokens: Some(0), ..base() }, "max_tokens"),
+            (
+                GenerationOptions {
+                    continue_final_message: true,
+                    json_schema_constraint: Some("{}".to_owned()),
+                    ..base()
+                },
+                "continue_final_message",
+            ),
             (GenerationOptions { stop_sequences: vec![String::new()], ..base() }, "stop_sequences"),
             (
                 GenerationOptions {

@@ -175,7 +175,6 @@ pub(super) fn charge_filters(environment: &mut Environment<'_>) {
         ("escape", Value::from_function(filters::escape)),
         ("e", Value::from_function(filters::escape)),
         ("safe", Value::from_function(filters::safe)),
-        ("int", Value::from_function(filters::int)),
         ("float", Value::from_function(filters::float)),
     ];
     for (name, filter) in on_strings {
@@ -380,12 +379,16 @@ pub(super) fn join(
 
 /// Jinja's `replace`. The result can be far longer than all inputs.
 pub(super) fn replace(state: &mut State<'_, '_>, text: &str, from: &str, to: &str) -> Result<Value, Error> {
-    let n_bytes = text.len().saturating_add(text.matches(from).count().saturating_mul(to.len()));
+    check_length(state, text.len().saturating_add(text.matches(from).count().saturating_mul(to.len())))?;
+    Ok(Value::from(text.replace(from, to)))
+}
+
+/// Refuses a string that would be too long, and counts it otherwise.
+pub(super) fn check_length(state: &mut State<'_, '_>, n_bytes: usize) -> Result<(), Error> {
     if LONGEST < n_bytes {
         return Err(refused("it creates a string that is too long"));
     }
-    spend(state, n_bytes)?;
-    Ok(Value::from(text.replace(from, to)))
+    spend(state, n_bytes)
 }
 
 pub(super) fn refused(reason: &'static str) -> Error {

@@ -1,11 +1,12 @@
 //! The capabilities of a chat template. No file states them, so they are found by rendering probes.
 
+use crate::error::Result;
 use crate::function::{Arguments, SdkFunction, SdkFunctionCall, SdkFunctionParameter, SdkFunctionParameterType, Value};
 use crate::message::{ChatMessage, ChatMessageContent};
 use crate::options::FunctionCallParser;
-use crate::prompt::calls;
-use crate::prompt::roles::RoleForms;
-use crate::prompt::{Segment, joined};
+use crate::prompt::content_forms::{self, ContentForms};
+use crate::prompt::roles::{CALL_ID, RoleForms, answered};
+use crate::prompt::{Segment, calls, joined, template};
 
 /// What a template prints, and the form in which it takes its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct Capabilities {
     pub(super) roles: RoleForms,
     /// Whether the template prints a placeholder for images.
     pub(super) images: bool,
+    /// The form in which the template takes the text of messages.
+    pub(super) content: ContentForms,
 }
 
 /// How the functions of a conversation reach the model.
@@ -45,29 +48,76 @@ pub(super) enum ToolListForm {
 /// How the calls of a message are passed to the template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallForm {
-    /// Whether calls and results have ids of nine letters and digits.
-    pub(super) ids: bool,
+    /// Which ids calls and results have.
+    pub(super) ids: CallIds,
+    /// Whether a message has one call at most, because the template refuses or ignores further ones.
+    pub(super) single: bool,
     /// Whether string arguments are passed as objects that print as Python literals, because the template would put quotes
     /// around a string without escaping the quotes inside.
     pub(super) literals: bool,
 }
 
+/// The ids of calls and results in a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CallIds {
+    /// None: the template prints no ids, or only if there are some.
+    #[default]
+    Absent,
+    /// The ids in the history.
+    Own,
+    /// New ones, of nine letters and digits.
+    Created,
+}
+
 impl Capabilities {
     /// What is assumed of a template before it is probed.
-    pub(super) const NONE: Self =
-        Self { tools: None, calls: None, printed: None, roles: RoleForms::USUAL, images: true };
+    pub(super) const NONE: Self = Self {
+        tools: None,
+        calls: None,
+        printed: None,
+        roles: RoleForms::USUAL,
+        images: true,
+        content: ContentForms::USUAL,
+    };
 
     /// Probes a template. `render` renders a prompt under the assumption of some capabilities.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ModelLoad`] if the template cannot print the text of messages.
     pub(super) fn find(
         source: &str,
         has_call_tokens: bool,
-        render: impl Fn(Self, &[ChatMessage]) -> Option<Vec<Segment>>,
-    ) -> Self {
-        let none = Self::NONE;
-        let rendered_call = |form: CallForm| render(Self { calls: Some(form), ..none }, &call());
+        render: impl Fn(Self, &[ChatMessage]) -> Result<Vec<Segment>>,
+    ) -> Result<Self> {
+        let prompt = |assumed: Self, messages: &[ChatMessage]| render(assumed, messages).map(|prompt| joined(&prompt));
+        let content = ContentForms::find(|content, messages| prompt(Self { content, ..Self::NONE }, messages).ok());
+        let none = Self { content, ..Self::NONE };
+        content_forms::check(source, prompt(none, &content_forms::question()))?;
+        let rendered_call = |form: CallForm| render(Self { calls: Some(form), ..none }, &called(&["probe_call"])).ok();
         let shows_call =
             |form: &CallForm| rendered_call(*form).is_some_and(|prompt| joined(&prompt).contains("probe_call"));
-        let plain = [false, true].map(|ids| CallForm { ids, literals: false }).into_iter().find(shows_call);
+        let with_calls =
+            |form: CallForm, messages: &[ChatMessage]| prompt(Self { calls: Some(form), ..none }, messages);
+        let prints_ids = |messages: &[ChatMessage]| {
+            let own = CallForm { ids: CallIds::Own, ..CallForm::default() };
+            match (with_calls(CallForm::default(), messages), with_calls(own, messages)) {
+                (Ok(without), Ok(with)) => Some(without != with && without == with.replace(CALL_ID, "")),
+                _ => None,
+            }
+        };
+        let forms = [CallIds::Absent, CallIds::Own, CallIds::Created];
+        let plain = forms.map(|ids| CallForm { ids, ..CallForm::default() }).into_iter().find(shows_call);
+        let plain = plain.map(|mut form| {
+            // An empty place for an id is better filled.
+            let histories: [&[ChatMessage]; 2] = [&answered("a"), &called(&["probe_call"])];
+            if form.ids == CallIds::Absent && histories.into_iter().find_map(prints_ids) == Some(true) {
+                form.ids = CallIds::Own;
+            }
+            let [one, two] = [&["probe_call"][..], &["probe_call", "probe_second"]].map(|names| called(names));
+            let two = with_calls(form, &two).ok();
+            form.single = two.is_none() || two == with_calls(form, &one).ok();
+            form
+        });
         let read_back = plain.and_then(|plain| {
             let literals = CallForm { literals: true, ..plain };
             let read_back = |form| Some((form, calls::printed(&rendered_call(form)?, AWKWARD)?));
@@ -75,19 +125,22 @@ impl Capabilities {
         });
         let calls = read_back.map(|(form, _)| form).or(plain);
         let printed = read_back.map(|(_, parser)| parser);
-        let roles = RoleForms::find(|roles, messages| {
-            render(Self { calls, roles, ..none }, messages).map(|prompt| joined(&prompt))
-        });
+        let roles = RoleForms::find(|roles, messages| prompt(Self { calls, roles, ..none }, messages).ok());
         // LFM2's prompts have bare function objects, all others the wrapped form of chat completions.
         use ToolListForm::{Bare, Wrapped};
         let [first, second] = if source.contains("List of tools") { [Bare, Wrapped] } else { [Wrapped, Bare] };
         let forms = [ToolForm::Given(first), ToolForm::Given(second), ToolForm::Carried, ToolForm::Inserted(Bare)];
-        let shows_tools = |form: &ToolForm| {
-            let rendered = render(Self { tools: Some(*form), roles, ..none }, &offer());
-            rendered.is_some_and(|prompt| joined(&prompt).contains(TOOL))
+        let with_tools = |form: ToolForm| prompt(Self { tools: Some(form), roles, ..none }, &offer());
+        let shows_tools = |form: &ToolForm| with_tools(*form).is_ok_and(|prompt| prompt.contains(TOOL));
+        // A template that uses an unknown filter for functions offers them: the error is reported when functions are given.
+        let fails_at_tools = || with_tools(forms[0]).is_err_and(|err| template::lacks_feature(&err));
+        let tools = match forms[..3].iter().copied().find(shows_tools) {
+            None if fails_at_tools() => Some(forms[0]),
+            None if has_call_tokens => Some(forms[3]).filter(shows_tools),
+            found => found,
         };
-        let tools = forms[..if has_call_tokens { 4 } else { 3 }].iter().copied().find(shows_tools);
-        Self { tools, calls, printed, roles, images: shows_images(|messages| render(none, messages)) }
+        let images = shows_images(|messages| render(none, messages).ok());
+        Ok(Self { tools, calls, printed, roles, images, content })
     }
 }
 
@@ -102,14 +155,16 @@ fn offer() -> [ChatMessage; 2] {
     [ChatMessage::with_functions(vec![function]), ChatMessage::user("a")]
 }
 
-fn call() -> [ChatMessage; 2] {
-    let call = SdkFunctionCall {
-        name: "probe_call".to_owned(),
+/// A reply with calls of these names.
+fn called(names: &[&str]) -> [ChatMessage; 2] {
+    let call = |name: &&str| SdkFunctionCall {
+        name: (*name).to_owned(),
         arguments: Arguments::from([("a".to_owned(), Value::from(AWKWARD))]),
+        call_id: CALL_ID.to_owned(),
         ..Default::default()
     };
     let mut reply = ChatMessage::assistant("");
-    reply.function_calls = Some(vec![call]);
+    reply.function_calls = Some(names.iter().map(call).collect());
     [ChatMessage::user("a"), reply]
 }
 

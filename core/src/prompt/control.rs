@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::error::{ErrorKind, Result, SdkError};
+use crate::function::Value;
+use crate::message::ChatMessage;
+use crate::schema::function_schema;
 use crate::tokenizer::{ControlTokens, Segment};
 
 /// Marks the strings of one rendering: where a string spells a control token, a stand-in that occurs in no string replaces
@@ -67,6 +70,22 @@ impl<'a> ControlMarker<'a> {
     fn swap(&self, character: char, from_to: impl Fn(&(char, char)) -> (char, char)) -> char {
         self.stand_ins.iter().map(from_to).find(|(from, _)| *from == character).map_or(character, |(_, to)| to)
     }
+}
+
+/// All strings of a conversation.
+pub(super) fn texts_of(messages: &[ChatMessage]) -> Vec<Cow<'_, str>> {
+    let mut texts = Vec::new();
+    for message in messages {
+        texts.push(message.text().into());
+        let fields = [&message.name, &message.reasoning_content, &message.tool_call_id];
+        texts.extend(fields.into_iter().flatten().map(Cow::from));
+        texts.extend(message.functions.iter().map(|function| function_schema(function).to_string().into()));
+        for call in message.function_calls.iter().flatten() {
+            texts.extend([Cow::from(&call.name), Cow::from(&call.call_id)]);
+            texts.push(Value::Object(call.arguments.clone()).to_string().into());
+        }
+    }
+    texts
 }
 
 #[cfg(test)]

@@ -7,11 +7,17 @@
 mod budget;
 mod calls;
 mod capabilities;
+mod content_forms;
+mod continuation;
 mod control;
+mod filters;
+mod fitting;
 mod guards;
 mod images;
+mod methods;
 mod python;
-mod questions;
+#[cfg(test)]
+mod report_tests;
 mod results;
 mod roles;
 mod source;
@@ -20,6 +26,7 @@ mod tag_tokens;
 mod template;
 #[cfg(test)]
 mod tests;
+mod tool_list;
 mod unanswered;
 
 use std::borrow::Cow;
@@ -38,15 +45,19 @@ use crate::schema::{function_schema, tool_schema};
 use crate::tokenizer::{ControlTokens, ModelTokenizer};
 
 pub(crate) use crate::tokenizer::Segment;
+pub(crate) use continuation::is_in_reasoning;
 pub(crate) use images::{ImageInput, ImageReader};
 pub(crate) use sources::TemplateSources;
 pub(crate) use template::LONGEST_PROMPT;
 
-use capabilities::{CallForm, Capabilities, ToolForm, ToolListForm};
-use control::ControlMarker;
+use capabilities::{CallForm, CallIds, Capabilities, ToolForm, ToolListForm};
+use content_forms::ContentForm;
+use control::{ControlMarker, texts_of};
+use fitting::{Fit, one_call_each, refused};
 use python::{LargeInteger, Literal};
 use roles::ResultForm;
 use template::ChatTemplate;
+use tool_list::{only_carries_functions, tool_list, with_tool_list};
 use unanswered::UnansweredCalls;
 
 /// Renders conversations for one model.
@@ -80,6 +91,8 @@ enum ImageSupport {
 pub(crate) struct Frame<'a> {
     /// Whether the prompt ends with the beginning of the model's turn.
     pub(crate) add_generation_prompt: bool,
+    /// Whether the prompt ends with the text of the last message, a reply that the model continues.
+    pub(crate) continue_final_message: bool,
     /// The template variable of this name; `None` leaves it undefined.
     pub(crate) enable_thinking: Option<bool>,
     /// Further template variables, by name.
@@ -113,13 +126,14 @@ impl PromptRenderer {
             let now = Zoned::default();
             let frame = Frame {
                 add_generation_prompt: false,
+                continue_final_message: false,
                 enable_thinking: None,
                 variables: None,
                 now: &now,
                 embeds_images: false,
             };
-            renderer.render_as(assumed, messages, &frame, false).ok()
-        });
+            renderer.render_as(assumed, messages, &frame, Fit::Unchanged)
+        })?;
         let has_control = |spelling: &str| renderer.control.contains(spelling);
         renderer.notation = calls::notation(source, has_control, renderer.capabilities.printed);
         if !takes_images {
@@ -191,41 +205,48 @@ impl PromptRenderer {
         calls::has_markers(FunctionCallParser::DefaultFunctionCallParser, |spelling| self.control.contains(spelling))
     }
 
-    /// Renders the prompt for the next reply. The functions are those of the system message. A template that refuses
-    /// consecutive questions gets them merged into one.
+    /// Renders the prompt for the next reply. The functions are those of the system message. A history that the template
+    /// refuses is [changed](Fit) as far as necessary.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedContent`] for images or audio that the model does not support,
     /// [`ErrorKind::FunctionCallingUnsupported`] if the template cannot present functions, [`ErrorKind::InvalidFunction`] for
     /// a function that is not valid, [`ErrorKind::InvalidMessage`] for a message that the template refuses.
     pub(crate) fn render(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
-        let messages = &*results::in_order(messages);
+        let marked = frame.continue_final_message.then(|| continuation::marked(messages)).transpose()?;
+        let messages = &*results::in_order(marked.as_deref().unwrap_or(messages));
         let renderer = match &self.tool_use {
             Some(tool_use) if messages.iter().any(|message| !message.functions.is_empty()) => tool_use,
             _ => self,
         };
-        let render = |messages: &[ChatMessage]| {
-            let rendered = renderer.render_as(renderer.capabilities, messages, frame, false);
-            rendered.or_else(|refusal| match refusal.kind() {
-                ErrorKind::InvalidMessage => {
-                    renderer.render_as(renderer.capabilities, messages, frame, true).map_err(|_| refusal)
-                }
-                _ => Err(refusal),
-            })
-        };
-        render(messages).map_err(|refusal| match refusal.kind() {
-            ErrorKind::InvalidMessage => refused(refusal, messages, |first| render(first).is_ok()),
+        let segments = renderer.render_fitting(messages, frame).map_err(|refusal| match refusal.kind() {
+            ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
+                refused(refusal, messages, |first| renderer.render_fitting(first, frame).is_ok())
+            }
             _ => refusal,
+        })?;
+        if marked.is_some() { continuation::cut(segments) } else { Ok(segments) }
+    }
+
+    /// Renders a prompt with the first fit that the template accepts.
+    fn render_fitting(&self, messages: &[ChatMessage], frame: &Frame<'_>) -> Result<Vec<Segment>> {
+        let render = |fit| self.render_as(self.capabilities, messages, frame, fit);
+        let [unchanged, others @ ..] = Fit::ALL;
+        render(unchanged).or_else(|refusal| match refusal.kind() {
+            ErrorKind::InvalidMessage if !template::lacks_feature(&refusal) => {
+                others.into_iter().find_map(|fit| render(fit).ok()).ok_or(refusal)
+            }
+            _ => Err(refusal),
         })
     }
 
-    /// Renders a prompt under the assumption of some capabilities. `merges` says whether consecutive questions are merged.
+    /// Renders a prompt under the assumption of some capabilities.
     fn render_as(
         &self,
         capabilities: Capabilities,
         messages: &[ChatMessage],
         frame: &Frame<'_>,
-        merges: bool,
+        fit: Fit,
     ) -> Result<Vec<Segment>> {
         let functions: Vec<&SdkFunction> = messages.iter().flat_map(|message| &message.functions).collect();
         if !functions.is_empty() && capabilities.tools.is_none() {
@@ -258,8 +279,13 @@ impl PromptRenderer {
             form => (functions.iter().map(|function| view.tool(function, form)).collect(), Cow::Borrowed(messages)),
         };
         let mut messages = capabilities.roles.adapted(&messages);
-        if merges && let Some(merged) = questions::joined(&messages) {
-            messages = Cow::Owned(merged);
+        if let Some(changed) = fit.apply(&messages) {
+            messages = Cow::Owned(changed);
+        }
+        if capabilities.calls.is_some_and(|form| form.single)
+            && let Some(changed) = one_call_each(&messages)
+        {
+            messages = Cow::Owned(changed);
         }
         let is_shown = |message: &&ChatMessage| !only_carries_functions(message) || view.carries_functions(message);
         let messages: Vec<&ChatMessage> = messages.iter().filter(is_shown).collect();
@@ -306,27 +332,29 @@ impl View<'_> {
     }
 
     fn message(&mut self, message: &ChatMessage) -> Result<TemplateValue> {
-        let mut content = self.content(message)?;
         let mut entries: IndexMap<&str, TemplateValue> = IndexMap::new();
         entries.insert("role", message.role.as_str().into());
         // Templates test whether a key exists, so absent fields have no key.
         if let Some(name) = message.name.as_deref().filter(|name| !name.is_empty()) {
             entries.insert("name", self.marker.mark(name).as_ref().into());
         }
+        let mut written = String::new();
         if let Some(calls) = message.function_calls.as_deref().filter(|calls| !calls.is_empty()) {
-            let ids = self.calls.replace(calls);
+            let ids =
+                self.calls.replace(calls, self.capabilities.calls.is_some_and(|form| form.ids == CallIds::Created));
             match self.capabilities.calls {
                 Some(form) => {
                     let calls = calls.iter().zip(ids).map(|(call, id)| self.call(call, id, form));
                     drop(entries.insert("tool_calls", calls.collect()))
                 }
-                None => content = format!("{}{content}", self.written_calls(calls)?).into(),
+                None => written = self.written_calls(calls)?,
             }
         }
+        let mut content = self.content(message, &written)?;
         if message.role == Role::Tool {
             let answered = self.calls.take_answered(message.tool_call_id.as_deref());
-            if self.capabilities.calls.is_some_and(|form| form.ids) {
-                entries.insert("tool_call_id", answered.id.into());
+            if self.capabilities.calls.is_some_and(|form| form.ids != CallIds::Absent) {
+                entries.insert("tool_call_id", self.marker.mark(&answered.id).as_ref().into());
             }
             if let ResultForm::Message(form) = self.capabilities.roles.results {
                 if form.named && !entries.contains_key("name") {
@@ -352,11 +380,16 @@ impl View<'_> {
         Ok(TemplateValue::from_pairs(entries))
     }
 
-    /// The content of a message: a string if it consists of text only, otherwise an array of parts.
-    fn content(&mut self, message: &ChatMessage) -> Result<TemplateValue> {
+    /// The content of a message, after calls that were written as text: in the form of the template if it consists of text
+    /// only, otherwise an array of parts.
+    fn content(&mut self, message: &ChatMessage, written: &str) -> Result<TemplateValue> {
         let is_text = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(_));
         if message.content.iter().all(is_text) {
-            return Ok(self.marker.mark(&message.text()).as_ref().into());
+            let text = format!("{written}{}", self.marker.mark(&message.text()));
+            return Ok(match self.capabilities.content.of(message.role) {
+                ContentForm::Text => text.into(),
+                ContentForm::Parts => [minijinja::context! { type => "text", text }].into_iter().collect(),
+            });
         }
         if let ImageSupport::Missing(reason) = &self.renderer.images {
             let is_image = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Image(_));
@@ -377,7 +410,9 @@ impl View<'_> {
             }
             ChatMessageContent::Audio(_) => Err(unsupported("the model does not support audio")),
         };
-        message.content.iter().map(&mut part).collect()
+        let parts = message.content.iter().map(&mut part).collect::<Result<Vec<_>>>()?;
+        let written = (!written.is_empty()).then(|| minijinja::context! { type => "text", text => written });
+        Ok(written.into_iter().chain(parts).collect())
     }
 
     /// Whether the functions of a message are passed to the template as a key of the message.
@@ -391,10 +426,11 @@ impl View<'_> {
         let arguments = TemplateValue::from_pairs(arguments);
         let name = self.marker.mark(&call.name);
         let function = minijinja::context! { name, arguments };
-        if form.ids {
-            minijinja::context! { type => "function", id, function }
-        } else {
-            minijinja::context! { type => "function", function }
+        match form.ids {
+            CallIds::Absent => minijinja::context! { type => "function", function },
+            CallIds::Own | CallIds::Created => {
+                minijinja::context! { type => "function", id => self.marker.mark(&id), function }
+            }
         }
     }
 
@@ -448,69 +484,6 @@ pub(crate) fn joined(segments: &[Segment]) -> String {
         text.push_str(segment.text());
     }
     text
-}
-
-/// The messages, with the list of functions appended to the message that carries them, as in LFM2's training data.
-fn with_tool_list<'a>(
-    messages: &'a [ChatMessage],
-    functions: &[&SdkFunction],
-    form: ToolListForm,
-) -> Cow<'a, [ChatMessage]> {
-    let Some(carrier) = messages.iter().position(|message| !message.functions.is_empty()) else {
-        return Cow::Borrowed(messages);
-    };
-    let text = messages[carrier].text();
-    let joint = if text.is_empty() { "" } else { "\n" };
-    let list = tool_list(functions.iter().copied(), form);
-    let mut messages = messages.to_vec();
-    messages[carrier] = ChatMessage::system(format!("{text}{joint}List of tools: {list}"));
-    Cow::Owned(messages)
-}
-
-/// A JSON array of functions.
-fn tool_list<'a>(functions: impl IntoIterator<Item = &'a SdkFunction>, form: ToolListForm) -> String {
-    let entries = functions.into_iter().map(|function| match form {
-        ToolListForm::Bare => function_schema(function).to_string(),
-        ToolListForm::Wrapped => tool_schema(function).to_string(),
-    });
-    format!("[{}]", entries.collect::<Vec<_>>().join(", "))
-}
-
-/// An error that names the message that the template refuses: one with which the first messages cannot be rendered any more.
-fn refused(refusal: SdkError, messages: &[ChatMessage], renders: impl Fn(&[ChatMessage]) -> bool) -> SdkError {
-    let (mut accepted, mut end) = (0, messages.len());
-    while accepted + 1 < end {
-        let middle = accepted.midpoint(end);
-        if renders(&messages[..middle]) {
-            accepted = middle;
-        } else {
-            end = middle;
-        }
-    }
-    let Some(message) = messages.get(accepted) else { return refusal };
-    let role = message.role.as_str();
-    let place = format!("messages[{accepted}], of role {role}, cannot be shown to the model");
-    SdkError::new(ErrorKind::InvalidMessage, place).caused_by(refusal)
-}
-
-/// Whether a system message only carries functions. Templates read functions from the variable `tools`.
-fn only_carries_functions(message: &ChatMessage) -> bool {
-    message.role == Role::System && message.content.is_empty()
-}
-
-/// All strings of a conversation.
-fn texts_of(messages: &[ChatMessage]) -> Vec<Cow<'_, str>> {
-    let mut texts = Vec::new();
-    for message in messages {
-        texts.push(message.text().into());
-        texts.extend(message.name.iter().chain(&message.reasoning_content).map(Cow::from));
-        texts.extend(message.functions.iter().map(|function| function_schema(function).to_string().into()));
-        for call in message.function_calls.iter().flatten() {
-            texts.push(Cow::from(&call.name));
-            texts.push(Value::Object(call.arguments.clone()).to_string().into());
-        }
-    }
-    texts
 }
 
 /// The embedded contents of a prompt.

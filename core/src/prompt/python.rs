@@ -162,12 +162,15 @@ pub(crate) fn text(value: &Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::String => Ok(value.to_string()),
         ValueKind::Undefined => Ok(String::new()),
-        _ => {
-            let mut out = String::new();
-            write_repr(&mut out, value, 0)?;
-            Ok(out)
-        }
+        _ => repr(value),
     }
+}
+
+/// Python's `repr(value)`.
+pub(crate) fn repr(value: &Value) -> Result<String, Error> {
+    let mut out = String::new();
+    write_repr(&mut out, value, 0)?;
+    Ok(out)
 }
 
 fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
@@ -176,6 +179,7 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
         ValueKind::None => out.push_str("None"),
         ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
         ValueKind::String => write_string_repr(out, value.as_str().unwrap_or_default())?,
+        ValueKind::Seq if value.is_tuple() => write_tuple(out, value, level)?,
         ValueKind::Seq | ValueKind::Iterable => {
             let format = JsonFormat::default();
             write_items(out, ['[', ']'], value.try_iter()?, &format, 0, |out, item| write_repr(out, &item, level + 1))?;
@@ -191,6 +195,16 @@ fn write_repr(out: &mut String, value: &Value, level: usize) -> Result<(), Error
             Some(number) => out.push_str(&number),
             None => write!(out, "{value}")?,
         },
+    }
+    Ok(())
+}
+
+/// A tuple of one item has a comma after it.
+fn write_tuple(out: &mut String, value: &Value, level: usize) -> Result<(), Error> {
+    let format = JsonFormat::default();
+    write_items(out, ['(', ')'], value.try_iter()?, &format, 0, |out, item| write_repr(out, &item, level + 1))?;
+    if value.len() == Some(1) {
+        out.insert(out.len() - 1, ',');
     }
     Ok(())
 }

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 
 use crate::function::{Arguments, SdkFunctionCall};
 use crate::message::{ChatMessage, ChatMessageContent, Role};
+use crate::prompt::fitting::{add_part, join};
 
 /// The form in which a template takes system messages and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RoleForms {
     /// Whether the template prints a system message at the beginning. Otherwise its text comes before the first question.
     pub(super) first_system: bool,
-    /// Whether the template prints other system messages. Otherwise their text comes before the next question.
+    /// Whether the template prints other system messages. Otherwise those that follow the first one become part of it, and the
+    /// text of later ones comes before the next question.
     pub(super) later_system: bool,
     pub(super) results: ResultForm,
 }
@@ -35,6 +37,8 @@ pub(super) struct ToolMessageForm {
 }
 
 const PROBE: &str = "probe_text";
+/// The id of calls in probes.
+pub(super) const CALL_ID: &str = "probe_id";
 
 impl RoleForms {
     /// The form that most templates take.
@@ -69,7 +73,7 @@ impl RoleForms {
         Self { first_system, later_system, results: result_form(named, mapped.is_some_and(is_notation)) }
     }
 
-    /// The messages with all content that the template would not print in the next question.
+    /// The messages with all content that the template would not print in the first system message, or the next question.
     pub(super) fn adapted<'a>(&self, messages: &'a [ChatMessage]) -> Cow<'a, [ChatMessage]> {
         if messages.iter().enumerate().all(|(at, message)| self.prints(at, message)) {
             return Cow::Borrowed(messages);
@@ -77,7 +81,14 @@ impl RoleForms {
         let mut adapted: Vec<ChatMessage> = Vec::with_capacity(messages.len() + 1);
         let mut waiting = Vec::new();
         for (at, message) in messages.iter().enumerate() {
-            if !self.prints(at, message) {
+            if message.role == Role::System
+                && self.first_system
+                && let [first] = &mut adapted[..]
+                && first.role == Role::System
+                && waiting.is_empty()
+            {
+                join(first, message);
+            } else if !self.prints(at, message) {
                 add_part(&mut waiting, shown_content(message));
             } else if message.role == Role::User && !waiting.is_empty() {
                 add_part(&mut waiting, message.content.clone());
@@ -102,29 +113,26 @@ impl RoleForms {
 }
 
 /// A call and its result.
-fn answered(result: &str) -> [ChatMessage; 3] {
-    let call = SdkFunctionCall { name: "probe_call".to_owned(), arguments: Arguments::new(), ..Default::default() };
+pub(super) fn answered(result: &str) -> [ChatMessage; 3] {
+    let call = SdkFunctionCall {
+        name: "probe_call".to_owned(),
+        arguments: Arguments::new(),
+        call_id: CALL_ID.to_owned(),
+        ..Default::default()
+    };
     let mut reply = ChatMessage::assistant("");
     reply.function_calls = Some(vec![call]);
-    [ChatMessage::user("a"), reply, ChatMessage::tool(result)]
+    [ChatMessage::user("a"), reply, ChatMessage { tool_call_id: Some(CALL_ID.to_owned()), ..ChatMessage::tool(result) }]
 }
 
 /// The content of a message as a question shows it.
 fn shown_content(message: &ChatMessage) -> Vec<ChatMessageContent> {
     if message.role != Role::Tool {
-        let is_empty = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(text) if text.is_empty());
-        return message.content.iter().filter(|part| !is_empty(part)).cloned().collect();
+        return message.content.clone();
     }
     let text = |text: &str| ChatMessageContent::Text(text.to_owned());
     let content = message.content.iter().cloned();
     [text("<tool_response>\n")].into_iter().chain(content).chain([text("\n</tool_response>")]).collect()
-}
-
-fn add_part(content: &mut Vec<ChatMessageContent>, part: Vec<ChatMessageContent>) {
-    if !content.is_empty() && !part.is_empty() {
-        content.push(ChatMessageContent::Text("\n\n".to_owned()));
-    }
-    content.extend(part);
 }
 
 /// A message of the user with the waiting content; `None` if there is none.

@@ -1,6 +1,7 @@
 //! The chat template of a model, compiled in a sandbox with limits on steps, memory, output and stack, and without a clock
 //! of its own.
 
+use std::error::Error as _;
 use std::io;
 
 use jiff::Zoned;
@@ -16,8 +17,8 @@ use crate::prompt::guards::{
     ASSIGNED_FILTER, COMPARED_FILTER, CONTAINER_FILTER, INDEXED_FILTER, LIST_FILTER, NEEDLE_FILTER, OPERAND_FILTERS,
     SLICE_FILTER,
 };
-use crate::prompt::python;
 use crate::prompt::source::prepare;
+use crate::prompt::{filters, methods, python};
 
 /// Step limit of the template engine; a conversation of 1,000 messages takes about 100,000.
 const FUEL: u64 = 1_000_000;
@@ -62,7 +63,9 @@ impl ChatTemplate {
         });
         let refused =
             |reason| SdkError::new(ErrorKind::ModelLoad, format!("the chat template does not compile: {reason}"));
-        let source = prepare(source).map_err(refused)?;
+        // Jinja2 reads every line end as LF.
+        let source = source.replace("\r\n", "\n").replace('\r', "\n");
+        let source = prepare(&source).map_err(refused)?;
         on_deep_stack(|| environment.add_template_owned(NAME, source))?
             .map_err(|err| SdkError::new(ErrorKind::ModelLoad, "the chat template does not compile").caused_by(err))?;
         Ok(Self { environment })
@@ -71,7 +74,11 @@ impl ChatTemplate {
     /// Renders with the given variables. `now` is the current time for the template.
     pub(crate) fn render(&self, variables: Value, now: &Zoned) -> Result<String> {
         let failed = |err: Error| {
-            SdkError::new(ErrorKind::InvalidMessage, "the chat template rejects the messages").caused_by(err)
+            let message = match is_lack(&err) {
+                true => "the chat template uses what is not supported",
+                false => "the chat template rejects the messages",
+            };
+            SdkError::new(ErrorKind::InvalidMessage, message).caused_by(err)
         };
         let template = self.environment.get_template(NAME).map_err(failed)?;
         let mut output = LimitedOutput { text: Vec::new() };
@@ -91,6 +98,16 @@ impl ChatTemplate {
         String::from_utf8(output.text)
             .map_err(|err| SdkError::new(ErrorKind::Internal, "the chat template printed invalid UTF-8").caused_by(err))
     }
+}
+
+/// Whether a rendering failed because the template uses a filter, test, method or function that is not supported.
+pub(super) fn lacks_feature(err: &SdkError) -> bool {
+    err.source().and_then(|cause| cause.downcast_ref::<Error>()).is_some_and(is_lack)
+}
+
+fn is_lack(err: &Error) -> bool {
+    use TemplateErrorKind::{UnknownFilter, UnknownFunction, UnknownMethod, UnknownTest};
+    matches!(err.kind(), UnknownFilter | UnknownTest | UnknownMethod | UnknownFunction)
 }
 
 /// Runs the template engine on a large stack, because it recurses as deep as a template is nested. Only the used part of
@@ -126,22 +143,23 @@ fn tojson(state: &mut State<'_, '_>, value: &Value, indent: Option<usize>, optio
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     let strings: Option<Vec<&str>> = arguments.iter().map(Value::as_str).collect();
     match (name, value.as_str(), strings.as_deref(), arguments) {
-        ("format", Some(_), _, _) => Err(refused("str.format is not supported in chat templates")),
         ("replace", Some(text), Some([from, to]), _) => budget::replace(state, text, from, to),
         ("join", Some(separator), _, [items]) => budget::join(state, items, separator, None),
         _ => {
             budget::method(state, value, name, arguments)?;
-            unknown_method_callback(state, value, name, arguments)
+            match methods::call(state, value, name, arguments) {
+                Some(result) => result,
+                None => unknown_method_callback(state, value, name, arguments),
+            }
         }
     }
 }
 
 fn add_filters(environment: &mut Environment<'_>) {
-    // Chat templates do not need them, and they can fill the memory by a large argument, or nest lists without a limit.
-    let removed =
-        ["indent", "format", "batch", "slice", "pprint", "groupby", "zip", "chain", "split", "lines", "urlencode"];
-    removed.iter().for_each(|name| environment.remove_filter(name));
+    // Jinja2 does not have them, and they can nest lists without a limit.
+    ["zip", "chain", "split", "lines"].iter().for_each(|name| environment.remove_filter(name));
     budget::charge_filters(environment);
+    filters::add(environment);
     environment.add_filter("tojson", tojson);
     environment.add_filter("string", |state: &mut State<'_, '_>, value: &Value| {
         let text = python::text(value)?;
@@ -149,7 +167,6 @@ fn add_filters(environment: &mut Environment<'_>) {
         Ok::<_, Error>(Value::from(text))
     });
     environment.add_filter("join", budget::join_filter);
-    environment.add_filter("replace", budget::replace);
     let [text, term, factor] = OPERAND_FILTERS;
     environment.add_filter(text, budget::text);
     environment.add_filter(term, budget::term);
@@ -208,6 +225,22 @@ mod tests {
     fn values_print_as_in_python() {
         assert_eq!(render("{{ 'a' ~ flag ~ none ~ x ~ 2 * 3 ~ 1.0 ~ missing }}").unwrap(), "aTrueNone[1, 2]61.0");
         assert_eq!(render("{{ x }} {{ flag }} {{ none }} {{ flag | string }}").unwrap(), "[1, 2] True None True");
+    }
+
+    /// The expected texts are those of Jinja2.
+    #[test]
+    fn filters_methods_and_tests_work_as_in_jinja2() {
+        let cases: Vec<serde_json::Value> =
+            serde_json::from_str(include_str!("../../../tests/golden/filters.json")).unwrap();
+        let failures: Vec<String> = cases
+            .iter()
+            .filter_map(|case| {
+                let (template, expected) = (case["template"].as_str().unwrap(), case["expected"].as_str().unwrap());
+                let found = render(template).map_err(|err| err.to_string());
+                (found.as_deref() != Ok(expected)).then(|| format!("{template}: {found:?}, expected {expected:?}"))
+            })
+            .collect();
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
     }
 
     #[test]
@@ -387,7 +420,7 @@ mod tests {
     #[test]
     fn values_in_a_namespace_keep_their_type() {
         let source = "{% set ns = namespace(l=[]) %}{% for i in x %}{% set ns.l = ns.l + [{'b': i, 'a': (i, 1.0)}] %}{% endfor %}{{ ns.l }}";
-        assert_eq!(render(source).unwrap(), "[{'b': 1, 'a': [1, 1.0]}, {'b': 2, 'a': [2, 1.0]}]");
+        assert_eq!(render(source).unwrap(), "[{'b': 1, 'a': (1, 1.0)}, {'b': 2, 'a': (2, 1.0)}]");
         assert_eq!(
             render("{% set ns = namespace() %}{% set ns.t = 1, 2 %}{{ ns.t is iterable }}{{ ns.t == (1, 2) }}")
                 .unwrap(),

@@ -13,15 +13,20 @@ pub(super) struct UnansweredCalls {
 
 pub(super) struct UnansweredCall {
     call_id: String,
-    /// The id for templates that require ids of nine letters and digits.
+    /// The id that the template sees.
     pub(super) id: String,
     pub(super) name: String,
 }
 
 impl UnansweredCalls {
-    /// Replaces the calls, and returns the ids created for them.
-    pub(super) fn replace(&mut self, calls: &[SdkFunctionCall]) -> Vec<String> {
-        let ids: Vec<String> = (self.n_created..).take(calls.len()).map(|n| format!("call{n:05}")).collect();
+    /// Replaces the calls, and returns the ids that the template sees: those of the calls, or with `creates_ids` ids of nine
+    /// letters and digits. A call without an id gets such an id as well.
+    pub(super) fn replace(&mut self, calls: &[SdkFunctionCall], creates_ids: bool) -> Vec<String> {
+        let id = |(n, call): (usize, &SdkFunctionCall)| match call.call_id.as_str() {
+            id if creates_ids || id.is_empty() => format!("call{n:05}"),
+            id => id.to_owned(),
+        };
+        let ids: Vec<String> = (self.n_created..).zip(calls).map(id).collect();
         self.n_created += calls.len();
         let entries = calls.iter().zip(&ids).map(|(call, id)| UnansweredCall {
             call_id: call.call_id.clone(),

@@ -274,18 +274,45 @@ fn errors_of_messages_have_the_form_that_their_clients_expect() {
     check_error(&bad(json!({ "mcp_servers": [{}] })), 400, "invalid_request_error", "mcp_servers");
     let document = json!([{ "role": "user", "content": [{ "type": "document" }] }]);
     check_error(&bad(json!({ "messages": document })), 400, "invalid_request_error", "messages[0].content[0]");
-    let prefilled = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "So" }]);
-    check_error(
-        &bad(json!({ "messages": prefilled })),
-        400,
-        "invalid_request_error",
-        "messages must not end with the assistant's",
-    );
+    let call = json!([{ "type": "tool_use", "id": "a", "name": "f", "input": {} }]);
+    let called = json!([{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": call }]);
+    check_error(&bad(json!({ "messages": called })), 400, "invalid_request_error", "a reply that ends with calls");
     let long = json!([{ "role": "user", "content": "x".repeat(40_000) }]);
     check_error(&bad(json!({ "messages": long })), 400, "invalid_request_error", "prompt is too long: ");
     check_error(&server.get("/v1/messages"), 405, "invalid_request_error", "POST");
     let good = bad(json!({ "colour": 2, "metadata": { "user_id": "u" } }));
     assert_eq!((good.status, good.header("x-ignored-fields")), (200, Some("colour")));
+}
+
+#[test]
+fn a_last_message_of_the_assistant_is_continued() {
+    let server = TestServer::scripted([" white."], Settings::default());
+    let history = json!([{ "role": "user", "content": "Snow?" }, { "role": "assistant", "content": "Snow is" }]);
+    let body = messages(&server, json!({ "messages": history })).json();
+    assert_eq!(body["content"][0]["text"], " white.");
+    let continued = body["usage"]["input_tokens"].as_u64().unwrap();
+    let body = messages(&server, json!({ "messages": history, "continue_final_message": false })).json();
+    assert!(continued < body["usage"]["input_tokens"].as_u64().unwrap(), "a new reply has its own beginning: {body}");
+}
+
+#[test]
+fn a_line_that_a_client_changes_in_each_request_is_left_out() {
+    let server = TestServer::scripted(["ok"], Settings::default());
+    let tokens = |system: Json| messages(&server, json!({ "system": system })).json()["usage"].clone();
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let count = |usage: &Json| {
+        ["input_tokens", "cache_read_input_tokens"]
+            .map(|name| usage[name].as_u64().unwrap_or_default())
+            .iter()
+            .sum::<u64>()
+    };
+    let plain = count(&tokens(json!("Be brief.")));
+    let line = |n: u32| format!("x-anthropic-billing-header: cc_version=2.1; cch={n};");
+    assert_eq!(count(&tokens(json!([text(&line(1)), text("Be brief.")]))), plain);
+    assert_eq!(count(&tokens(json!(line(2) + "\nBe brief."))), plain);
+    assert_eq!(count(&tokens(json!([text(&line(3))]))), count(&tokens(json!(null))));
+    let mentioned = format!("Be brief. {}", line(4));
+    assert!(plain < count(&tokens(json!(mentioned))), "within a text it stays");
 }
 
 #[test]

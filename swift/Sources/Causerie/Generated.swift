@@ -2223,6 +2223,10 @@ public struct GenerationOptions: Equatable, Hashable {
      */
     public var injectSchemaIntoPrompt: Bool
     /**
+     * Continues the last message of the history, which must be a reply without calls. The events report the new text only.
+     */
+    public var continueFinalMessage: Bool
+    /**
      * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
      */
     public var enableThinking: Bool
@@ -2320,6 +2324,9 @@ public struct GenerationOptions: Equatable, Hashable {
          * Adds that schema to the prompt. It does not join the history.
          */injectSchemaIntoPrompt: Bool = true,
         /**
+         * Continues the last message of the history, which must be a reply without calls. The events report the new text only.
+         */continueFinalMessage: Bool = false,
+        /**
          * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
          */enableThinking: Bool = false,
         /**
@@ -2363,6 +2370,7 @@ public struct GenerationOptions: Equatable, Hashable {
         self.toolCallConstraint = toolCallConstraint
         self.jsonSchemaConstraint = jsonSchemaConstraint
         self.injectSchemaIntoPrompt = injectSchemaIntoPrompt
+        self.continueFinalMessage = continueFinalMessage
         self.enableThinking = enableThinking
         self.inlineThinkingTags = inlineThinkingTags
         self.templateVariables = templateVariables
@@ -2409,6 +2417,7 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
                 toolCallConstraint: FfiConverterOptionTypeToolCallConstraint.read(from: &buf),
                 jsonSchemaConstraint: FfiConverterOptionString.read(from: &buf),
                 injectSchemaIntoPrompt: FfiConverterBool.read(from: &buf),
+                continueFinalMessage: FfiConverterBool.read(from: &buf),
                 enableThinking: FfiConverterBool.read(from: &buf),
                 inlineThinkingTags: FfiConverterBool.read(from: &buf),
                 templateVariables: FfiConverterOptionTypeJsonObject.read(from: &buf),
@@ -2441,6 +2450,7 @@ public struct FfiConverterTypeGenerationOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeToolCallConstraint.write(value.toolCallConstraint, into: &buf)
         FfiConverterOptionString.write(value.jsonSchemaConstraint, into: &buf)
         FfiConverterBool.write(value.injectSchemaIntoPrompt, into: &buf)
+        FfiConverterBool.write(value.continueFinalMessage, into: &buf)
         FfiConverterBool.write(value.enableThinking, into: &buf)
         FfiConverterBool.write(value.inlineThinkingTags, into: &buf)
         FfiConverterOptionTypeJsonObject.write(value.templateVariables, into: &buf)

@@ -342,7 +342,10 @@ fn a_reply_can_be_constrained_to_a_schema() {
     for (schema, expect) in [
         ("{", "the schema must be valid JSON: EOF while parsing an object at line 1 column 1"),
         ("3", "the schema must be an object"),
-        (r#"{"type": "array", "uniqueItems": true}"#, "schema has the keyword \"uniqueItems\", which cannot be enforced"),
+        (
+            r#"{"type": "array", "uniqueItems": true}"#,
+            "schema has the keyword \"uniqueItems\", which cannot be enforced",
+        ),
     ] {
         let fault = Grammar::of_schema(schema).and_then(|grammar| constrainer.constraint(grammar)).err().unwrap();
         assert!(fault.message().contains(expect), "{fault:?}");

@@ -50,10 +50,6 @@ pub(super) fn read_history(
     messages: Vec<Json>,
     fields: &mut RequestFields,
 ) -> Result<Vec<ChatMessage>, HttpError> {
-    if messages.last().is_some_and(|message| message["role"] == "assistant") {
-        let message = "messages must not end with the assistant's: this server does not continue a reply";
-        return Err(HttpError::unsupported("messages", message));
-    }
     let mut history = Vec::new();
     if system.is_some() {
         history.push(message(Role::System, read_texts("system", system)?));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causerie::ToolChoice;
+use causerie::{Role, ToolChoice};
 use hyper::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -153,6 +153,7 @@ fn read_request(fields: &mut RequestFields) -> Result<ChatRequest, HttpError> {
     let by_field = message.thinking.and_then(|thinking| thinking.0.kind).map(|kind| kind != ThinkingKind::Disabled);
     let thinking = Thinking { enabled: by_field.or(by_template), effort: None };
     let history = blocks::read_history(message.system, message.messages, fields)?;
+    options.continue_final_message = history.last().is_some_and(|last| last.role == Role::Assistant);
     Ok(ChatRequest { model, history, functions, options, thinking, delivery })
 }
 

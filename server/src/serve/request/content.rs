@@ -112,6 +112,26 @@ pub(in crate::serve) fn add_instructions(history: &mut Vec<ChatMessage>, parts: 
     }
 }
 
+/// The beginning of a line that a client puts before its system prompt. It differs in each request, so that no prompt would
+/// begin as an earlier one, and it says nothing to the model.
+const CLIENT_LINE: &str = "x-anthropic-billing-header:";
+
+/// Removes lines that a client writes for its own server from the system messages.
+pub(in crate::serve) fn leave_out_client_lines(history: &mut Vec<ChatMessage>) {
+    let starts =
+        |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(text) if text.starts_with(CLIENT_LINE));
+    for system in history.iter_mut().filter(|message| message.role == Role::System) {
+        while let Some(at) = system.content.iter().position(starts) {
+            let ChatMessageContent::Text(text) = &mut system.content[at] else { break };
+            text.drain(..text.find('\n').map_or(text.len(), |end| end + 1));
+            if text.is_empty() {
+                system.content.remove(at);
+            }
+        }
+    }
+    history.retain(|message| message.role != Role::System || !message.content.is_empty());
+}
+
 pub(in crate::serve) fn function_call(call_id: String, name: String, arguments: Arguments) -> SdkFunctionCall {
     SdkFunctionCall { name, arguments, call_id, ..Default::default() }
 }

@@ -71,6 +71,30 @@ struct ForeignChatFields {
     think: Option<Think>,
 }
 
+/// How the prompt ends (transformers, vLLM).
+#[derive(Debug, Deserialize)]
+struct PromptEnd {
+    continue_final_message: Option<bool>,
+    add_generation_prompt: Option<bool>,
+}
+
+impl PromptEnd {
+    /// Whether the reply continues the last message, if the request says so.
+    fn continues(&self) -> Result<Option<bool>, HttpError> {
+        match (self.continue_final_message, self.add_generation_prompt) {
+            (Some(true), Some(true)) => {
+                let message = "add_generation_prompt must be false or left out where continue_final_message is true";
+                Err(HttpError::value("add_generation_prompt", message))
+            }
+            (None | Some(false), Some(false)) => {
+                let message = "add_generation_prompt must be true unless continue_final_message is true";
+                Err(HttpError::unsupported("add_generation_prompt", message))
+            }
+            (continues, _) => Ok(continues),
+        }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct ForeignReasoning {
     effort: Option<ReasoningEffort>,
@@ -111,6 +135,10 @@ struct TextConstraint {
 
 /// Applies foreign fields to a request with messages.
 pub(super) fn apply(request: &mut ChatRequest, fields: &mut RequestFields) -> Result<(), HttpError> {
+    let prompt_end: PromptEnd = fields.read()?;
+    if let Some(continues) = prompt_end.continues()? {
+        request.options.continue_final_message = continues;
+    }
     request.delivery.is_bare_string |= apply_options(&mut request.options, fields)?;
     let foreign: ForeignChatFields = fields.read()?;
     let instructions = foreign.instructions.map(|text| vec![ChatMessageContent::Text(text)]);

@@ -75,6 +75,7 @@ impl ChatRequest {
     /// Checks what no single field shows, and makes the conversation. `fields` are those of the request that are left.
     pub(super) fn prepare(mut self, service: &Service, mut fields: RequestFields) -> Result<PreparedChat, HttpError> {
         foreign::apply(&mut self, &mut fields)?;
+        content::leave_out_client_lines(&mut self.history);
         let is_other_model = models::check(service, self.model.as_deref())?;
         if !(1..=MAX_MESSAGES).contains(&self.history.len()) {
             let message = format!("messages must hold 1 to {MAX_MESSAGES} messages, found {}", self.history.len());

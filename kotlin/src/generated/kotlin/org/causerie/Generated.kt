@@ -3820,6 +3820,11 @@ data class GenerationOptions (
     val `injectSchemaIntoPrompt`: kotlin.Boolean = true
     ,
     /**
+     * Continues the last message of the history, which must be a reply without calls. The events report the new text only.
+     */
+    val `continueFinalMessage`: kotlin.Boolean = false
+    ,
+    /**
      * Delivers reasoning as reasoning chunks. If false, it is only kept in the message.
      */
     val `enableThinking`: kotlin.Boolean = false
@@ -3899,6 +3904,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterBoolean.read(buf),
+            FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeSdkJsonObject.read(buf),
             FfiConverterBoolean.read(buf),
             FfiConverterOptionalTypeOnCancel.read(buf),
@@ -3929,6 +3935,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeToolCallConstraint.allocationSize(value.`toolCallConstraint`) +
             FfiConverterOptionalString.allocationSize(value.`jsonSchemaConstraint`) +
             FfiConverterBoolean.allocationSize(value.`injectSchemaIntoPrompt`) +
+            FfiConverterBoolean.allocationSize(value.`continueFinalMessage`) +
             FfiConverterBoolean.allocationSize(value.`enableThinking`) +
             FfiConverterBoolean.allocationSize(value.`inlineThinkingTags`) +
             FfiConverterOptionalTypeSdkJsonObject.allocationSize(value.`templateVariables`) +
@@ -3960,6 +3967,7 @@ public object FfiConverterTypeGenerationOptions: FfiConverterRustBuffer<Generati
             FfiConverterOptionalTypeToolCallConstraint.write(value.`toolCallConstraint`, buf)
             FfiConverterOptionalString.write(value.`jsonSchemaConstraint`, buf)
             FfiConverterBoolean.write(value.`injectSchemaIntoPrompt`, buf)
+            FfiConverterBoolean.write(value.`continueFinalMessage`, buf)
             FfiConverterBoolean.write(value.`enableThinking`, buf)
             FfiConverterBoolean.write(value.`inlineThinkingTags`, buf)
             FfiConverterOptionalTypeSdkJsonObject.write(value.`templateVariables`, buf)

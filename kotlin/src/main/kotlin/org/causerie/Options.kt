@@ -133,6 +133,12 @@ public class GenerationOptionsBuilder {
     /** Adds that schema to the prompt. It does not join the history. */
     public var injectSchemaIntoPrompt: Boolean = true
 
+    /**
+     * Continues the last message of the history, which must be a reply without calls. The events report the new text
+     * only.
+     */
+    public var continueFinalMessage: Boolean = false
+
     /** Delivers reasoning as reasoning chunks. If false, it is only kept in the message. */
     public var enableThinking: Boolean = false
 
@@ -179,6 +185,7 @@ public class GenerationOptionsBuilder {
         toolCallConstraint = toolCallConstraint,
         jsonSchemaConstraint = jsonSchemaConstraint,
         injectSchemaIntoPrompt = injectSchemaIntoPrompt,
+        continueFinalMessage = continueFinalMessage,
         enableThinking = enableThinking,
         inlineThinkingTags = inlineThinkingTags,
         templateVariables = templateVariables,

@@ -1,0 +1,346 @@
+//! Filters of Jinja2 that the template engine lacks, or that could fill the memory there: all count what they copy, and refuse
+//! large numbers.
+
+use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs, from_args};
+use minijinja::{Environment, Error, ErrorKind, State};
+
+use crate::prompt::budget::{self, refused, spend};
+use crate::prompt::python;
+
+/// Limit of widths and counts. Chat templates indent by a few spaces.
+const WIDEST: usize = 1024;
+/// Limit of the items that a filter groups.
+const MOST_ITEMS: usize = 1 << 16;
+
+/// Adds the filters to an environment.
+pub(super) fn add(environment: &mut Environment<'_>) {
+    environment.add_filter("indent", indent);
+    environment.add_filter("format", format_filter);
+    environment.add_filter("int", int);
+    environment.add_filter("default", default);
+    environment.add_filter("d", default);
+    environment.add_filter("replace", replace);
+    environment.add_filter("center", |state: &mut State<'_, '_>, text: &Value, width: Option<usize>| {
+        padded(state, &python::text(text)?, width.unwrap_or(80), ' ', Side::Both)
+    });
+    environment.add_filter("wordcount", |state: &mut State<'_, '_>, text: &Value| {
+        let text = python::text(text)?;
+        spend(state, text.len())?;
+        Ok::<_, Error>(text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).count())
+    });
+    environment.add_filter("truncate", truncate);
+    environment.add_filter("batch", batch);
+    environment.add_filter("slice", slice);
+    environment.add_filter("groupby", group_by);
+    environment.add_filter("urlencode", url_encode);
+    environment.add_filter("forceescape", |state: &mut State<'_, '_>, text: &Value| {
+        let text = python::text(text)?;
+        spend(state, text.len().saturating_mul(6))?; // the longest escape
+        let escapes = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&#34;"), ('\'', "&#39;")];
+        Ok::<_, Error>(escapes.iter().fold(text, |text, (from, to)| text.replace(*from, to)))
+    });
+    environment.add_filter("pprint", |state: &mut State<'_, '_>, value: &Value| {
+        let text = if value.kind() == ValueKind::String { python::repr(value)? } else { python::text(value)? };
+        spend(state, text.len())?;
+        Ok::<_, Error>(text)
+    });
+}
+
+/// Where padding goes.
+#[derive(Clone, Copy)]
+pub(super) enum Side {
+    Before,
+    After,
+    Both,
+}
+
+pub(super) fn padded(
+    state: &mut State<'_, '_>,
+    text: &str,
+    width: usize,
+    fill: char,
+    side: Side,
+) -> Result<Value, Error> {
+    check_width(width)?;
+    spend(state, text.len() + width * fill.len_utf8())?;
+    let n_missing = width.saturating_sub(text.chars().count());
+    let n_before = match side {
+        Side::Before => n_missing,
+        Side::After => 0,
+        // Python puts the odd one before the text if the width is odd.
+        Side::Both => n_missing / 2 + (n_missing & width & 1),
+    };
+    let pad = |n: usize| std::iter::repeat_n(fill, n);
+    Ok(Value::from(pad(n_before).chain(text.chars()).chain(pad(n_missing - n_before)).collect::<String>()))
+}
+
+fn check_width(width: usize) -> Result<(), Error> {
+    if WIDEST < width { Err(refused("a width or a count must be at most 1024")) } else { Ok(()) }
+}
+
+fn indent(state: &mut State<'_, '_>, text: &Value, options: Rest<ValueOrKwargs>) -> Result<String, Error> {
+    type Options = (Option<Value>, Option<bool>, Option<bool>, Kwargs);
+    let (width, first, blank, options): Options = from_args(&options.into_values())?;
+    let width = width.or(options.get("width")?).unwrap_or(Value::from(4));
+    let first = first.or(options.get("first")?).unwrap_or(false);
+    let blank = blank.or(options.get("blank")?).unwrap_or(false);
+    options.assert_all_used()?;
+    let indention = match (width.as_str(), width.as_usize()) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(width)) => {
+            check_width(width)?;
+            " ".repeat(width)
+        }
+        _ => return Err(Error::new(ErrorKind::InvalidOperation, "indent takes a width or a string")),
+    };
+    check_width(indention.len())?;
+    let text = python::text(text)?;
+    let n_lines = text.lines().count();
+    spend(state, text.len().saturating_add(n_lines.saturating_mul(indention.len())))?;
+    let lines = text.split('\n').enumerate().map(|(i, line)| {
+        let is_indented = if i == 0 { first } else { blank || !line.is_empty() };
+        format!("{}{line}", if is_indented { indention.as_str() } else { "" })
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn truncate(state: &mut State<'_, '_>, text: &str, options: Rest<ValueOrKwargs>) -> Result<String, Error> {
+    type Options = (Option<usize>, Option<bool>, Option<String>, Option<usize>, Kwargs);
+    let (length, kill_words, end, leeway, options): Options = from_args(&options.into_values())?;
+    let length = length.or(options.get("length")?).unwrap_or(255);
+    let kill_words = kill_words.or(options.get("killwords")?).unwrap_or(false);
+    let end = end.or(options.get("end")?).unwrap_or_else(|| "...".to_owned());
+    let leeway = leeway.or(options.get("leeway")?).unwrap_or(5);
+    options.assert_all_used()?;
+    spend(state, text.len())?;
+    if text.chars().count() <= length.saturating_add(leeway) {
+        return Ok(text.to_owned());
+    }
+    let n_kept = length.saturating_sub(end.chars().count());
+    let mut kept: String = text.chars().take(n_kept).collect();
+    if !kill_words && let Some(at) = kept.rfind(' ') {
+        kept.truncate(at);
+    }
+    Ok(kept + &end)
+}
+
+fn int(state: &mut State<'_, '_>, value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let (default, base, options): (Option<Value>, Option<u32>, Kwargs) = from_args(&options.into_values())?;
+    let default = default.or(options.get("default")?).unwrap_or(Value::from(0));
+    let base = base.or(options.get("base")?).unwrap_or(10);
+    options.assert_all_used()?;
+    if !(2..=36).contains(&base) {
+        return Err(Error::new(ErrorKind::InvalidOperation, "base must be between 2 and 36"));
+    }
+    let whole = |float: f64| Some(float.trunc()).filter(|whole| whole.abs() < 9e18).map(|whole| whole as i64); // fits
+    Ok(match value.as_str() {
+        Some(text) => {
+            spend(state, text.len())?;
+            let text = text.trim();
+            let digits = match base {
+                16 => text.trim_start_matches("0x").trim_start_matches("0X"),
+                8 => text.trim_start_matches("0o"),
+                2 => text.trim_start_matches("0b"),
+                _ => text,
+            };
+            let integer = i64::from_str_radix(digits, base).ok();
+            let float = || text.parse::<f64>().ok().and_then(whole);
+            integer.or_else(float).map_or(default, Value::from)
+        }
+        None if value.kind() == ValueKind::Bool => Value::from(i64::from(value.is_true())),
+        None if value.kind() == ValueKind::Number && !value.is_integer() => {
+            f64::try_from(value.clone()).ok().and_then(whole).map_or(default, Value::from)
+        }
+        None if value.kind() == ValueKind::Number => value.clone(),
+        None => default,
+    })
+}
+
+fn default(value: &Value, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let (default, is_boolean, options): (Option<Value>, Option<bool>, Kwargs) = from_args(&options.into_values())?;
+    let default = default.or(options.get("default_value")?).unwrap_or(Value::from(""));
+    let is_boolean = is_boolean.or(options.get("boolean")?).unwrap_or(false);
+    options.assert_all_used()?;
+    let is_missing = value.is_undefined() || is_boolean && !value.is_true();
+    Ok(if is_missing { default } else { value.clone() })
+}
+
+fn replace(state: &mut State<'_, '_>, text: &str, options: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let (old, new, count, options): (Option<String>, Option<String>, Option<usize>, Kwargs) =
+        from_args(&options.into_values())?;
+    let missing = || Error::new(ErrorKind::MissingArgument, "replace takes two strings");
+    let old = old.or(options.get("old")?).ok_or_else(missing)?;
+    let new = new.or(options.get("new")?).ok_or_else(missing)?;
+    let count = count.or(options.get("count")?);
+    options.assert_all_used()?;
+    match count {
+        None => budget::replace(state, text, &old, &new),
+        Some(count) => {
+            let n_found = text.matches(&old).count().min(count);
+            budget::check_length(state, text.len().saturating_add(n_found.saturating_mul(new.len())))?;
+            Ok(Value::from(text.replacen(&old, &new, count)))
+        }
+    }
+}
+
+/// The items of a list, which are counted.
+fn items(state: &mut State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
+    let items: Vec<Value> = value.try_iter()?.take(MOST_ITEMS + 1).collect();
+    if MOST_ITEMS < items.len() {
+        return Err(refused("it groups a list that is too large"));
+    }
+    spend(state, items.len() * size_of::<Value>())?;
+    Ok(items)
+}
+
+fn batch(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    count: usize,
+    fill: Option<Value>,
+    options: Kwargs,
+) -> Result<Value, Error> {
+    let fill = fill.or(options.get("fill_with")?);
+    options.assert_all_used()?;
+    check_width(count)?;
+    let items = items(state, value)?;
+    let batches = items.chunks(count.max(1)).map(|batch| {
+        let mut batch = batch.to_vec();
+        if let Some(fill) = &fill {
+            batch.resize(count.max(1), fill.clone());
+        }
+        Value::from(batch)
+    });
+    Ok(batches.collect())
+}
+
+fn slice(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    count: usize,
+    fill: Option<Value>,
+    options: Kwargs,
+) -> Result<Value, Error> {
+    let fill = fill.or(options.get("fill_with")?);
+    options.assert_all_used()?;
+    check_width(count)?;
+    let items = items(state, value)?;
+    let count = count.max(1);
+    let (least, n_longer) = (items.len() / count, items.len() % count);
+    let mut rest = &items[..];
+    let slices = (0..count).map(|i| {
+        let (slice, after) = rest.split_at(least + usize::from(i < n_longer));
+        rest = after;
+        let lacks_one = n_longer <= i && 0 < n_longer;
+        Value::from(slice.iter().chain(fill.as_ref().filter(|_| lacks_one)).cloned().collect::<Vec<_>>())
+    });
+    Ok(slices.collect())
+}
+
+/// Pairs of an attribute's value and the items that have it, in the order of the values.
+fn group_by(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    attribute: Option<&str>,
+    options: Kwargs,
+) -> Result<Value, Error> {
+    let missing = || Error::new(ErrorKind::MissingArgument, "groupby takes an attribute");
+    let attribute = attribute.or(options.get("attribute")?).ok_or_else(missing)?;
+    let default: Option<Value> = options.get("default")?;
+    let is_case_sensitive = options.get::<Option<bool>>("case_sensitive")?.unwrap_or(false);
+    options.assert_all_used()?;
+    let folded = |key: &Value| match key.as_str() {
+        Some(text) if !is_case_sensitive => Value::from(text.to_lowercase()),
+        _ => key.clone(),
+    };
+    let keyed = items(state, value)?.into_iter().map(|item| {
+        let names = attribute.split('.');
+        let key = names.into_iter().try_fold(item.clone(), |value, name| value.get_attr(name))?;
+        let key = if key.is_undefined() { default.clone().unwrap_or(key) } else { key };
+        Ok((key, item))
+    });
+    let mut keyed = keyed.collect::<Result<Vec<_>, Error>>()?;
+    keyed.sort_by(|(a, _), (b, _)| folded(a).cmp(&folded(b)));
+    let groups = keyed.chunk_by(|(a, _), (b, _)| folded(a) == folded(b)).map(|group| {
+        let list: Value = group.iter().map(|(_, item)| item.clone()).collect();
+        Value::from(vec![group[0].0.clone(), list])
+    });
+    Ok(groups.collect())
+}
+
+fn url_encode(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let quoted = |text: &str, is_query: bool| {
+        let byte = |byte: u8| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => char::from(byte).to_string(),
+            b'/' if !is_query => "/".to_owned(),
+            b' ' if is_query => "+".to_owned(),
+            other => format!("%{other:02X}"),
+        };
+        text.bytes().map(byte).collect::<String>()
+    };
+    let text = python::text(value)?;
+    spend(state, text.len().saturating_mul(3))?;
+    if value.kind() != ValueKind::Map {
+        return Ok(quoted(&text, false));
+    }
+    let pairs = value.try_iter()?.map(|key| {
+        let entry = value.get_item(&key)?;
+        Ok(format!("{}={}", quoted(&python::text(&key)?, true), quoted(&python::text(&entry)?, true)))
+    });
+    Ok(pairs.collect::<Result<Vec<_>, Error>>()?.join("&"))
+}
+
+/// Python's `template % arguments`, with the conversions that text needs.
+fn format_filter(state: &mut State<'_, '_>, template: &str, arguments: Rest<Value>) -> Result<String, Error> {
+    let mut arguments = arguments.iter();
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let length =
+            rest[at + 1..].find(|c: char| c.is_alphabetic() || c == '%').map_or(rest.len(), |end| at + 1 + end);
+        let conversion = rest[length..].chars().next();
+        let flags = &rest[at + 1..length.min(rest.len())];
+        if conversion != Some('%') {
+            let missing = || Error::new(ErrorKind::MissingArgument, "format has fewer values than conversions");
+            let value = arguments.next().ok_or_else(missing)?;
+            out.push_str(&converted(state, flags, conversion, value)?);
+        } else {
+            out.push('%');
+        }
+        spend(state, out.len())?;
+        rest = &rest[(length + 1).min(rest.len())..];
+    }
+    out.push_str(rest);
+    spend(state, out.len())?;
+    Ok(out)
+}
+
+fn converted(state: &mut State<'_, '_>, flags: &str, conversion: Option<char>, value: &Value) -> Result<String, Error> {
+    let unsupported = || {
+        let message = format!("the format %{flags}{} is not supported", conversion.unwrap_or_default());
+        Error::new(ErrorKind::UnknownFilter, message)
+    };
+    let size = flags.trim_start_matches(['-', '0', ' ']);
+    let (width, precision) = size.split_once('.').map_or((size, None), |(width, precision)| (width, Some(precision)));
+    let read = |text: &str| if text.is_empty() { Ok(0) } else { text.parse::<usize>().map_err(|_| unsupported()) };
+    let (width, precision) = (read(width)?, precision.map(read).transpose()?);
+    precision.map_or(Ok(()), check_width)?;
+    let number = || f64::try_from(value.clone()).map_err(|_| unsupported());
+    let text = match conversion {
+        Some('s') => python::text(value)?.chars().take(precision.unwrap_or(usize::MAX)).collect(),
+        Some('r') => python::repr(value)?,
+        Some('d' | 'i') => format!("{:.0}", number()?.trunc()),
+        Some('f' | 'F') => format!("{:.*}", precision.unwrap_or(6), number()?),
+        Some('x') => format!("{:x}", value.as_i64().ok_or_else(unsupported)?),
+        _ => return Err(unsupported()),
+    };
+    let starts = |flag: char| flags.chars().take_while(|c| ['-', '0', ' '].contains(c)).any(|c| c == flag);
+    let (fill, side) = match (starts('-'), starts('0') && !matches!(conversion, Some('s' | 'r'))) {
+        (true, _) => (' ', Side::After),
+        (false, true) => ('0', Side::Before),
+        (false, false) => (' ', Side::Before),
+    };
+    let (sign, digits) = text.split_at(usize::from(fill == '0' && text.starts_with('-')));
+    Ok(format!("{sign}{}", padded(state, digits, width.saturating_sub(sign.len()), fill, side)?))
+}

@@ -1,0 +1,138 @@
+//! Changes a history that a template refuses, step by step: neighbours of one role become one message, then empty messages
+//! fill the places where the template expects the other role.
+
+use crate::error::{ErrorKind, SdkError};
+use crate::function::SdkFunctionCall;
+use crate::message::{ChatMessage, ChatMessageContent, Role};
+
+/// How far a history is changed to fit a template. A template gets the first fit that it renders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// As it is.
+    Unchanged,
+    /// Consecutive messages of one role are one message. A cancelled or failed reply leaves a question without an answer.
+    Joined,
+    /// Joined, and the user and the assistant take turns: an empty question comes before a reply that begins the history, and
+    /// an empty reply between calls or their results and the next question.
+    Alternating,
+}
+
+impl Fit {
+    pub(super) const ALL: [Self; 3] = [Self::Unchanged, Self::Joined, Self::Alternating];
+
+    /// The changed messages; `None` if nothing is to be changed.
+    pub(super) fn apply(self, messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+        match self {
+            Self::Unchanged => None,
+            Self::Joined => joined(messages),
+            Self::Alternating => alternating(joined(messages).as_deref().unwrap_or(messages)),
+        }
+    }
+}
+
+fn joined(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+    let mut joined: Vec<ChatMessage> = Vec::with_capacity(messages.len());
+    for message in messages {
+        match joined.last_mut() {
+            Some(last) if last.role == message.role && message.role != Role::Tool && last.name == message.name => {
+                join(last, message);
+            }
+            _ => joined.push(message.clone()),
+        }
+    }
+    (joined.len() < messages.len()).then_some(joined)
+}
+
+/// Adds everything that `next` has to a message of the same role.
+pub(super) fn join(message: &mut ChatMessage, next: &ChatMessage) {
+    add_part(&mut message.content, next.content.clone());
+    message.functions.extend(next.functions.iter().cloned());
+    if let Some(calls) = &next.function_calls {
+        message.function_calls.get_or_insert_default().extend(calls.iter().cloned());
+    }
+    message.reasoning_content = match (message.reasoning_content.take(), &next.reasoning_content) {
+        (Some(first), Some(second)) => Some(format!("{first}\n\n{second}")),
+        (first, second) => first.or_else(|| second.clone()),
+    };
+}
+
+/// Adds content after an empty line.
+pub(super) fn add_part(content: &mut Vec<ChatMessageContent>, part: Vec<ChatMessageContent>) {
+    let is_empty = |part: &ChatMessageContent| matches!(part, ChatMessageContent::Text(text) if text.is_empty());
+    let part: Vec<ChatMessageContent> = part.into_iter().filter(|part| !is_empty(part)).collect();
+    content.retain(|part| !is_empty(part));
+    if !content.is_empty() && !part.is_empty() {
+        content.push(ChatMessageContent::Text("\n\n".to_owned()));
+    }
+    content.extend(part);
+}
+
+fn alternating(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+    let mut alternating: Vec<ChatMessage> = Vec::with_capacity(messages.len() + 1);
+    for message in messages {
+        let last = alternating.last();
+        let begins = last.is_none_or(|last| last.role == Role::System);
+        let is_unanswered = last.is_some_and(|last| last.role == Role::Tool || last.function_calls.is_some());
+        match message.role {
+            Role::Assistant if begins => alternating.push(ChatMessage::user("")),
+            Role::User if is_unanswered => alternating.push(ChatMessage::assistant("")),
+            _ => {}
+        }
+        alternating.push(message.clone());
+    }
+    (messages.len() < alternating.len()).then_some(alternating)
+}
+
+/// The messages, with at most one call in each: further calls follow in messages of their own, each followed by its result.
+/// The results must be in the order of the calls. `None` if no message has several calls.
+pub(super) fn one_call_each(messages: &[ChatMessage]) -> Option<Vec<ChatMessage>> {
+    let has_several = |message: &ChatMessage| message.function_calls.as_ref().is_some_and(|calls| 1 < calls.len());
+    if !messages.iter().any(has_several) {
+        return None;
+    }
+    let mut single = Vec::with_capacity(messages.len());
+    let mut rest = messages;
+    while let Some((message, after)) = rest.split_first() {
+        rest = after;
+        let Some(calls) = message.function_calls.as_deref().filter(|_| has_several(message)) else {
+            single.push(message.clone());
+            continue;
+        };
+        for (i, call) in calls.iter().enumerate() {
+            let first = if i == 0 { message.clone() } else { ChatMessage::assistant("") };
+            single.push(ChatMessage { function_calls: Some(vec![call.clone()]), ..first });
+            if let Some((result, after)) = rest.split_first().filter(|(next, _)| answers(next, call, calls)) {
+                single.push(result.clone());
+                rest = after;
+            }
+        }
+    }
+    Some(single)
+}
+
+/// Whether a message is the result of this call: it names the call, or none of the calls.
+fn answers(message: &ChatMessage, call: &SdkFunctionCall, calls: &[SdkFunctionCall]) -> bool {
+    let names = |call: &SdkFunctionCall| message.tool_call_id.as_deref() == Some(call.call_id.as_str());
+    message.role == Role::Tool && (names(call) || !calls.iter().any(names))
+}
+
+/// An error that names the message that the template refuses: one with which the first messages cannot be rendered any more.
+pub(super) fn refused(
+    refusal: SdkError,
+    messages: &[ChatMessage],
+    renders: impl Fn(&[ChatMessage]) -> bool,
+) -> SdkError {
+    let (mut accepted, mut end) = (0, messages.len());
+    while accepted + 1 < end {
+        let middle = accepted.midpoint(end);
+        if renders(&messages[..middle]) {
+            accepted = middle;
+        } else {
+            end = middle;
+        }
+    }
+    let Some(message) = messages.get(accepted) else { return refusal };
+    let role = message.role.as_str();
+    let place = format!("messages[{accepted}], of role {role}, cannot be shown to the model");
+    SdkError::new(ErrorKind::InvalidMessage, place).caused_by(refusal)
+}
